@@ -12,7 +12,7 @@ TORCH_PINS := constraints/torch.txt
 TORCH_TESTS = $(shell grep -rl 'importorskip..torch' tests --include='test_*.py')
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
-.PHONY: setup demo test test-torch lint bench docs check check-full
+.PHONY: setup demo test test-wide test-torch lint bench docs check check-full
 .DEFAULT_GOAL := check
 
 setup: $(STAMP)
@@ -21,7 +21,10 @@ demo: setup
 	$(BIN)/python examples/build_resnet50.py demo
 
 test: setup
-	$(BIN)/python -m pytest -n 2 -m 'not slow'
+	$(BIN)/python -m pytest -n 2 -m 'not wide and not slow'
+
+test-wide: setup
+	$(BIN)/python -m pytest -n 2 -m 'wide and not slow'
 
 test-torch: $(TORCH_STAMP)
 	$(TORCH_BIN)/python -m pytest -n 2 -k 'torch or kernels' $(TORCH_TESTS)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal, overload
 
-import coremltools
-import mxnet
-import mxnet.gluon
+import coremltools  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import mxnet  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import mxnet.gluon  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import numpy as np
-import onnx
+import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from serde import relay as relay
 from serde._version import __version__ as __version__

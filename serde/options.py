@@ -18,7 +18,7 @@ from serde.errors import OptionError
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.weights import dtype_name
 
-__all__ = ["ExportOptions", "ImportOptions", "bind_options"]
+__all__ = ["ExportOptions", "ImportOptions", "bind_options", "other_names"]
 
 
 Shape: TypeAlias = Sequence[DimLike | None]
@@ -113,15 +113,26 @@ def bind_options(
     """Return an options object made of the entries of `given` that it has, and the rest.
 
     Raises:
-        OptionError: A value is none that its option takes.
+        OptionError: A value is none that its option takes, or an option is given in two spellings.
     """
-    names = {item.name for item in dataclasses.fields(cls)}
-    hints = typing.get_type_hints(cls) if names & given.keys() else {}
-    own = {
-        name: _checked(name, value, hints[name]) for name, value in given.items() if name in names
-    }
+    items = dataclasses.fields(cls)
+    names = {name: item.name for item in items for name in (item.name, *other_names(item))}
+    hints = typing.get_type_hints(cls) if names.keys() & given.keys() else {}
+    own: dict[str, AnyValue] = {}
+    for name, value in given.items():
+        if name in names and names[name] in own:
+            raise OptionError(f"{names[name]} is given twice, once as {name}")
+        if name in names:
+            own[names[name]] = _checked(name, value, hints[names[name]])
     rest = {name: value for name, value in given.items() if name not in names}
     return cls(**own), rest
+
+
+def other_names(item: dataclasses.Field[AnyValue]) -> tuple[str, ...]:
+    """Return what else an option may be called: as its flag is, and as its metadata says."""
+    flag = (item.metadata.get("flag") or "").partition("/")[0].removeprefix("--").replace("-", "_")
+    names = dict.fromkeys([flag, *item.metadata.get("aliases", ())])
+    return tuple(name for name in names if name not in ("", item.name))
 
 
 def _checked(name: str, value: AnyValue, hint: AnyValue) -> AnyValue:

@@ -1,8 +1,46 @@
-"""What the summary of a run of the tests tells besides pytest's own."""
+"""Tiers of tests, and what the summary of a run tells besides pytest's own."""
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
+from _pytest.mark.expression import Expression
+from support.tiers import first_of_grid, tier_of
+
+
+def _holds(expression: str, names: set[str]) -> bool:
+    """Whether an expression of ``-m`` is true of a test that has marks of these names."""
+    return not expression or Expression.compile(expression).evaluate(lambda name: name in names)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Mark as `wide` what a grid repeats; make no test that ``-m`` would discard at once."""
+    yield
+    calls = metafunc._calls
+    if not calls:
+        return
+    unmarked = [call for call in calls if not tier_of(call.marks)]
+    first = first_of_grid([tuple(call.indices.values()) for call in unmarked])
+    for place, call in enumerate(unmarked):
+        if place not in first:
+            call.marks.append(pytest.mark.wide.mark)
+    expression = metafunc.config.option.markexpr
+    own = {mark.name for mark in metafunc.definition.iter_markers()}
+    kept = [
+        call for call in calls if _holds(expression, own.union(mark.name for mark in call.marks))
+    ]
+    # Without parameters pytest would call the function once; of none that stays, one is discarded.
+    metafunc._calls = kept or calls[:1]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage the tests themselves, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -26,12 +26,14 @@ from serde.command.parameters import (
     FormatCommand,
     checking_flags,
     checking_options,
+    flag,
     given_options,
     printing_flags,
     reading_flags,
     reading_options,
     report_flag,
     source_and_target,
+    writing_flag,
 )
 from serde.command.render import as_json, as_markdown, size_text, tables, verdict_line
 from serde.command.streams import usable_streams
@@ -139,8 +141,8 @@ def cli() -> None:
 
 @cli.command(cls=FormatCommand, reads=True, writes=True)
 @click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
-@reading_flags
-@click.option("--to", "target_format", metavar="FORMAT", help="Format of the target.")
+@reading_flags("source_format")
+@writing_flag
 @click.option(
     "--check",
     type=click.IntRange(min=1),
@@ -198,14 +200,17 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
 
 @cli.command(cls=FormatCommand, reads=True, writes=False)
 @click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
-@reading_flags
-@click.option("--to", "target_format", metavar="FORMAT", help="Format of the target.")
+@reading_flags("source_format")
+@writing_flag
 @click.option("--runs", type=click.IntRange(min=1), default=1, help="Number of sets of inputs.")
-@click.option(
-    "--fp16", "float16", is_flag=True, help="The target computes in float16: judge it by that."
+@flag(
+    "--float16",
+    also=["--fp16"],
+    is_flag=True,
+    help="The target computes in float16: judge it by that.",
 )
-@click.option(
-    "--image", "check_images", multiple=True, metavar="NAME[:LAYOUT]",
+@flag(
+    "--image", "check_images", also=["--check-images"], multiple=True, metavar="NAME[:LAYOUT]",
     help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
 )  # fmt: skip
 @checking_flags
@@ -242,10 +247,14 @@ def check(ctx: click.Context, /, **options: Any) -> None:
 
 @cli.command(cls=FormatCommand, reads=True, writes=False)
 @click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
-@reading_flags
-@click.option("--to", "target_format", metavar="FORMAT", help="Format of the target.")
-@click.option(
-    "--check-dim", multiple=True, metavar="NAME=LENGTH", help="Length of a dynamic dimension."
+@reading_flags("source_format")
+@writing_flag
+@flag(
+    "--check-dim",
+    also=["--dims"],
+    multiple=True,
+    metavar="NAME=LENGTH",
+    help="Length of a dynamic dimension.",
 )
 @click.option(
     "--check-data",
@@ -287,7 +296,7 @@ def bisect(ctx: click.Context, /, **options: Any) -> None:
 
 @cli.command(cls=FormatCommand, reads=True, writes=False)
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE...")
-@reading_flags
+@reading_flags("format")
 @click.option("--relay", is_flag=True, help="Also print the model as Relay text.")
 @printing_flags
 @click.pass_context
@@ -318,8 +327,14 @@ def inspect(ctx: click.Context, /, **options: Any) -> None:
 @cli.command(cls=FormatCommand, reads=True, writes=False)
 @click.argument("left", metavar="LEFT")
 @click.argument("right", metavar="RIGHT")
-@reading_flags
-@click.option("--to", "target_format", metavar="FORMAT", help="Format of the right one.")
+@reading_flags("left_format")
+@flag(
+    "--to",
+    "target_format",
+    also=["--right-format"],
+    metavar="FORMAT",
+    help="Format of the right one.",
+)
 @click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")
 @printing_flags
 @click.pass_context

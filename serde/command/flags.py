@@ -4,7 +4,7 @@ A format's option becomes a flag by itself: the field's name with hyphens, its
 annotation for the type, its entry under ``Attributes`` in the docstring for
 the help. Field metadata may say otherwise: ``flag`` (``None`` for no flag) and
 ``help``; ``parse`` makes the value of the texts that a repeatable flag was given, which ``metavar``
-shows.
+shows. The field's name and its ``aliases`` are understood, too.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from typing import Any as AnyValue
 
 import click
 
+from serde.command.parameters import Flag
 from serde.conversion.signature import attribute_texts
 from serde.errors import OptionError
+from serde.options import other_names
 
 __all__ = [
     "generated_options",
@@ -176,7 +178,9 @@ def generated_options(
             if kind.pop("negated", False):
                 flag = f"{flag}/--no-{flag[2:]}"
             tag = f"[{owner}] " if owner else ""
-            option = click.Option([flag, item.name], help=f"{tag}{text}", **kind)
+            spelled = (item.name, *other_names(item))
+            aliases = [f"--{name.replace('_', '-')}" for name in spelled]
+            option = Flag([flag, item.name], help=f"{tag}{text}", aliases=aliases, **kind)
             options[item.name] = (option, hints[item.name], owner)
     return [option for option, _, _ in options.values()]
 

@@ -14,18 +14,43 @@ if TYPE_CHECKING:
     from serde.checking.tolerance import Tolerance
 
 __all__ = [
+    "Flag",
     "FormatCommand",
     "checking_flags",
     "checking_options",
+    "flag",
     "given_options",
     "printing_flags",
     "reading_flags",
     "reading_options",
     "report_flag",
     "source_and_target",
+    "writing_flag",
 ]
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 _BY_HAND = ("input_shapes", "input_dtypes", "allow")
+
+
+class Flag(click.Option):
+    """A flag with other spellings, such as the keyword's, which its help does not show."""
+
+    def __init__(self, *args: Any, aliases: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._aliases = [each for each in aliases if each not in self.opts]
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser know all spellings."""
+        shown = self.opts
+        self.opts = [*shown, *self._aliases]
+        super().add_to_parser(parser, ctx)
+        self.opts = shown
+
+
+def flag(*names: str, also: Sequence[str], **kwargs: Any) -> Decorator:
+    """Return a decorator that adds a flag with other spellings, which are the API's keywords."""
+    return click.option(*names, cls=Flag, aliases=also, **kwargs)
 
 
 class FormatCommand(click.Command):
@@ -148,9 +173,6 @@ def source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
     return (sources[0] if len(sources) == 1 else sources), paths[-1]
 
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
 def _stack(*decorators: Decorator) -> Decorator:
     def apply(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(decorators):
@@ -160,22 +182,41 @@ def _stack(*decorators: Decorator) -> Decorator:
     return apply
 
 
-reading_flags = _stack(
-    click.option("--from", "source_format", metavar="FORMAT", help="Format of the source."),
-    click.option(
+_input_flags = _stack(
+    flag(
         "--input-shape",
+        also=["--input-shapes"],
         multiple=True,
         metavar="NAME:SHAPE",
         help="Shape of an input: data:1,3,224,224, data:[1,3,224,224] or data:1x3x224x224; "
         "N, ? or -1 for a dynamic dimension; 1,3,224,224 if there is one input.",
     ),
-    click.option(
+    flag(
         "--input-dtype",
+        also=["--input-dtypes"],
         multiple=True,
         metavar="NAME:DTYPE",
         help="dtype of an input that is not float32: tokens:int32.",
     ),
     click.option("--allow", multiple=True, metavar="NAME", help="Allow a lossy step by its name."),
+)
+
+
+def reading_flags(keyword: str) -> Decorator:
+    """Return the flags of a source, whose format the API names with `keyword`."""
+    spelled = f"--{keyword.replace('_', '-')}"
+    source = flag(
+        "--from", "source_format", also=[spelled], metavar="FORMAT", help="Format of the source."
+    )
+    return _stack(source, _input_flags)
+
+
+writing_flag = flag(
+    "--to",
+    "target_format",
+    also=["--target-format"],
+    metavar="FORMAT",
+    help="Format of the target.",
 )
 checking_flags = _stack(
     click.option(
@@ -186,8 +227,8 @@ checking_flags = _stack(
         "--check-rtol", "--rtol", "check_rtol", type=click.FloatRange(min=0),
         help="Tolerance relative to each element; by dtype if left out.",
     ),
-    click.option(
-        "--check-dim", multiple=True, metavar="NAME=LENGTH",
+    flag(
+        "--check-dim", also=["--dims"], multiple=True, metavar="NAME=LENGTH",
         help="Length of a dynamic dimension in the check, of one without a name data[2]=64; if "
         "left out, what is declared, or the first usual ones at which the source runs.",
     ),

@@ -81,7 +81,7 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
         self, model: RelayModel, options: CoremlExportOptions, *, report: Report
     ) -> CoremlModel:
         """Return the model as an ML Program or, for older systems, as a NeuralNetwork."""
-        from serde.coreml.mlprogram.exporter import from_relay
+        from serde.coreml.exporter import from_relay
 
         return from_relay(model, options, report)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
 from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
 from serde.errors import Unsupported
 from serde.io.packed import PackedBytes
-from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight, dtype_name
@@ -170,9 +170,6 @@ class Builder(ABC):
         self.names: dict[str, str] = {}
         self._taken: set[str] = set()
         self._next: Counter[str] = Counter()
-        self._around = [block]
-        self._sources: dict[str, list[tuple[AnyValue, Value, int]]] = {}
-        self._lengths: dict[str, list[tuple[AnyValue, Value]]] = {}
 
     def reserve(self, name: str) -> str:
         """Take and return a name that the model allows, made of `name`."""
@@ -248,23 +245,19 @@ class Builder(ABC):
     def name_of(self, value: Value) -> str:
         """Return the name of a value; a constant is written now if nothing has read it yet."""
 
-    def inner_block(
-        self, write: Callable[[], Sequence[Value]], inputs: Sequence[Value] = ()
-    ) -> AnyValue:
-        """Return a block of the operations that `write` appends; it gives what `write` returns.
-
-        Args:
-            write: Appends the operations.
-            inputs: What the block takes.
-        """
+    @contextmanager
+    def inner_block(self, inputs: Sequence[Value] = ()) -> Iterator[AnyValue]:
+        """Add operations to a block of its own meanwhile, which takes `inputs`."""
         outer, self.block = self.block, self.new_block(inputs)
-        self._around.append(self.block)
         try:
-            self.block.outputs.extend(self.name_of(value) for value in write())
-            return self.block
+            yield self.block
         finally:
-            self._around.pop()
             self.block = outer
+
+    def end_block(self, results: Sequence[Value], source: str) -> None:
+        """Let the present block give `results`; copies that it needs are named after `source`."""
+        own = [self.own(each, source) for each in results]
+        self.block.outputs.extend([self.name_of(each) for each in own])
 
     def says(self, node: Call) -> bool:
         """Whether the model says a call that an operator of MIL does."""
@@ -279,26 +272,3 @@ class Builder(ABC):
         if value.name in self.made_here() and not value.is_constant:
             return value
         return self.add("identity", {"x": value}, [value.type], source)[0]
-
-    def note(self, value: Value) -> None:
-        """Let symbols be read from the lengths of a value, here and in inner blocks."""
-        for axis, dim in enumerate(value.type.shape):
-            name = dim.name if isinstance(dim, SymDim) else None
-            if name is not None and self.source_of(name) is None:
-                self._sources.setdefault(name, []).append((self.block, value, axis))
-
-    def source_of(self, symbol: str) -> tuple[Value, int] | None:
-        """Return a value that can be read here, and which of its lengths is a symbol."""
-        for block, value, axis in self._sources.get(symbol, ()):
-            if any(block is each for each in self._around):
-                return value, axis
-        return None
-
-    def lengths_of(self, dims: Sequence[Dim], make: Callable[[], Value]) -> Value:
-        """Return a vector that holds lengths; `make` computes it where that has not been done."""
-        known = self._lengths.setdefault(" ".join(map(str, dims)), [])
-        for block, value in known:
-            if any(block is each for each in self._around):
-                return value
-        known.append((self.block, make()))
-        return known[-1][1]

@@ -17,7 +17,7 @@ from serde.relay.ir.types import TensorType
 from serde.walk.table import ConverterTable
 from serde.weights import Array, ArrayWeight, Weight
 
-__all__ = ["GraphBuilder", "Value"]
+__all__ = ["GraphBuilder", "Subgraph", "Value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,24 @@ class _Draft:
     subgraphs: tuple[Graph, ...] = ()
     outputs: int = 1
     source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """A graph inside a node.
+
+    Attributes:
+        graph: The graph.
+        captured: What it takes from around it, by the name of its variable.
+    """
+
+    graph: Graph
+    captured: Mapping[str, Value]
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of its variables in MXNet's order."""
+        return [node.name for node in self.graph.variables]
 
 
 class GraphBuilder:
@@ -107,6 +125,10 @@ class GraphBuilder:
             self.arg[name] = weight
         self._drafts.append(_Draft("null", name, hidden=dict(hidden)))
         return Value(len(self._drafts) - 1, 0, type_)
+
+    def variables(self, names: Sequence[str], types: Sequence[TensorType]) -> list[Value]:
+        """Add the variables of a subgraph."""
+        return [self.variable(*each, None, {}) for each in zip(names, types, strict=True)]
 
     def capture(self, value: Value) -> Value:
         """Return the variable that stands for a value of the graph around this one."""
@@ -213,6 +235,10 @@ class GraphBuilder:
         marked = self.np_shape
         attrs: dict[str, object] = {"is_np_shape": 1} if marked else {}
         return Graph(nodes, tuple(Entry(place[h.node], h.index) for h in heads), attrs=attrs)
+
+    def subgraph(self, outputs: Sequence[Value]) -> Subgraph:
+        """Return the graph with `outputs`, and what it takes from around it."""
+        return Subgraph(self.finish(outputs), dict(self.captured))
 
     def _heads(self, outputs: Sequence[Value]) -> list[Entry]:
         """Return the heads: a node takes the name of its output, anything else is copied.

@@ -2,62 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Final
 
 import numpy as np
 
 from serde.errors import ConverterBug, Unsupported
-from serde.mxnet.builder import GraphBuilder, Value
-from serde.mxnet.model import COMPUTED, Graph
+from serde.mxnet.builder import GraphBuilder, Subgraph, Value
+from serde.mxnet.model import COMPUTED
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import post_order
-from serde.relay.transform.fold_constant import FoldConstant
-from serde.relay.transform.legalize import decompose
-from serde.walk.emission import EmittingContext, structural, with_types
+from serde.relay.ir.expr import Function
+from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
+from serde.walk import export_context as walk
+from serde.walk.export_context import Body, Values, Writing
+from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
 from serde.weights import Array, dtype_name, numpy_dtype
 
-__all__ = [
-    "ExportContext",
-    "Subgraph",
-    "Values",
-    "Written",
-    "require_computed",
-]
-
-Written = Value | tuple[Value, ...]
-
-Values = dict[Expr, Written | None]
+__all__ = ["ExportContext", "Subgraph", "require_computed"]
 
 MAX_LEVEL: Final = 30
 """Subgraphs inside each other: MXNet reads their JSON text recursively."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subgraph:
-    """A graph inside a node.
-
-    Attributes:
-        graph: The graph.
-        captured: What it takes from around it, by the name of its variable.
-    """
-
-    graph: Graph
-    captured: Mapping[str, Value]
-
-    @property
-    def variables(self) -> list[str]:
-        """Names of its variables in MXNet's order."""
-        return [node.name for node in self.graph.variables]
-
-
-class ExportContext(EmittingContext[Value]):
+class ExportContext(walk.ExportContext[Value]):
     """What a converter to MXNet may reach.
 
     Attributes:
@@ -66,21 +37,21 @@ class ExportContext(EmittingContext[Value]):
         in_loop: Whether the nodes go into the body of a loop.
     """
 
-    def __init__(
-        self,
-        builder: GraphBuilder,
-        np_shape: bool,
-        table: ConverterTable,
-        write_scope: Callable[[Function, Values, ExportContext], Written | None],
-        level: int = 0,
-    ) -> None:
-        super().__init__()
-        self.np_shape = np_shape
-        self.level = level
+    def __init__(self, table: ConverterTable, builder: GraphBuilder) -> None:
+        super().__init__(table, 1, Scope())
+        self.np_shape = builder.np_shape
         self.in_loop = False
-        self._write_scope = write_scope
         self._builder = builder
-        self._table = table
+        self._level = 0
+
+    def enter(self, source: str, result: Type) -> None:
+        """Turn to the node called `source`, whose Relay type is `result`.
+
+        Raises:
+            Unsupported: MXNet computes no such dtype.
+        """
+        super().enter(source, result)
+        require_computed(result)
 
     def emit(self, op: str, *inputs: Value | None, **attrs: AnyValue) -> Value:
         """Append a node of which one output is used; an attribute that is None is left out."""
@@ -116,8 +87,14 @@ class ExportContext(EmittingContext[Value]):
             raise ConverterBug(f"{self._source}: a value of its own has no Relay type")
         return x.type
 
-    def typed(self, x: Value, type_: TensorType) -> Value:
-        """Return a value of the converter's own with its Relay type."""
+    def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
+        """Return a value of the converter's own with its Relay type.
+
+        Raises:
+            Unsupported: It is a sequence.
+        """
+        if isinstance(type_, SequenceType):
+            raise Unsupported(f"MXNet has tensors only, found {type_!r}")
         return replace(x, type=type_)
 
     def emit_with_bodies(
@@ -132,56 +109,71 @@ class ExportContext(EmittingContext[Value]):
         graphs = tuple(body.graph for body in bodies)
         return self._builder.add(op, inputs, outputs, attrs, self._source, graphs)
 
+    @contextmanager
+    def graph(self, outputs: int) -> Iterator[GraphBuilder]:
+        """Write into a graph of its own meanwhile.
+
+        Args:
+            outputs: How many tensors it yields.
+
+        Raises:
+            Unsupported: There are too many inside each other.
+        """
+        if self._level >= MAX_LEVEL:
+            raise Unsupported(f"more than {MAX_LEVEL} loops and conditionals inside each other")
+        heads = [f"out{place}" for place in range(outputs)]
+        inner = GraphBuilder(self._table, heads, np_shape=self.np_shape, outer=self._builder)
+        before = self._builder, self.in_loop, self._source, self.result
+        self._builder, self.in_loop, self._source = inner, False, ""
+        self._level += 1
+        try:
+            yield inner
+        finally:
+            self._builder, self.in_loop, self._source, self.result = before
+            self._level -= 1
+
     def subgraph(
         self,
         names: Sequence[str],
         types: Sequence[TensorType],
-        write: Callable[[ExportContext, Sequence[Value]], Sequence[Value]],
+        write: Callable[[Sequence[Value]], Writing[Sequence[Value]]],
         count: int,
-    ) -> Subgraph:
+    ) -> Writing[Subgraph]:
         """Return a graph of its own of variables called `names`.
 
         Args:
             names: What its variables are called.
             types: Relay types of the variables.
-            write: Emits the nodes, given the context inside and the variables, and returns what
-                the graph yields.
+            write: Emits the nodes, given the variables, and returns what the graph yields.
             count: How much it yields.
 
         Raises:
             Unsupported: There are too many inside each other.
         """
-        if self.level >= MAX_LEVEL:
-            raise Unsupported(f"more than {MAX_LEVEL} loops and conditionals inside each other")
-        heads = [f"out{place}" for place in range(count)]
-        inner = GraphBuilder(self._table, heads, np_shape=self.np_shape, outer=self._builder)
-        own = [
-            inner.variable(name, type_, None, {}) for name, type_ in zip(names, types, strict=True)
-        ]
-        context = ExportContext(
-            inner, self.np_shape, self._table, self._write_scope, self.level + 1
-        )
-        context.enter("", self.result)
-        graph = inner.finish([*write(context, own)])
-        return Subgraph(graph, dict(inner.captured))
+        step = self.scope.inner(f"{self._source}/body")
+        with self.inside(step), self.graph(count) as inner:
+            results = yield from write(inner.variables(names, types))
+            return inner.subgraph(results)
+
+    def finish(self, results: Sequence[Value]) -> Subgraph:
+        """Return the graph that is written into, with what it yields."""
+        return self._builder.subgraph(results)
+
+    def identity(self, names: Sequence[str], types: Sequence[TensorType]) -> Subgraph:
+        """Return a graph of its own that yields its variables, called `names`."""
+        with self.graph(len(names)) as inner:
+            return inner.subgraph(inner.variables(names, types))
 
     def captured(self, x: Value) -> Value:
         """Return the variable that stands for a value of the graph around this one."""
         return self._builder.capture(x)
 
     def write_body(
-        self, body: Function, params: Sequence[Value | tuple[Value, ...]]
-    ) -> tuple[Value, ...]:
-        """Write a body of a loop here and return what it yields.
-
-        Raises:
-            Unsupported: MXNet cannot say some of it; the report tells what.
-        """
-        values: Values = dict(zip(body.params, params, strict=True))
+        self, body: Function, params: Sequence[Values[Value]]
+    ) -> Writing[tuple[Value, ...]]:
+        """Write a body of a loop here and return what it yields; see :meth:`body`."""
         self.in_loop = True
-        found = self._write_scope(body, values, self)
-        if found is None:
-            raise Unsupported("its body cannot be written")
+        found = yield Body(body, params)
         return found if isinstance(found, tuple) else (found,)
 
     def scalar(self, x: Value) -> float | None:
@@ -218,65 +210,6 @@ class ExportContext(EmittingContext[Value]):
         if x.data is not None:
             return self.const(x.data.astype(numpy_dtype(dtype)))
         return replace(self.emit("Cast", x, dtype=dtype), type=type_)
-
-    def spell(self, build: Callable[..., Expr], *operands: Value) -> Value:
-        """Write the Relay expression that `build` makes of the operands.
-
-        Raises:
-            Unsupported: MXNet lacks an operator of it.
-        """
-        result = self.spell_tuple(build, *operands)
-        if not isinstance(result, Value):
-            raise ConverterBug(f"{self._source}: expected one tensor, found {len(result)}")
-        return result
-
-    def spell_tuple(
-        self, build: Callable[..., Expr], *operands: Value
-    ) -> Value | tuple[Value, ...]:
-        """Write an expression of one tensor or several; see :meth:`spell`."""
-        given = [
-            Var(f"x{place}", self.type(x)) if x.data is None else Constant(x.data)
-            for place, x in enumerate(operands)
-        ]
-        free = [each for each in given if isinstance(each, Var)]
-        function = FoldConstant().transform(Function(free, astuple(build(*given))))
-        values: Values = {
-            param: x
-            for param, x in zip(
-                function.params, (x for x in operands if x.data is None), strict=True
-            )
-        }
-        source, result = self._source, self.result
-        written = self._written(function.body, values)
-        self.enter(source, result)
-        return written
-
-    def _written(self, body: Expr, values: Values) -> Value | tuple[Value, ...]:
-        """Write `body`, whose leaves have `values`."""
-        source = self._source
-        for node in post_order(body):
-            if node in values or isinstance(node, OpDef):
-                continue
-            if isinstance(node, (Constant, Tuple, TupleGetItem)):
-                values[node] = structural(node, values, self.const)
-            else:
-                values[node] = self._called(node, values, source)
-        found = values[body]
-        if found is None:
-            raise ConverterBug(f"{source}: {body!r} has no value")
-        return found
-
-    def _called(self, node: Expr, values: Values, source: str) -> Value | tuple[Value, ...]:
-        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.type is None:
-            raise ConverterBug(f"{source}: {node!r} is no call of an operator")
-        body = self._table.expansion(node.op.name) or node.op.decompose
-        if body is not None and not self._table.can_export(node, 1):
-            return self._written(decompose(node, body), values)
-        require_computed(node.type)
-        self.enter(source, node.type)
-        operands = [values[argument] for argument in node.args]
-        result = self._table.run_export(self, node, operands, 1)
-        return with_types(result, node.type, self.typed)
 
     def reshape(self, x: Value, shape: Sequence[Dim]) -> Value:
         """Return `x` in another shape of the same size, with symbols where one can be inferred.

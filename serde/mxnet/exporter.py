@@ -1,19 +1,32 @@
-"""From a Relay model to an MXNet model: lowering, emission, parameters."""
+"""From a Relay model to an MXNet model: lowering, graph, parameters."""
 
 from __future__ import annotations
 
-from serde.mxnet.builder import GraphBuilder
-from serde.mxnet.export_walk import export_function
-from serde.mxnet.model import MxnetModel, with_input_order
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any as AnyValue
+
+from serde.errors import Unsupported
+from serde.mxnet.builder import GraphBuilder, Subgraph, Value
+from serde.mxnet.export_context import ExportContext, require_computed
+from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input_order
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent.stack import STACK, MergeStacks
 from serde.relay import transform
-from serde.relay.ir.expr import Call, Constant, Function
+from serde.relay.ir.dims import Dim, SymDim
+from serde.relay.ir.expr import Call, Constant, Expr, Function, If
+from serde.relay.ir.leaves import leaf_types, output_names
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
 from serde.report import Report
+from serde.walk.export_context import Values
+from serde.walk.exporter import ExportWalk, Known, source_name
+from serde.walk.lowering import lower_to_static
+from serde.walk.placement import Scope
+from serde.weights import Weight
 
 __all__ = ["from_relay"]
 
@@ -27,8 +40,11 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
     model = _lowered(model, report)
     np_shape = _needs_np_shape(model.main)
     builder = GraphBuilder(TABLE, model.meta.outputs, np_shape=np_shape)
-    outputs = export_function(model, TABLE, builder, report, np_shape=np_shape)
+    walk = _MxnetWalk(model, builder, report)
+    walk.declare()
+    outputs = walk.write()
     report.raise_if_refused()
+    _check_outputs(model, report)
     graph = with_input_order(builder.finish(outputs), model.meta.inputs)
     if np_shape:
         report.notes.append(
@@ -49,25 +65,19 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, 1)
 
-    passes = transform.Sequential(
-        [
-            transform.Inline(opaque=True),
-            transform.ToGraphNormalForm(),
-            transform.RaiseRecursion(),
-            transform.DynamicToStatic(),
+    return lower_to_static(
+        model,
+        TABLE,
+        supported,
+        report,
+        before=[
             transform.Compose(transform.box_nms_patterns(model.params)),
             transform.RaiseSliceLike(),
             transform.RaiseLayers(_is_whole, frozenset(model.params)),
-            transform.channels_first(),
-            transform.Legalize(supported, TABLE.expansion),
-            transform.SimplifyExpr(),
-            MergeStacks(),
-            transform.SimplifyExpr(),
-            transform.FoldConstant(),
-        ]
+        ],
+        after=[MergeStacks(), transform.SimplifyExpr()],
+        packing=(STACK.name,),
     )
-    model = model.evolve(mod=passes(model.mod))
-    return transform.fold_weights(model, report=report, packing=(STACK.name,))
 
 
 def _is_whole(node: Call) -> bool:
@@ -94,3 +104,141 @@ def _tensors(*types: Type | None) -> list[TensorType]:
         elif isinstance(type_, TensorType):
             found.append(type_)
     return found
+
+
+def _check_outputs(model: RelayModel, report: Report) -> None:
+    """Refuse outputs that are constants of a dtype that MXNet has not, for these are widened.
+
+    Raises:
+        UnsupportedModelError: There is one.
+    """
+    result = model.main.body.type
+    names = output_names(model.meta.outputs, result)
+    for name, type_ in zip(names, leaf_types(result), strict=True):
+        if type_.dtype not in COMPUTED:
+            report.add("output", name, f"MXNet computes no {type_.dtype}")
+    report.raise_if_refused()
+
+
+class _MxnetWalk(ExportWalk[Value]):
+    """The walk into an MXNet graph, whose subgraphs see nothing of what is around them.
+
+    MXNet 1.9.1 runs no ``_cond`` with NumPy's shapes, and infers no shapes of one in a loop: both
+    branches are computed there, and a ``where`` chooses.
+    """
+
+    _context: ExportContext
+
+    def __init__(self, model: RelayModel, builder: GraphBuilder, report: Report) -> None:
+        super().__init__(model, TABLE, ExportContext(TABLE, builder), report)
+        self._builder = builder
+
+    def parameter(
+        self, name: str, type_: TensorType | SequenceType, weight: Weight | None
+    ) -> Value:
+        """Add a variable."""
+        if not isinstance(type_, TensorType):
+            raise Unsupported(f"MXNet has tensors only, found {type_!r}")
+        require_computed(type_)
+        return self._builder.variable(name, type_, weight, _declaration(type_))
+
+    def branch_name(self, node: If) -> str:
+        """Return what a conditional is called."""
+        return source_name(node) or "cond"
+
+    @contextmanager
+    def branch(self, scope: Scope, values: Known[Value]) -> Iterator[Known[Value]]:
+        """Write into a graph of its own meanwhile, or where both branches are computed, here."""
+        with super().branch(scope, values):
+            if self._computes_both:
+                yield values
+                return
+            with self._context.graph(len(self._context.result_types())) as inner:
+                yield _Captures(values, inner)
+
+    @property
+    def _computes_both(self) -> bool:
+        return self._context.np_shape or self._context.in_loop
+
+    def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
+        """Return the results, or the graph that yields them."""
+        return results if self._computes_both else self._context.finish(results)
+
+    def conditional(
+        self, node: If, name: str, condition: Value, branches: Sequence[AnyValue]
+    ) -> Sequence[Value]:
+        """Add a ``_cond``, or what chooses between results."""
+        context = self._context
+        kinds = context.result_types()
+        if self._computes_both:
+            return [
+                replace(context.emit("_npi_where", condition, one, two), type=kind)
+                for one, two, kind in zip(*branches, kinds, strict=True)
+            ]
+        number = context.cast(condition, "float32")
+        decides = context.identity(["condition"], [context.type(number)])
+        return _emit_cond(context, number, [decides, *branches], len(kinds))
+
+
+class _Captures(Known[Value]):
+    """Values inside a subgraph; what is missing is taken from around it."""
+
+    def __init__(self, outer: Known[Value], inner: GraphBuilder) -> None:
+        super().__init__()
+        self._outer = outer
+        self._inner = inner
+
+    def __missing__(self, node: Expr) -> Values[Value] | None:
+        found = self._outer[node]
+        self[node] = found if found is None else self._captured(found)
+        return self[node]
+
+    def _captured(self, found: Values[Value]) -> Values[Value]:
+        if isinstance(found, Value):
+            return self._inner.capture(found)
+        return tuple(map(self._captured, found))
+
+
+def _emit_cond(
+    ctx: ExportContext, condition: Value, bodies: Sequence[Subgraph], outputs: int
+) -> tuple[Value, ...]:
+    """Emit a conditional; each subgraph says where among the inputs its variables are."""
+    inputs = [condition]
+    locations = []
+    for body in bodies:
+        own = []
+        for name in body.variables:
+            value = body.captured.get(name, condition)
+            if value not in inputs:
+                inputs.append(value)
+            own.append(inputs.index(value))
+        locations.append(own)
+    return ctx.emit_with_bodies(
+        "_cond",
+        inputs,
+        bodies,
+        outputs,
+        num_args=len(inputs) + 3,
+        num_outputs=outputs,
+        cond_input_locs=str(locations[0]),
+        then_input_locs=str(locations[1]),
+        else_input_locs=str(locations[2]),
+    )
+
+
+def _declaration(type_: TensorType) -> dict[str, str]:
+    """Return what is noted on an input: shape (0 or, with scalars, -1 is open) and dtype."""
+    hidden = {"__dtype__": str(DTYPES.index(type_.dtype))} if type_.dtype in DTYPES else {}
+    shape = type_.concrete_shape
+    if shape is not None:
+        return {"__shape__": str(shape), **hidden}
+    return {
+        DIMS_KEY: ",".join(map(_dim_text, type_.shape)),
+        **hidden,
+    }
+
+
+def _dim_text(dim: Dim) -> str:
+    if isinstance(dim, int):
+        return str(dim)
+    return (isinstance(dim, SymDim) and dim.name) or "?"

@@ -23,7 +23,8 @@ from serde.onnx.declarations import value_type_proto
 from serde.onnx.schemas import require_dtype, result_dtypes
 from serde.onnx.versions import CHANGES, Change
 from serde.relay.ir.dims import Any
-from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
+from serde.relay.ir.types import SequenceType, TensorType
+from serde.walk.placement import Scope
 from serde.weights import Array, Weight, dtype_name
 
 __all__ = [
@@ -31,12 +32,9 @@ __all__ = [
     "SEQUENCE_IDENTITY",
     "SEQUENCE_SUBGRAPHS",
     "GraphBuilder",
-    "Scope",
+    "GraphScope",
     "Value",
     "ValueType",
-    "Values",
-    "leaves",
-    "regroup",
     "require_sequences",
     "walk_nodes",
     "without_symbols",
@@ -70,40 +68,6 @@ class Value:
 ValueType = TensorType | SequenceType
 """What a value may be."""
 
-Values = Value | tuple["Values", ...]
-"""What an expression becomes: a value, or for a tuple those of its fields."""
-
-
-def leaves(values: Values) -> list[Value]:
-    """Return the tensors of a tuple of tuples, in order."""
-    found: list[Value] = []
-    pending = [values]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, Value):
-            found.append(item)
-        else:
-            pending.extend(reversed(item))
-    return found
-
-
-def regroup(flat: Sequence[Value], type_: Type) -> Values:
-    """Return tensors in order as the tuple of tuples that `type_` is."""
-    done: list[Values] = []
-    source = iter(flat)
-    pending: list[Type | int] = [type_]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, int):
-            start = len(done) - item
-            done[start:] = [tuple(done[start:])]
-        elif isinstance(item, TupleType):
-            pending.append(len(item.fields))
-            pending.extend(reversed(item.fields))
-        else:
-            done.append(next(source))
-    return done[0]
-
 
 def without_symbols(type_: ValueType) -> ValueType:
     """Return a type whose symbolic dimensions are anonymous."""
@@ -124,7 +88,7 @@ def require_sequences(what: str, types: Iterable[ValueType], version: int, since
         raise Unsupported(f"{what} takes no sequence at version {version}", hint=hint)
 
 
-class Scope:
+class GraphScope(Scope):
     """A graph, a subgraph or a local function while its nodes are collected.
 
     Args:
@@ -132,63 +96,20 @@ class Scope:
         step: What it is in its parent, such as ``loop_1/body``; the name of a function.
 
     Attributes:
+        home: The main graph, or the function.
         nodes: Its nodes so far, in order.
         types: Types of values that stand for Relay expressions, by name.
-        level: Number of subgraphs around and including it.
-        known: Values that were emitted here for a purpose, by a key of that purpose.
+        constants: The constants of the main graph or of the function, by their values.
     """
 
-    __slots__ = ("depth", "home", "jump", "known", "level", "nodes", "parent", "step", "types")
+    __slots__ = ("constants", "home", "nodes", "types")
 
-    def __init__(self, parent: Scope | None = None, step: str = "") -> None:
-        self.parent = parent
-        self.step = step
+    def __init__(self, parent: GraphScope | None = None, step: str = "") -> None:
+        super().__init__(parent, step)
         self.nodes: list[onnx.NodeProto] = []
         self.types: dict[str, ValueType] = {}
-        self.known: dict[Hashable, Value] = {}
-        self.level: int = 0 if parent is None else parent.level + 1
-        self.home: Scope = self if parent is None else parent.home
-        self.jump: Scope = self
-        if parent is None:
-            return
-        # Every scope knows one far ancestor, chosen so that a search upwards is logarithmic.
-        far = parent.jump
-        even = parent.level - far.level == far.level - far.jump.level
-        self.jump = far.jump if even else parent
-
-    def path(self) -> str:
-        """Return the steps from the main graph to here, each with a slash after it."""
-        steps: list[str] = []
-        scope: Scope | None = self
-        while scope is not None:
-            steps.append(f"{scope.step}/" if scope.step else "")
-            scope = scope.parent
-        return "".join(reversed(steps))
-
-    def around(self) -> Iterator[Scope]:
-        """Yield this scope and those around it, innermost first."""
-        scope: Scope | None = self
-        while scope is not None:
-            yield scope
-            scope = scope.parent
-
-    def common(self, other: Scope) -> Scope:
-        """Return the innermost scope that both are in."""
-        one = self
-        while one.level > other.level:
-            one = one.jump if one.jump.level >= other.level else _above(one)
-        while other.level > one.level:
-            other = other.jump if other.jump.level >= one.level else _above(other)
-        while one is not other:
-            apart = one.jump is not other.jump
-            one, other = (one.jump, other.jump) if apart else (_above(one), _above(other))
-        return one
-
-
-def _above(scope: Scope) -> Scope:
-    if scope.parent is None:
-        raise ConverterBug("two scopes of different graphs are compared")
-    return scope.parent
+        self.constants: dict[Hashable, Value] = {}
+        self.home: GraphScope = self if parent is None else parent.home
 
 
 def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
@@ -214,7 +135,6 @@ class GraphBuilder:
 
     Attributes:
         main: The main graph.
-        scope: Where nodes are added.
         functions: Local functions, callees first.
         makers: Operator of the node that gives a value, by the value's name.
     """
@@ -222,7 +142,7 @@ class GraphBuilder:
     def __init__(self, version: int, *, intermediate_shapes: bool = False) -> None:
         self.version = version
         self.intermediate_shapes = intermediate_shapes
-        self.main = self.scope = Scope()
+        self.main = GraphScope()
         self.initializers: dict[str, onnx.TensorProto] = {}
         self.weights: dict[str, Weight] = {}
         self.functions: list[onnx.FunctionProto] = []
@@ -257,8 +177,8 @@ class GraphBuilder:
         """Whether nothing is called `name`."""
         return name not in self._names
 
-    def constant(self, data: Array, name: str = "const") -> Value:
-        """Return a constant of the graph; equal ones are one.
+    def constant(self, scope: GraphScope, data: Array) -> Value:
+        """Return a constant that a scope sees; equal ones are one.
 
         It is an initializer of the main graph, which subgraphs see, or a node of a function.
 
@@ -266,10 +186,10 @@ class GraphBuilder:
             Unsupported: ONNX has no such dtype at the version that is written.
         """
         require_dtype(dtype_name(data.dtype), self.version)
-        home = self.scope.home
-        key = ("constant", data.dtype.str + data.dtype.name, data.shape, data.tobytes())
-        if key not in home.known:
-            value = Value(self.reserve(name), TensorType(data.shape, data.dtype), data)
+        home = scope.home
+        key = (data.dtype.str + data.dtype.name, data.shape, data.tobytes())
+        if key not in home.constants:
+            value = Value(self.reserve("const"), TensorType(data.shape, data.dtype), data)
             tensor = numpy_helper.from_array(
                 np.ascontiguousarray(data).reshape(data.shape), value.name
             )
@@ -278,18 +198,19 @@ class GraphBuilder:
             else:
                 node = helper.make_node("Constant", [], [value.name], value=tensor)
                 home.nodes.append(node)
-            home.known[key] = value
-        return home.known[key]
+            home.constants[key] = value
+        return home.constants[key]
 
     def add(
         self,
+        scope: GraphScope,
         op: str,
         inputs: Sequence[Value | None],
         outputs: int,
         attrs: Mapping[str, AnyValue],
         source: str,
     ) -> tuple[Value, ...]:
-        """Append a node and return its outputs.
+        """Append a node to a scope and return its outputs.
 
         Raises:
             Unsupported: The operator, or a dtype of it, does not exist in the version that is
@@ -299,7 +220,7 @@ class GraphBuilder:
         in_force = _version_in_force(op, self.version)
         dtypes = result_dtypes(op, self.version, list(map(self._dtype, inputs)), attrs, outputs)
         _check_form(op, in_force, len(inputs), outputs, attrs)
-        results = self._append(op, inputs, outputs, attrs, self.reserve(source or op))
+        results = self._append(scope, op, inputs, outputs, attrs, self.reserve(source or op))
         self._dtypes |= {
             value.name: dtype
             for value, dtype in zip(results, dtypes, strict=True)
@@ -318,15 +239,20 @@ class GraphBuilder:
         return value.type.dtype if isinstance(value.type, TensorType) else None
 
     def add_call(
-        self, function: onnx.FunctionProto, inputs: Sequence[Value], source: str
+        self,
+        scope: GraphScope,
+        function: onnx.FunctionProto,
+        inputs: Sequence[Value],
+        source: str,
     ) -> tuple[Value, ...]:
-        """Append a call of a local function and return its outputs."""
+        """Append a call of a local function to a scope and return its outputs."""
         name = self.reserve(source or function.name)
         attrs = {"domain": function.domain}
-        return self._append(function.name, inputs, len(function.output), attrs, name)
+        return self._append(scope, function.name, inputs, len(function.output), attrs, name)
 
     def _append(
         self,
+        scope: GraphScope,
         op: str,
         inputs: Sequence[Value | None],
         outputs: int,
@@ -341,18 +267,18 @@ class GraphBuilder:
         node = helper.make_node(
             op, ["" if x is None else x.name for x in inputs], names, name=name, **given
         )
-        self.scope.nodes.append(node)
+        scope.nodes.append(node)
         self.makers.update(dict.fromkeys(names, op))
         return tuple(Value(each) for each in names)
 
-    def own_outputs(self, scope: Scope, values: Iterable[Value], base: str) -> list[str]:
+    def own_outputs(self, scope: GraphScope, values: Iterable[Value], base: str) -> list[str]:
         """Return names of outputs for `values`, each of a node of `scope` and given once.
 
         Raises:
             Unsupported: A sequence would have to be copied by a version that cannot.
         """
         produced = {name for node in scope.nodes for name in node.output}
-        constants = {value.name for value in scope.known.values() if value.data is not None}
+        constants = {value.name for value in scope.constants.values()}
         names: list[str] = []
         for value in values:
             name = value.name
@@ -368,7 +294,7 @@ class GraphBuilder:
 
     def graph(
         self,
-        scope: Scope,
+        scope: GraphScope,
         inputs: Sequence[Value],
         outputs: Sequence[Value],
         types: Sequence[ValueType],

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
+from typing import Final, Literal
 
 import numpy as np
 import onnx
 
 from serde.errors import ConverterBug, Unsupported
-from serde.onnx.builder import GraphBuilder, Scope, Value, ValueType, without_symbols
+from serde.onnx.builder import GraphBuilder, GraphScope, Value, ValueType, without_symbols
 from serde.onnx.schemas import takes_dtype
-from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim, symbol
+from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Function
 from serde.relay.ir.leaves import leaf_types, value_types
 from serde.relay.ir.types import SequenceType, TensorType
-from serde.walk.emission import EmittingContext
+from serde.walk import export_context as walk
+from serde.walk.export_context import Values, Writing, leaves
+from serde.walk.placement import Scope
+from serde.walk.table import ConverterTable
 from serde.weights import numpy_dtype
 
-__all__ = ["ExportContext", "Subgraph", "SymbolTable", "Value"]
+__all__ = ["ExportContext", "Subgraph", "Value", "require_level"]
+
+MAX_LEVEL: Final = 31
+"""Subgraphs inside each other that protobuf, which reads 100 messages deep, leaves room for."""
+
+
+def require_level(scope: Scope) -> None:
+    """Refuse a subgraph that lies too deep inside others.
+
+    Raises:
+        Unsupported: It does.
+    """
+    if scope.level > MAX_LEVEL:
+        raise Unsupported(f"more than {MAX_LEVEL} subgraphs lie inside each other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,103 +50,58 @@ class Subgraph:
         types: Their types.
     """
 
-    scope: Scope
+    scope: GraphScope
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     types: tuple[ValueType, ...]
 
 
-@dataclass(slots=True, eq=False)
-class SymbolTable:
-    """Where the symbols of shapes can be read off.
-
-    Attributes:
-        scope: Where the values of `shown` are known.
-        parent: The table of what is around.
-        shown: For each symbol a value and an axis.
-        of_model: Whether the symbols are those of the model's inputs; those of a function may
-            have the same names and other lengths, so that no type that is written has them.
-    """
-
-    scope: Scope
-    parent: SymbolTable | None = None
-    shown: dict[str, tuple[Value, int]] = field(default_factory=dict)
-    of_model: bool = False
-
-    def public(self, type_: ValueType) -> ValueType:
-        """Return a type as it may be written."""
-        return type_ if self.of_model else without_symbols(type_)
-
-    def add(self, values: Iterable[Value]) -> None:
-        """Note the symbols that the types of `values` show."""
-        for value in values:
-            shape = value.type.shape if isinstance(value.type, TensorType) else ()
-            for axis, dim in enumerate(shape):
-                if isinstance(dim, SymDim) and dim.name is not None:
-                    self.shown.setdefault(dim.name, (value, axis))
-
-    def find(self, name: str) -> tuple[Scope, Value, int]:
-        """Return the innermost value that shows a symbol, with its scope and axis.
-
-        Raises:
-            Unsupported: None does.
-        """
-        table: SymbolTable | None = self
-        while table is not None:
-            if name in table.shown:
-                return (table.scope, *table.shown[name])
-            table = table.parent
-        raise Unsupported(f"no input shows the dimension {name}")
-
-
-class ExportContext(EmittingContext[Value]):
+class ExportContext(walk.ExportContext[Value]):
     """What a converter to ONNX may reach.
 
     Attributes:
         version: Version of the operator set that is written.
+        scope: The graph that nodes are added to.
     """
 
-    def __init__(self, builder: GraphBuilder) -> None:
-        super().__init__()
-        self.version = builder.version
+    scope: GraphScope
+
+    def __init__(self, table: ConverterTable, builder: GraphBuilder) -> None:
+        super().__init__(table, builder.version, builder.main)
         self._builder = builder
-        self._symbols = SymbolTable(builder.main, of_model=True)
-        self._used_once: frozenset[str] = frozenset()
-        self._bodies: Mapping[Function, Subgraph | None] = {}
-
-    def turn(
-        self,
-        symbols: SymbolTable,
-        used_once: frozenset[str],
-        bodies: Mapping[Function, Subgraph | None],
-    ) -> None:
-        """Turn to another graph.
-
-        Args:
-            symbols: Where symbols can be read off there.
-            used_once: Names of weights that nothing else uses.
-            bodies: Bodies of loops whose nodes are collected, here and in what follows.
-        """
-        self._symbols = symbols
-        self._used_once = used_once
-        self._bodies = bodies
 
     def emit(self, op: str, *inputs: Value | None, **attrs: AnyValue) -> Value:
         """Append a node with one output; an attribute that is None is left out."""
-        return self._builder.add(op, inputs, 1, attrs, self._source)[0]
+        return self._builder.add(self.scope, op, inputs, 1, attrs, self._source)[0]
 
     def emit_tuple(
         self, op: str, *inputs: Value | None, outputs: int, **attrs: AnyValue
     ) -> tuple[Value, ...]:
         """Append a node with several outputs."""
-        return self._builder.add(op, inputs, outputs, attrs, self._source)
+        return self._builder.add(self.scope, op, inputs, outputs, attrs, self._source)
 
-    def subgraph(self, function: Function) -> Subgraph:
-        """Return what the body of a loop has become."""
-        body = self._bodies[function]
-        if body is None:
-            raise ConverterBug(f"{self._source}: the body of the loop has a gap")
-        return body
+    def subgraph(self, body: Function, captures: Sequence[Values[Value]]) -> Writing[Subgraph]:
+        """Write the body of a loop, whose last parameters stand for what it captures.
+
+        Raises:
+            Unsupported: Too many lie inside each other.
+        """
+        self._source = self._builder.hold(self._source)
+        scope = GraphScope(self.scope, f"{self._source}/body")
+        require_level(scope)
+        split = len(body.params) - len(captures)
+        inputs = [
+            Value(self._builder.reserve(param.name_hint), value_types(param.type)[0])
+            for param in body.params[:split]
+        ]
+        taken = [
+            self.with_types(value, param.checked_type)
+            for param, value in zip(body.params[split:], captures, strict=True)
+        ]
+        with self.inside(scope):
+            result: Values[Value] = yield from self.body(body, [*inputs, *taken])
+        flat, types = tuple(leaves(result)), tuple(value_types(body.body.type))
+        return Subgraph(scope, tuple(inputs), flat, types)
 
     def graph(
         self, body: Subgraph, inputs: Sequence[Value], types: Sequence[ValueType]
@@ -142,10 +113,13 @@ class ExportContext(EmittingContext[Value]):
             inputs: Its inputs, as the operator hands them in.
             types: Types of its outputs, as wide as they may be.
         """
-        public = self._symbols.public
-        declared = [replace(value, type=public(self.value_type(value))) for value in inputs]
-        outputs = list(map(public, types))
+        declared = [replace(value, type=self.public(self.value_type(value))) for value in inputs]
+        outputs = list(map(self.public, types))
         return self._builder.graph(body.scope, declared, body.outputs, outputs)
+
+    def public(self, type_: ValueType) -> ValueType:
+        """Return a type as it may be written: symbols are those of the model's inputs alone."""
+        return type_ if self.symbols.of_model else without_symbols(type_)
 
     def input(self, name: str, type_: TensorType) -> Value:
         """Return a new input of a subgraph."""
@@ -163,6 +137,10 @@ class ExportContext(EmittingContext[Value]):
         """Take and return a name of the graph, for the names inside a body of it."""
         return self._builder.reserve(name)
 
+    def typed(self, x: Value, type_: ValueType) -> Value:
+        """Return a value with its Relay type."""
+        return Value(x.name, type_, x.data)
+
     def takes(self, op: str, dtype: str) -> bool:
         """Whether an operator takes a dtype in the version that is written."""
         return takes_dtype(op, self.version, dtype)
@@ -174,15 +152,19 @@ class ExportContext(EmittingContext[Value]):
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant of the graph."""
         data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
-        return self._builder.constant(data)
+        return self._builder.constant(self.scope, data)
 
     def ints(self, values: Iterable[int]) -> Value:
         """Return a vector of int64."""
-        return self._builder.constant(np.array(list(values), dtype=np.int64).reshape(-1))
+        return self._builder.constant(
+            self.scope, np.array(list(values), dtype=np.int64).reshape(-1)
+        )
 
     def scalar_like(self, x: Value, value: float) -> Value:
         """Return a scalar constant of the dtype of `x`."""
-        return self._builder.constant(np.array(value, dtype=numpy_dtype(self.type(x).dtype)))
+        return self._builder.constant(
+            self.scope, np.array(value, dtype=numpy_dtype(self.type(x).dtype))
+        )
 
     def type(self, x: Value) -> TensorType:
         """Return the Relay type of a tensor.
@@ -213,74 +195,34 @@ class ExportContext(EmittingContext[Value]):
         if len(lengths) < len(shape):
             return self.emit("Reshape", x, self.shape(shape))
         if x.data is not None:
-            return self._builder.constant(x.data.reshape(lengths))
+            return self._builder.constant(self.scope, x.data.reshape(lengths))
         if x.name not in self._builder.weights:
             return self.emit("Reshape", x, self.ints(lengths))
         weights = self._builder.weights
-        name = x.name if x.name in self._used_once else self._builder.reserve(x.name)
+        name = x.name if x.name in self.used_once else self._builder.reserve(x.name)
         weights[name] = weights[x.name].reshaped(lengths)
         return Value(name, TensorType(lengths, self.type(x).dtype))
 
-    def shape(self, dims: Sequence[Dim]) -> Value:
-        """Return a vector of int64 that holds `dims`, computed at run time where symbolic.
+    def symbol_length(self, name: str) -> Value:
+        """Return a vector of one int64 for a symbol, read where every user of it sees it."""
+        scope, value, axis = self.symbols.find(name, self.scope)
+        with self.inside(scope):
+            return self.once((value.name, axis), lambda: self.axis_length(value, axis))
 
-        Raises:
-            Unsupported: A dimension is anonymous, or no input shows its symbol.
-        """
-        if all(isinstance(dim, int) for dim in dims):
-            return self.ints(dim for dim in dims if isinstance(dim, int))
-        parts = [self._length(dim) for dim in dims]
-        return parts[0] if len(parts) == 1 else self.emit("Concat", *parts, axis=0)
+    def lengths(self, values: Sequence[int]) -> Value:
+        """Return a constant vector of int64."""
+        return self.ints(values)
 
-    def _length(self, dim: Dim) -> Value:
-        """Return a vector of one int64 that holds `dim`."""
-        if isinstance(dim, int):
-            return self.ints([dim])
-        if isinstance(dim, Any):
-            raise Unsupported("needs a length that is not known before the model runs")
-        if dim.name is not None:
-            return self._shown(dim.name)
-        key = ("length", self._symbols, str(dim))
-        for scope in self._builder.scope.around():
-            if key in scope.known:
-                return scope.known[key]
-        return self._builder.scope.known.setdefault(key, self._sum(dim))
+    def axis_length(self, x: Value, axis: int) -> Value:
+        """Write what reads the length of an axis: a vector of one int64."""
+        return self.emit("Gather", self.emit("Shape", x), self.ints([axis]), axis=0)
 
-    def _shown(self, name: str) -> Value:
-        """Return the length of an axis, read where every user of the symbol sees it."""
-        scope, value, axis = self._symbols.find(name)
-        key = ("axis", value.name, axis)
-        if key not in scope.known:
-            with self._inside(scope):
-                shape = self.emit("Shape", value)
-                scope.known[key] = self.emit("Gather", shape, self.ints([axis]), axis=0)
-        return scope.known[key]
+    def join_lengths(self, parts: Sequence[Value]) -> Value:
+        """Write the concatenation of vectors of one int64."""
+        return self.emit("Concat", *parts, axis=0)
 
-    @contextmanager
-    def _inside(self, scope: Scope) -> Iterator[None]:
-        """Add nodes to a scope around the present one; what follows there comes after them."""
-        present, self._builder.scope = self._builder.scope, scope
-        try:
-            yield
-        finally:
-            self._builder.scope = present
-
-    def _sum(self, dim: SymDim) -> Value:
-        total: Value | None = None
-        for monomial, coefficient in dim.terms:
-            term: Value | None = None if coefficient == 1 and monomial else self.ints([coefficient])
-            for atom, power in monomial:
-                factor = self._atom(atom)
-                for _ in range(power):
-                    term = factor if term is None else self.emit("Mul", term, factor)
-            if term is not None:
-                total = term if total is None else self.emit("Add", total, term)
-        if total is None:
-            raise ConverterBug(f"{self._source}: the dimension {dim} has no terms")
-        return total
-
-    def _atom(self, atom: str | FloorDiv) -> Value:
+    def combine_lengths(
+        self, operator: Literal["mul", "add", "floor_div"], one: Value, other: Value
+    ) -> Value:
         """Lengths are not negative, so that ONNX's division, which truncates, is the floor."""
-        if isinstance(atom, str):
-            return self._length(symbol(atom))
-        return self.emit("Div", self._length(atom.numerator), self._length(atom.denominator))
+        return self.emit({"mul": "Mul", "add": "Add", "floor_div": "Div"}[operator], one, other)

@@ -1,34 +1,48 @@
-"""From a Relay model to an ONNX model: lowering, emission, and the model around the graph."""
+"""From a Relay model to an ONNX model: the graph, and the model around it."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Final, Literal
+from typing import Any as AnyValue
+from typing import Final, Literal
 
 import onnx
 from onnx import helper
 
 from serde._version import __version__
-from serde.errors import ConverterBug, OptionError, UnsupportedModelError
-from serde.onnx.builder import FUNCTION_DOMAIN, GraphBuilder, Value
+from serde.errors import ConverterBug, OptionError, Unsupported, UnsupportedModelError
+from serde.onnx.builder import (
+    FUNCTION_DOMAIN,
+    SEQUENCE_IDENTITY,
+    SEQUENCE_SUBGRAPHS,
+    GraphBuilder,
+    Value,
+    ValueType,
+    require_sequences,
+    walk_nodes,
+)
 from serde.onnx.declarations import value_type_proto
-from serde.onnx.export_walk import export_function
+from serde.onnx.export_context import ExportContext, require_level
+from serde.onnx.functions import FunctionCall, LocalFunctions
+from serde.onnx.lowering import as_qdq, lowered
 from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.ops import TABLE
-from serde.onnx.schemas import newest_opset
+from serde.onnx.schemas import newest_opset, require_dtype
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.relay import transform
-from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.collection import without_collection
-from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
+from serde.relay.ir.expr import Call, Function, If
+from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
-from serde.report import Issue, Report
+from serde.relay.ir.types import SequenceType, TensorType
+from serde.report import Report
+from serde.walk.export_context import SymbolTable, Values, known_leaves
+from serde.walk.exporter import ExportWalk, Known, name_outputs, source_name
+from serde.walk.placement import Scope
+from serde.weights import Weight
 
 __all__ = ["from_relay"]
 
@@ -36,15 +50,6 @@ FIRST_WITH_FUNCTIONS: Final = 15
 """First version of the operator set with which a model may have local functions."""
 
 _FUNCTIONS_IR_VERSION: Final = 8
-
-FIRST_WITH_NIBBLES: Final = 21
-"""First version of the operator set that has integers of 4 bits."""
-
-_BYTES: Final = {"int4": "int8", "uint4": "uint8"}
-
-
-AS_QDQ = "quantised-as-qdq"
-"""Name of the step that computes quantised operators on floats, rounding halves to even."""
 
 
 def from_relay(
@@ -114,14 +119,18 @@ def _written(
             f"local_functions: expected opset {FIRST_WITH_FUNCTIONS} or later, found {opset}"
         )
     if quantized != "exact":
-        model = _as_qdq(model, report, allow, whole=quantized == "qlinear")
+        model = as_qdq(model, report, allow, whole=quantized == "qlinear")
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
-    model = _lowered(model, opset, local_functions, report)
+    model = lowered(model, opset, local_functions, report)
     builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
-    inputs, outputs = export_function(
-        model, TABLE, builder, report, local_functions=local_functions
-    )
+    walk = _OnnxWalk(model, builder, report, local_functions=local_functions)
+    inputs = walk.declare()
+    names = [
+        builder.reserve(name if builder.is_free(name) else f"{name}_output")
+        for name in output_names(model.meta.outputs, model.main.body.type)
+    ]
+    outputs = _named(walk.write(), names, builder, report)
     report.raise_if_refused()
     native = _native(model, builder, inputs, outputs)
     report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
@@ -129,188 +138,114 @@ def _written(
     return native
 
 
-_WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
+class _OnnxWalk(ExportWalk[Value]):
+    """The walk into an ONNX graph, whose subgraphs see what is around them."""
 
+    dense_rank = 2
+    takes_tuples = True
+    _context: ExportContext
 
-def _as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
-    """Return the model on floats; products in one step may stay `whole`."""
-    steps: list[transform.Pass] = [transform.QuantizedAsFloat()]
-    if not whole:
-        steps.append(transform.Legalize(supported=_is_no_whole))
-    mod, changed = transform.Sequential(steps).run(model.mod)
-    if not changed:
-        return model
-    what = "quantised operators are computed on floats and round halves to even"
-    issue = Issue("qnn", "main", what, f"allow {AS_QDQ!r}")
-    (report.allowed if AS_QDQ in allow else report.issues).append(issue)
-    report.raise_if_refused()
-    return model.evolve(mod=mod)
+    def __init__(
+        self, model: RelayModel, builder: GraphBuilder, report: Report, *, local_functions: bool
+    ) -> None:
+        super().__init__(model, TABLE, ExportContext(TABLE, builder), report)
+        self._builder = builder
+        self._functions = LocalFunctions(builder) if local_functions else None
 
+    def parameter(self, name: str, type_: ValueType, weight: Weight | None) -> Value:
+        """Declare an input or an initializer."""
+        element = type_.element if isinstance(type_, SequenceType) else type_
+        require_dtype(element.dtype, self._builder.version)
+        value = Value(self._builder.reserve(name), type_)
+        if weight is not None:
+            self._builder.weights[value.name] = weight
+        return value
 
-def _is_no_whole(node: Call) -> bool:
-    return not isinstance(node.op, OpDef) or node.op.name not in _WHOLE
+    def note(self, values: Sequence[Value]) -> None:
+        """Note the types of values, which the graph may declare."""
+        types = self._context.scope.types
+        for value in values:
+            if value.type is not None:
+                types.setdefault(value.name, self._context.public(value.type))
 
+    def branch_name(self, node: If) -> str:
+        """Return a name that is kept for the conditional until it is written."""
+        return self._builder.hold(super().branch_name(node))
 
-_WHOLE_SINCE: Final = {"nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm": 17}
-"""Versions from which on a layer is one operator that models spell out for older ones."""
+    @contextmanager
+    def branch(self, scope: Scope, values: Known[Value]) -> Iterator[Known[Value]]:
+        """Write into the graph of a branch meanwhile."""
+        require_level(scope)
+        with super().branch(scope, values) as seen:
+            yield seen
 
+    def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
+        """Return the branch as it is: its results get their names when both are there."""
+        return scope, results
 
-def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
-    """Return the model in operators that ONNX has at that version."""
-    model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
-
-    def supported(node: Call) -> bool:
-        return TABLE.can_export(node, opset)
-
-    def whole(node: Call) -> bool:
-        name = node.op.name if isinstance(node.op, OpDef) else ""
-        if name == "nn.dense":
-            return isinstance(node.type, TensorType) and node.type.rank == 2
-        return opset >= _WHOLE_SINCE.get(name, opset + 1) and supported(node)
-
-    passes = transform.Sequential(
-        [
-            transform.RaiseLayers(whole, frozenset(model.params)),
-            *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
-            transform.channels_first(),
-            transform.Legalize(supported=supported, expansion=TABLE.expansion),
-            _DenseAsProduct(),
+    def conditional(
+        self, node: If, name: str, condition: Value, branches: Sequence[AnyValue]
+    ) -> Sequence[Value]:
+        """Add an ``If``."""
+        types = value_types(node.type)
+        if not types:
+            return ()
+        require_sequences("If", types, self._builder.version, SEQUENCE_SUBGRAPHS)
+        graphs = [
+            self._builder.graph(scope, (), results, list(map(self._context.public, declared)))
+            for (scope, results), declared in zip(
+                branches,
+                map(value_types, (node.true_branch.type, node.false_branch.type)),
+                strict=True,
+            )
         ]
-    )
-    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+        attrs = dict(zip(("then_branch", "else_branch"), graphs, strict=True))
+        return self._builder.add(self._context.scope, "If", [condition], len(types), attrs, name)
+
+    def local_call(
+        self, node: Call, function: Function, name: str, given: Sequence[Values[Value]]
+    ) -> Generator[AnyValue, AnyValue, Sequence[Value] | None] | None:
+        """Add a call of a local function; those that are equal are one."""
+        call = self._functions and self._functions.call(function, name, given)
+        return self._called(call, source_name(node)) if call else None
+
+    def _called(
+        self, call: FunctionCall, source: str
+    ) -> Generator[AnyValue, AnyValue, Sequence[Value] | None]:
+        if not call.is_known():
+            scope, values = call.enter()
+            symbols: SymbolTable[Value] = SymbolTable()
+            symbols.add(scope, known_leaves(values))
+            call.leave(scope, (yield self.function(call.function, scope, values, symbols)))
+        return call.emit(self._context.scope, source)
 
 
-@dataclass(frozen=True)
-class _BytesForNibbles(transform.FunctionPass):
-    """Hold weights of 4 bits in 8 where they become floats; their values are the same.
+def _named(
+    outputs: Sequence[Value], names: Sequence[str], builder: GraphBuilder, report: Report
+) -> list[Value]:
+    """Give the outputs their names: a node's result by renaming it, anything else by Identity."""
+    if not outputs:
+        return []
 
-    Scales for blocks are scales for the columns of the weight with the places within a block
-    as its rows, which versions without blocks have.
-    """
+    def copy(value: Value, name: str) -> str:
+        held = () if value.type is None else (value.type,)
+        require_sequences("Identity", held, builder.version, SEQUENCE_IDENTITY)
+        node = helper.make_node("Identity", [value.name], [name], name=builder.reserve(name))
+        builder.main.nodes.append(node)
+        return name
 
-    name: ClassVar[str] = "BytesForNibbles"
-
-    def transform(self, function: Function) -> Function:
-        """Rewrite the calls that make floats of them."""
-        result = rewrite(function, lambda _node, new: _with_bytes(new))
-        return result if isinstance(result, Function) else function
-
-
-def _with_bytes(node: Expr) -> Expr:
-    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
-        return node
-    if node.op.name != "serde.dequantize_linear" or not isinstance(node.args[0].type, TensorType):
-        return node
-    data, scale, zero = node.args
-    wider = _BYTES.get(data.type.dtype if isinstance(data.type, TensorType) else "")
-    if wider is None or not isinstance(data, (Constant, Var)):
-        return node
-    if not isinstance(zero, (Constant, Tuple, Var)):
-        return node
-    held = call("cast", data, dtype=wider)
-    point = None if isinstance(zero, Tuple) else call("cast", zero, dtype=wider)
-    attrs = dict(node.attrs)
-    shape = data.type.concrete_shape if isinstance(data.type, TensorType) else None
-    if not attrs["block_size"]:
-        return call("serde.dequantize_linear", held, scale, point, span=node.span, **attrs)
-    length, block = (shape or ())[attrs["axis"]], attrs["block_size"]
-    if shape is None or length % block:
-        return node
-    axis = attrs["axis"] % len(shape)
-    parts = (*shape[:axis], length // block, block, *shape[axis + 1 :])
-    order = (axis + 1, *(each for each in range(len(parts)) if each != axis + 1))
-    rows = call("reshape", held, newshape=parts)
-    rows = call("reshape", call("transpose", rows, axes=order), newshape=(block, -1))
-    flat = [
-        each if each is None else call("reshape", each, newshape=(-1,)) for each in (scale, point)
-    ]
-    attrs |= {"axis": 1, "block_size": 0}
-    floats = call("serde.dequantize_linear", rows, *flat, span=node.span, **attrs)
-    moved = tuple(parts[each] for each in order)
-    back = tuple(order.index(each) for each in range(len(parts)))
-    floats = call("transpose", call("reshape", floats, newshape=moved), axes=back)
-    return call("reshape", floats, newshape=shape)
-
-
-def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
-    """Return a module without lets, and with functions only where `keep` or recursion asks.
-
-    What is inlined may bring calls of functions that were arguments until then, and functions
-    that call themselves last, so it goes on until nothing changes.
-    """
-    if len(mod.functions) == 1 and not any(map(_is_function_or_let, all_nodes(mod["main"].body))):
-        return mod
-    step = transform.Sequential(
-        [
-            transform.ToGraphNormalForm(),
-            _CallsIntoBranches(),
-            transform.Inline(opaque=not keep, keep_globals=keep),
-            transform.DeadCodeElimination(),
-            transform.InferType(),
-            transform.RaiseRecursion(),
-        ]
-    )
-    result, changed = step.run(mod)
-    if not changed:
-        return mod
-    while changed:
-        result, changed = step.run(result)
-    again = transform.Sequential(
-        [transform.InferType(), transform.FoldShape(), transform.EliminateCommonSubexpr()]
-    )
-    return again(result.with_functions(result.functions, checked=False))
-
-
-def _is_function_or_let(node: Expr) -> bool:
-    return isinstance(node, (Function, Let))
-
-
-@dataclass(frozen=True)
-class _CallsIntoBranches(transform.FunctionPass):
-    """A call of the function that a condition chooses becomes a choice between two calls."""
-
-    name: ClassVar[str] = "CallsIntoBranches"
-
-    def transform(self, function: Function) -> Function:
-        result = rewrite(function, lambda _old, node: _into_branches(node))
-        return result if isinstance(result, Function) else function
-
-
-def _into_branches(node: Expr) -> Expr:
-    if not isinstance(node, Call) or not isinstance(node.op, If):
-        return node
-    chosen = node.op
-    calls = [
-        Call(branch, node.args, span=node.span)
-        for branch in (chosen.true_branch, chosen.false_branch)
-    ]
-    for each in calls:
-        each.type = node.type
-    return If(chosen.cond, calls[0], calls[1], chosen.span)
-
-
-@dataclass(frozen=True)
-class _DenseAsProduct(transform.FunctionPass):
-    """A dense layer on other than two axes becomes a product with the weight turned."""
-
-    name: ClassVar[str] = "DenseAsProduct"
-
-    def transform(self, function: Function) -> Function:
-        body = rewrite(function.body, lambda _old, node: _as_product(node))
-        if body is function.body:
-            return function
-        return Function(function.params, body, function.ret_type, function.attrs, function.span)
-
-
-def _as_product(node: Expr) -> Expr:
-    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.op.name != "nn.dense":
-        return node
-    data = node.args[0].type
-    if not isinstance(data, TensorType) or data.rank == 2:
-        return node
-    turned = call("transpose", node.args[1], axes=(1, 0), span=node.span)
-    attrs = {name: node.attrs[name] for name in ("units", "out_dtype")}
-    return call("nn.matmul", node.args[0], turned, span=node.span, **attrs)
+    produced = {name for node in builder.main.nodes for name in node.output}
+    try:
+        renamed = name_outputs(outputs, names, lambda value: value.name, produced, copy)
+    except Unsupported as error:
+        report.add("output", ", ".join(names), str(error), error.hint)
+        return []
+    for node in walk_nodes(builder.main.nodes):
+        for names_of in (node.input, node.output):
+            for index, each in enumerate(names_of):
+                if each in renamed:
+                    names_of[index] = renamed[each]
+    return [replace(value, name=name) for value, name in zip(outputs, names, strict=True)]
 
 
 def _native(
@@ -322,9 +257,7 @@ def _native(
         nodes=nodes,
         name=model.meta.extra.get("name", "main"),
         inputs=[
-            value_type_proto(value.name, value.type)
-            for value in inputs
-            if value.type is not None and value.name not in model.params
+            value_type_proto(value.name, value.type) for value in inputs if value.type is not None
         ],
         outputs=[
             value_type_proto(value.name, value.type) for value in outputs if value.type is not None

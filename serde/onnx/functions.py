@@ -15,11 +15,8 @@ from onnx import helper
 from serde.onnx.builder import (
     FUNCTION_DOMAIN,
     GraphBuilder,
-    Scope,
+    GraphScope,
     Value,
-    Values,
-    leaves,
-    regroup,
     walk_nodes,
 )
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
@@ -27,6 +24,7 @@ from serde.relay.ir.leaves import holds_values, leaf_names, value_types
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children, free_vars, post_order
 from serde.relay.transform.cse import exact_key
+from serde.walk.export_context import Values, leaves, regroup
 
 __all__ = ["FunctionCall", "LocalFunctions"]
 
@@ -50,7 +48,7 @@ class LocalFunctions:
         self._next: Counter[str] = Counter()
 
     def call(
-        self, function: Function, name: str, given: Sequence[Values | None]
+        self, function: Function, name: str, given: Sequence[Values[Value]]
     ) -> FunctionCall | None:
         """Return a call of `function`, or None where its nodes are to go where the call is.
 
@@ -61,13 +59,12 @@ class LocalFunctions:
         """
         if not name and not any(key in function.attrs for key in _WHOLE):
             return None
-        known = [each for each in given if each is not None]
-        if len(known) < len(given) or not holds_values(function.body.type):
+        if not holds_values(function.body.type):
             return None
         if function not in self._structures:
             self._structures[function] = _structure(function)
-        roles = tuple(_role(leaf) for each in known for leaf in leaves(each))
-        return FunctionCall(self, function, name, known, (self._structures[function], roles))
+        roles = tuple(_role(leaf) for each in given for leaf in leaves(each))
+        return FunctionCall(self, function, name, given, (self._structures[function], roles))
 
     def name(self, function: Function, name: str) -> str:
         """Return a readable name that no other function has."""
@@ -97,7 +94,7 @@ class FunctionCall:
         owner: LocalFunctions,
         function: Function,
         name: str,
-        given: Sequence[Values],
+        given: Sequence[Values[Value]],
         key: Hashable,
     ) -> None:
         self.function = function
@@ -111,30 +108,29 @@ class FunctionCall:
         """Whether the function was made."""
         return self._key in self._owner.known
 
-    def enter(self) -> tuple[Scope, dict[Expr, Values | None]]:
+    def enter(self) -> tuple[GraphScope, dict[Expr, Values[Value] | None]]:
         """Begin the function: return its scope, and what its variables are there."""
-        builder = self._owner.builder
-        scope = builder.scope = Scope(step=self._owner.name(self.function, self._global))
-        values: dict[Expr, Values | None] = {}
+        scope = GraphScope(step=self._owner.name(self.function, self._global))
+        values: dict[Expr, Values[Value] | None] = {}
         variables = [*self.function.params, *free_vars(self.function)]
         for variable, given in zip(variables, self._given, strict=True):
-            values[variable] = self._variable(variable, given)
+            values[variable] = self._variable(scope, variable, given)
         return scope, values
 
-    def _variable(self, variable: Var, given: Values) -> Values:
+    def _variable(self, scope: GraphScope, variable: Var, given: Values[Value]) -> Values[Value]:
         builder = self._owner.builder
         type_ = variable.checked_type
         made = []
         names = leaf_names(variable.name_hint, type_)
         for name, leaf, each in zip(names, leaves(given), value_types(type_), strict=True):
             if leaf.data is not None:
-                made.append(builder.constant(leaf.data))
+                made.append(builder.constant(scope, leaf.data))
                 continue
             made.append(Value(builder.reserve(name), each))
             self._inputs.append(made[-1].name)
         return regroup(made, type_)
 
-    def leave(self, scope: Scope, result: Values | None) -> None:
+    def leave(self, scope: GraphScope, result: Values[Value] | None) -> None:
         """Make the function of the nodes that were collected, unless there was a gap."""
         owner = self._owner
         if result is None:
@@ -150,13 +146,13 @@ class FunctionCall:
         owner.known[self._key] = proto
         owner.builder.functions.append(proto)
 
-    def emit(self, source: str) -> tuple[Value, ...] | None:
-        """Append the call, or return None where the function has a gap."""
+    def emit(self, scope: GraphScope, source: str) -> tuple[Value, ...] | None:
+        """Append the call to a scope, or return None where the function has a gap."""
         proto = self._owner.known[self._key]
         if proto is None:
             return None
         inputs = [leaf for each in self._given for leaf in leaves(each) if leaf.data is None]
-        return self._owner.builder.add_call(proto, inputs, source)
+        return self._owner.builder.add_call(scope, proto, inputs, source)
 
 
 def _role(leaf: Value) -> Hashable:

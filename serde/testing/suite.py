@@ -112,7 +112,10 @@ class BridgeSuite:
         return folder / name
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Make one test of each sample, option and method."""
+        """Make one test of each sample, option and damaged file."""
+        if "seed" in metafunc.fixturenames:
+            reads = self.bridge.import_options is not None
+            metafunc.parametrize("seed", range(DAMAGES if reads else 0))
         if "sample" in metafunc.fixturenames:
             samples = [each for op in self.operators for each in sample_ids(op)]
             metafunc.parametrize("sample", samples)
@@ -294,7 +297,8 @@ class BridgeSuite:
         seen: list[Path] = []
 
         def refuse(path: Path) -> None:
-            self.bridge.load(path, None, self.bridge.bind_import({}))
+            if self.bridge.import_options is not None:
+                self.bridge.load(path, None, self.bridge.bind_import({}))
             seen.append(path)
             raise RuntimeError("refused")
 
@@ -337,7 +341,6 @@ class BridgeSuite:
         except SerdeError:
             return
 
-    @pytest.mark.parametrize("seed", range(DAMAGES))
     def test_a_truncated_file_is_refused_or_read(self, written: Path, seed: int) -> None:
         self.need_reading()
         rng = random.Random(seed)
@@ -346,7 +349,6 @@ class BridgeSuite:
         damaged.write_bytes(content[: rng.randrange(len(content) + 1)])
         self.read_whole(written)
 
-    @pytest.mark.parametrize("seed", range(DAMAGES))
     def test_a_file_with_flipped_bits_is_refused_or_read(self, written: Path, seed: int) -> None:
         self.need_reading()
         rng = random.Random(seed)

@@ -2,64 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from serde.relay.ir.expr import Expr, If
-from serde.relay.ir.visit import children, post_order
+from serde.errors import ConverterBug
+from serde.relay.ir.expr import Call, Expr, Function, If, Let, Var
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.visit import children
 
-__all__ = ["Scope", "place"]
+__all__ = ["Placement", "Scope", "callee", "place"]
 
 
-@dataclass(eq=False, slots=True)
 class Scope:
-    """A branch of a conditional, or the whole expression.
+    """A graph, a branch of a conditional, or the body of a loop or a function.
+
+    Args:
+        parent: The scope around it; None for a graph that sees nothing around it.
+        step: What it is in its parent, such as ``loop_1/body``; the name of a function.
 
     Attributes:
-        parent: The scope around it; None around the whole.
-        depth: How many there are around it.
-        nodes: What lies in it, operands first.
-        branches: Scopes of both branches of each conditional that lies in it.
+        level: Number of scopes around it.
     """
 
-    parent: Scope | None = None
-    depth: int = 0
-    nodes: list[Expr] = field(default_factory=list)
-    branches: dict[If, tuple[Scope, Scope]] = field(default_factory=dict)
+    __slots__ = ("jump", "level", "parent", "step")
 
-    def inner(self) -> Scope:
+    def __init__(self, parent: Scope | None = None, step: str = "") -> None:
+        self.parent = parent
+        self.step = step
+        self.level: int = 0 if parent is None else parent.level + 1
+        self.jump: Scope = self
+        if parent is None:
+            return
+        # Every scope knows one far ancestor, chosen so that a search upwards is logarithmic.
+        far = parent.jump
+        even = parent.level - far.level == far.level - far.jump.level
+        self.jump = far.jump if even else parent
+
+    def inner(self, step: str) -> Scope:
         """Return a new scope inside this one."""
-        return Scope(self, self.depth + 1)
+        return type(self)(self, step)
+
+    def path(self) -> str:
+        """Return the steps from the main graph to here, each with a slash after it."""
+        steps = [f"{scope.step}/" for scope in self.around() if scope.step]
+        return "".join(reversed(steps))
+
+    def around(self) -> Iterator[Scope]:
+        """Yield this scope and those around it, innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
 
     def common(self, other: Scope) -> Scope:
-        """Return the innermost scope around both."""
-        one: Scope | None = self
-        two: Scope | None = other
-        while one is not two and one is not None and two is not None:
-            deep, shallow = (one, two) if one.depth >= two.depth else (two, one)
-            one, two = deep.parent, shallow
-        return one if one is not None else self
+        """Return the innermost scope that both are in."""
+        one: Scope = self
+        while one.level > other.level:
+            one = one.jump if one.jump.level >= other.level else _above(one)
+        while other.level > one.level:
+            other = other.jump if other.jump.level >= one.level else _above(other)
+        while one is not other:
+            apart = one.jump is not other.jump
+            one, other = (one.jump, other.jump) if apart else (_above(one), _above(other))
+        return one
 
 
-def place(root: Expr) -> Scope:
-    """Return the scope of a whole expression, with those inside it.
+def _above(scope: Scope) -> Scope:
+    if scope.parent is None:
+        raise ConverterBug("two scopes of different graphs are compared")
+    return scope.parent
 
-    A node that one branch alone needs lies in that branch; one that several need lies in the
-    innermost scope around all of them.
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """How the nodes of one expression lie in scopes.
+
+    Attributes:
+        orders: What lies in each scope, operands first.
+        branches: The scopes of both branches of each conditional.
+        lets: Values of the variables that lets bind.
+        uses: How often each node is used.
     """
-    whole = Scope()
-    order: Sequence[Expr] = post_order(root)
-    scopes: dict[Expr, Scope] = {root: whole}
+
+    orders: Mapping[Scope, Sequence[Expr]]
+    branches: Mapping[If, tuple[Scope, Scope]]
+    lets: Mapping[Var, Expr]
+    uses: Mapping[Expr, int]
+
+
+def callee(node: Expr) -> Expr | None:
+    """Return what a node calls, if that is no operator."""
+    return node.op if isinstance(node, Call) and not isinstance(node.op, OpDef) else None
+
+
+def place(
+    root: Expr,
+    base: Scope,
+    branch: Callable[[If, Scope], tuple[Scope, Scope]],
+    captures: Callable[[Function], Sequence[Var]],
+) -> Placement:
+    """Place the nodes below `root`, which itself lies in `base`.
+
+    A node that one branch alone needs lies in that branch; one that several
+    need lies around all of them. Bodies of functions are not looked into; a
+    call needs what the function called takes from around it.
+
+    Args:
+        root: The expression.
+        base: A scope.
+        branch: Makes the scopes of both branches of a conditional in a scope.
+        captures: Gives the variables that a function takes from around it.
+    """
+    lets: dict[Var, Expr] = {}
+    operands: dict[Expr, tuple[Expr, ...]] = {}
+    order = _operands_first(root, lets, operands, captures)
+    scopes: dict[Expr, Scope] = {root: base}
+    branches: dict[If, tuple[Scope, Scope]] = {}
+    uses = dict.fromkeys(order, 0)
+    uses[root] = 1
     for node in reversed(order):
         here = scopes[node]
-        below = children(node)
-        places = [here] * len(below)
+        around = [here] * len(operands[node])
         if isinstance(node, If):
-            here.branches[node] = here.inner(), here.inner()
-            places[1:] = here.branches[node]
-        for child, scope in zip(below, places, strict=True):
-            known = scopes.get(child)
-            scopes[child] = scope if known is None else known.common(scope)
+            branches[node] = branch(node, here)
+            around[1:] = branches[node]
+        for operand, scope in zip(operands[node], around, strict=True):
+            uses[operand] += 1
+            known = scopes.get(operand)
+            scopes[operand] = scope if known is None else known.common(scope)
+    orders: dict[Scope, list[Expr]] = {}
     for node in order:
-        scopes[node].nodes.append(node)
-    return whole
+        orders.setdefault(scopes[node], []).append(node)
+    return Placement(orders, branches, lets, uses)
+
+
+def _operands_first(
+    root: Expr,
+    lets: dict[Var, Expr],
+    operands: dict[Expr, tuple[Expr, ...]],
+    captures: Callable[[Function], Sequence[Var]],
+) -> list[Expr]:
+    order: list[Expr] = []
+    operands[root] = _operands(root, lets, captures)
+    stack: list[tuple[Expr, Iterator[Expr]]] = [(root, iter(operands[root]))]
+    while stack:
+        node, pending = stack[-1]
+        operand = next((each for each in pending if each not in operands), None)
+        if operand is None:
+            order.append(node)
+            stack.pop()
+        else:
+            operands[operand] = _operands(operand, lets, captures)
+            stack.append((operand, iter(operands[operand])))
+    return order
+
+
+def _operands(
+    node: Expr, lets: dict[Var, Expr], captures: Callable[[Function], Sequence[Var]]
+) -> tuple[Expr, ...]:
+    """Return what a node needs the values of."""
+    if isinstance(node, Call):
+        called = callee(node)
+        if isinstance(called, Function):
+            return (*node.args, *captures(called))
+        return node.args if called is None or isinstance(called, Var) else children(node)
+    if isinstance(node, Let):
+        lets[node.var] = node.value
+        return (node.body,)
+    if isinstance(node, Var):
+        value = lets.get(node)
+        return () if value is None or isinstance(value, Function) else (value,)
+    return () if isinstance(node, Function) else children(node)

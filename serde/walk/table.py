@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from functools import cached_property
+from inspect import isgenerator
 from typing import Any as AnyValue
 from typing import TypeVar
 
@@ -44,6 +45,9 @@ __all__ = [
 
 ValueT = TypeVar("ValueT")
 F = TypeVar("F", bound=Callable[..., AnyValue])
+
+_EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, OSError)
+"""What a converter may raise; OSError where it reads a weight."""
 
 
 def _identity(raw: AnyValue, _hint: AnyValue) -> AnyValue:
@@ -369,6 +373,9 @@ class ConverterTable:
     ) -> AnyValue:
         """Write one call; an operand that it leaves out is an empty tuple.
 
+        Returns:
+            What the converter does: a generator where it has bodies written.
+
         Raises:
             ConverterBug: The converter failed in a way that it must not.
             Unsupported: The target cannot say the call.
@@ -377,15 +384,30 @@ class ConverterTable:
         if not isinstance(node.op, OpDef):
             raise ConverterBug(f"{self.format_name}: {node!r} is no call of an operator")
         try:
-            return converter.run(ctx, _present(node.op, operands), attrs)
-        except (Unsupported, TypeInferenceError, ConverterBug, FormatError, OSError):
+            result = converter.run(ctx, _present(node.op, operands), attrs)
+        except _EXPECTED:
             raise
         except Exception as error:
-            name = node.span.source_name if node.span is not None else ""
-            raise ConverterBug(
-                f"{self.format_name}: {name} ({node.op.name}, target {version}): "
-                f"{type(error).__name__}: {error}"
-            ) from error
+            raise self._bug(node, version, error) from error
+        return self._guarded(result, node, version) if isgenerator(result) else result
+
+    def _guarded(
+        self, converter: Generator[AnyValue, AnyValue, AnyValue], node: Call, version: int
+    ) -> Generator[AnyValue, AnyValue, AnyValue]:
+        """Go on with a converter that has bodies written, which may fail on the way, too."""
+        try:
+            return (yield from converter)
+        except _EXPECTED:
+            raise
+        except Exception as error:
+            raise self._bug(node, version, error) from error
+
+    def _bug(self, node: Call, version: int, error: Exception) -> ConverterBug:
+        name = node.span.source_name if node.span is not None else ""
+        op = node.op.name if isinstance(node.op, OpDef) else ""
+        return ConverterBug(
+            f"{self.format_name}: {name} ({op}, target {version}): {type(error).__name__}: {error}"
+        )
 
 
 def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:

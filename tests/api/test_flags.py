@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +12,7 @@ import click
 import pytest
 from support.toy_format import ToyExportOptions, ToyImportOptions
 
+from serde.command.cli import cli
 from serde.command.flags import (
     generated_options,
     parse_dims,
@@ -17,7 +20,11 @@ from serde.command.flags import (
     parse_lengths,
     parse_shapes,
 )
+from serde.command.parameters import FormatCommand
+from serde.conversion.prepare import PrepareOptions
+from serde.coreml.options import CoremlExportOptions
 from serde.errors import OptionError
+from serde.options import bind_options
 
 
 @pytest.mark.parametrize(
@@ -101,3 +108,67 @@ def test_one_name_with_two_types_is_an_error() -> None:
 
     with pytest.raises(OptionError, match=r"option indent is .* for toy and .* for other"):
         generated_options([("toy", ToyExportOptions), ("other", Other)], taken=["allow"])
+
+
+# A command keeps the option of its help, so a context must name it as the program does.
+HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+
+SPELLINGS = [
+    ("convert", "--fp16", "--float16", None),
+    ("check", "--fp16", "--float16", None),
+    ("convert", "--ranges", "--range", "N:1:8"),
+    ("convert", "--rename-inputs", "--rename-input", "a=b"),
+    ("convert", "--descriptions", "--describe", "a=text"),
+    ("convert", "--source-format", "--from", "onnx"),
+    ("convert", "--target-format", "--to", "onnx"),
+    ("convert", "--input-shapes", "--input-shape", "1,3"),
+    ("bisect", "--dims", "--check-dim", "N=4"),
+    ("check", "--check-images", "--image", "a:RGB"),
+    ("inspect", "--format", "--from", "onnx"),
+    ("diff", "--left-format", "--from", "onnx"),
+    ("diff", "--right-format", "--to", "onnx"),
+]
+
+
+@pytest.mark.parametrize(("command", "keyword", "flag", "value"), SPELLINGS)
+def test_a_flag_is_understood_as_its_keyword_is_spelled(
+    command: str, keyword: str, flag: str, value: str | None
+) -> None:
+    found = cli.commands[command]
+    paths = ["a", "b"]
+    params = []
+    for spelled in (keyword, flag):
+        args = [spelled, *([] if value is None else [value]), *paths]
+        params.append(found.make_context(command, args, **HELP).params)
+    assert params[0] == params[1]
+    assert params[0] != found.make_context(command, list(paths), **HELP).params
+    context = click.Context(found, **HELP)
+    assert not re.search(rf"{keyword}\b", found.get_help(context))
+
+
+def test_every_keyword_of_a_format_is_a_flag() -> None:
+    """Options that no flag can say are left out."""
+    command = cli.commands["convert"]
+    assert isinstance(command, FormatCommand)
+    for option in command.generated:
+        args = [
+            "a",
+            "b",
+            f"--{(option.name or '').replace('_', '-')}",
+            *([] if option.is_flag else ["1"]),
+        ]
+        with contextlib.suppress(click.BadParameter, OptionError):
+            command.make_context("convert", args, **HELP)
+
+
+def test_an_option_is_understood_as_its_flag_is_spelled() -> None:
+    passes, rest = bind_options(PrepareOptions, {"fp16": True, "rename_input": {"a": "b"}, "x": 1})
+    assert passes == PrepareOptions(float16=True, rename_inputs={"a": "b"})
+    assert rest == {"x": 1}
+    options, _ = bind_options(CoremlExportOptions, {"range": {"N": (1, 8)}, "describe": {"a": "b"}})
+    assert options == CoremlExportOptions(ranges={"N": (1, 8)}, descriptions={"a": "b"})
+
+
+def test_an_option_in_two_spellings_is_an_error() -> None:
+    with pytest.raises(OptionError, match="float16 is given twice, once as fp16"):
+        bind_options(PrepareOptions, {"float16": True, "fp16": True})

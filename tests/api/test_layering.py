@@ -14,7 +14,7 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
 LAYERS = [
     {"_version", "errors", "limits", "weights", "report", "_optional", "_lazy"},
     {"relay"},
-    {"bridge", "engine", "io", "options", "walk"},
+    {"bridge", "engine", "io", "options", "summary", "walk"},
     FORMATS,
     {"api", "checking", "conversion"},
     {"command", "compat", "testing", "__main__"},

@@ -14,10 +14,11 @@ from support.toy_format import (
     BRIDGE,
     MODEL,
     TOY,
+    OnlyRead,
+    OnlyWritten,
     ToyBridge,
     ToyEntryPoint,
     ToyExportOptions,
-    ToyImportOptions,
 )
 
 import serde.bridge
@@ -26,8 +27,6 @@ from serde.bridge import (
     Bridge,
     ExportOptions,
     ImportOptions,
-    ReadOnlyBridge,
-    WriteOnlyBridge,
     bind_options,
     format_names,
     get_bridge,
@@ -140,26 +139,6 @@ def test_a_bridge_has_the_name_that_it_is_registered_by(plugins: list[ToyEntryPo
     plugins.append(ToyEntryPoint("game", "support.toy_format:BRIDGE", BRIDGE))
     with pytest.raises(OptionError, match="format game: the name of its bridge is 'toy'"):
         get_bridge("game")
-
-
-class OnlyRead(ReadOnlyBridge[dict[str, Any], ToyImportOptions]):
-    """The toy, which nobody can write."""
-
-    name, title, suffixes = "onlyread", "Only read", (".toy",)
-    import_options = ToyImportOptions
-    detect, load, to_relay = ToyBridge.detect, ToyBridge.load, ToyBridge.to_relay
-    engine, coverage, operators, names = (
-        ToyBridge.engine, ToyBridge.coverage, ToyBridge.operators, ToyBridge.names,
-    )  # fmt: skip
-
-
-class OnlyWritten(WriteOnlyBridge[dict[str, Any], ToyExportOptions]):
-    """The toy, which nobody can read."""
-
-    name, title, suffixes = "onlywritten", "Only written", (".out",)
-    export_options = ToyExportOptions
-    detect, from_relay, save = ToyBridge.detect, ToyBridge.from_relay, ToyBridge.save
-    coverage, operators, names = ToyBridge.coverage, ToyBridge.operators, ToyBridge.names
 
 
 @pytest.fixture

@@ -79,7 +79,11 @@ def test_what_is_written_instead_is_written(instead: dict[str, str], known: dict
 
 @pytest.mark.parametrize(
     "target",
-    [13, 15, 18, *(pytest.param(each, marks=pytest.mark.slow) for each in (14, 16, 17, 26))],
+    [
+        18,
+        *(pytest.param(each, marks=pytest.mark.wide) for each in (13, 15)),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (14, 16, 17, 26)),
+    ],
 )
 def test_samples_become_what_is_said_to_be_written(target: int) -> None:
     assert written(f"iOS{target}") == declared(target)

@@ -14,7 +14,9 @@ from support.coreml_networks import check_network, network
 from support.coreml_samples import DRAWN, is_covered, model_of
 from support.gaps import case, unknown_gaps
 from support.samples import build
+from support.tiers import versions_of_exporters
 
+from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.relay.ir.registry import Sample, all_ops
 
 TARGETS = {"iOS13": 4, "iOS14": 5}
@@ -24,14 +26,21 @@ TOLERANCE = {"float16": 4e-3}
 """A network computes in float32 what is float16 in Relay."""
 
 
-OLD = ("iOS13",)
-"""Targets that the fast tests leave out."""
-
-
 def samples() -> list[Any]:
-    """One parameter set for each target and sample of each operator written or decomposed."""
+    """One parameter set for each target and sample of each operator written or decomposed.
+
+    First are the newest target and those at which another exporter writes the operator.
+    """
+    first = {name: versions_of_exporters(LAYERS, name, [13, 14]) for name in all_ops()}
     return [
-        case("coreml-network", f"{name}-{index}-{target}", name, given, target, slow=target in OLD)
+        case(
+            "coreml-network",
+            f"{name}-{index}-{target}",
+            name,
+            given,
+            target,
+            wide=int(target[3:]) not in first[name],
+        )
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)
         for target in TARGETS

@@ -15,7 +15,7 @@ from support.mil_executor import execute
 
 import serde
 import serde.relay as relay
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.options import CoremlExportOptions
 from serde.errors import OptionError

@@ -20,8 +20,10 @@ from support.mil_apple import Proof
 from support.mil_executor import execute
 from support.mil_values import check_types
 from support.samples import build
+from support.tiers import versions_of_exporters
 
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
+from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
 from serde.relay.ir.registry import Sample, all_ops
@@ -32,14 +34,25 @@ HELD = dict.fromkeys(("bool", "int8", "int16", "int64", "uint8", "uint16"), "int
 HELD |= {"float64": "float32"}
 """dtypes of inputs and outputs by those that a Core ML model has for them."""
 
-TARGETS = ("iOS15", "iOS18")
+TARGETS = {"iOS15": 15, "iOS18": 18}
 CONSENT = frozenset({"int64-as-int32", "float64-as-float32"})
 
 
 def samples() -> list[Any]:
-    """One parameter set for each target and sample of each operator written or decomposed."""
+    """One parameter set for each target and sample of each operator written or decomposed.
+
+    First are the newest target and those at which another exporter writes the operator.
+    """
+    first = {name: versions_of_exporters(TABLE, name, list(TARGETS.values())) for name in all_ops()}
     return [
-        case("coreml-sample", f"{name}-{index}-{target}", name, given, target)
+        case(
+            "coreml-sample",
+            f"{name}-{index}-{target}",
+            name,
+            given,
+            target,
+            wide=TARGETS[target] not in first[name],
+        )
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)
         for target in TARGETS

@@ -13,7 +13,7 @@ from support.mil_executor import execute
 from support.mil_values import check_types
 
 import serde.relay as relay
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
 from serde.errors import UnsupportedModelError

@@ -21,11 +21,12 @@ from support.samples import build
 
 import serde
 import serde.relay as relay
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.options import CoremlExportOptions
 from serde.coreml.writer import save
 from serde.errors import UnsupportedModelError
+from serde.relay.ir.dims import symbol
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
@@ -175,9 +176,7 @@ def test_layer_of_an_open_batch() -> None:
     built = build(
         all_ops()["serde.lstm"],
         all_ops()["serde.lstm"].samples[0],
-        lambda number, axis, length: (
-            relay.dims.symbol("batch") if (number, axis) == (0, 1) else length
-        ),
+        lambda number, axis, length: symbol("batch") if (number, axis) == (0, 1) else length,
     )
     source, inputs = with_weights(built)
     model = written(source, "iOS15")

@@ -144,7 +144,7 @@ def test_loop_that_always_goes_on_is_a_foreach(batch: int) -> None:
     state = (x, relay.const(7, "int32"))
     body = samples.accumulation()
     loop = call("serde.loop", relay.const(batch, "int64"), None, state, (step,), body=body)
-    results = Tuple([relay.expr.TupleGetItem(loop, i) for i in (0, 2)])
+    results = Tuple([relay.TupleGetItem(loop, i) for i in (0, 2)])
     given = np.ones((2, 2), np.float32), np.array([1, 2], np.float32)
     last, stack = run([x, step], results, *given, outputs=2)
     rows = [(given[0] + given[1] * (i + 1)).sum(1) for i in range(batch)]
@@ -163,7 +163,7 @@ def test_conditional_inside_a_scan() -> None:
     scan = call("serde.scan", (first,), (rows,), (), body=typed)
     signs = np.array([1, -1, 1, -1], np.float32)[:, None]
     given = np.ones(3, np.float32), signs * np.arange(1, 13, dtype=np.float32).reshape(4, 3)
-    (found,) = run([first, rows], relay.expr.TupleGetItem(scan, 0), *given)
+    (found,) = run([first, rows], relay.TupleGetItem(scan, 0), *given)
     wanted = given[0]
     for each in given[1]:
         wanted = wanted + each if each.sum() > 0 else wanted * 2
@@ -174,13 +174,13 @@ def test_scan_inside_a_scan() -> None:
     inner = samples.running_sum()
     total, block = relay.var("total", shape=(3,)), relay.var("block", shape=(2, 3))
     scan = call("serde.scan", (total,), (block,), (relay.const(2.0),), body=inner)
-    fields = [relay.expr.TupleGetItem(scan, 0), relay.expr.TupleGetItem(scan, 2)]
+    fields = [relay.TupleGetItem(scan, 0), relay.TupleGetItem(scan, 2)]
     body = relay.transform.InferType()(IRModule.from_expr(Function([total, block], Tuple(fields))))[
         "main"
     ]
     first, blocks = relay.var("first", shape=(3,)), relay.var("blocks", shape=(4, 2, 3))
     outer = call("serde.scan", (first,), (blocks,), (), body=body)
-    results = Tuple([relay.expr.TupleGetItem(outer, i) for i in range(2)])
+    results = Tuple([relay.TupleGetItem(outer, i) for i in range(2)])
     given = np.ones(3, np.float32), np.arange(24, dtype=np.float32).reshape(4, 2, 3)
     last, scaled = run([first, blocks], results, *given, outputs=2)
     np.testing.assert_allclose(last, given[0] + given[1].sum((0, 1)), rtol=1e-6)
@@ -192,9 +192,7 @@ def test_scan_inside_a_conditional(flag: bool) -> None:
     first, rows = relay.var("first", shape=(3,)), relay.var("rows", shape=(4, 3))
     choice = relay.var("choice", shape=(1,), dtype="bool")
     scan = call("serde.scan", (first,), (rows,), (relay.const(2.0),), body=samples.running_sum())
-    body = relay.If(
-        relay.reshape(choice, ()), relay.expr.TupleGetItem(scan, 0), relay.negative(first)
-    )
+    body = relay.If(relay.reshape(choice, ()), relay.TupleGetItem(scan, 0), relay.negative(first))
     given = np.ones(3, np.float32), np.arange(12, dtype=np.float32).reshape(4, 3)
     (found,) = run([first, rows, choice], body, *given, np.array([flag]))
     np.testing.assert_allclose(found, given[0] + given[1].sum(0) if flag else -given[0], rtol=1e-6)

@@ -195,6 +195,7 @@ def test_facts_of_the_graph_are_kept():
     assert graph.heads == (Entry(0, 0),)
 
 
+@pytest.mark.wide
 def test_a_chain_of_100000_nodes_loads():
     nodes = [variable("x")]
     nodes += [{"op": "relu", "name": f"r{i}", "inputs": [[i, 0, 0]]} for i in range(100_000)]

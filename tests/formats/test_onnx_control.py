@@ -22,10 +22,11 @@ from support.runtime import OLD_RUNTIME
 import serde
 import serde.relay as relay
 from serde.errors import UnsupportedModelError
-from serde.onnx.builder import Scope, walk_nodes
+from serde.onnx.builder import walk_nodes
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Span, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import FuncType, TensorType, TupleType
+from serde.walk.placement import Scope
 
 RNG = np.random.default_rng(11)
 X3 = RNG.standard_normal(3).astype(np.float32)
@@ -482,6 +483,7 @@ def test_recursion_that_is_no_loop_is_refused() -> None:
         export(Function([y], source))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("length", [100, 20_000])
 def test_a_long_chain_in_a_branch(length: int) -> None:
     c, x = flag(), vector()

@@ -355,6 +355,7 @@ def test_operators_inside_are_counted() -> None:
     assert report.after == {"dnnl_conv2d_relu": 2, "Tanh": 1, "Add": 1, "Conv": 1, "Relu": 1}
 
 
+@pytest.mark.wide
 def test_a_long_chain_of_calls() -> None:
     f, u, x = GlobalVar("f"), vector("u"), vector()
     value: Expr = x

@@ -214,6 +214,7 @@ def test_nesting_is_bounded() -> None:
         serde.to_relay(nested(MAX_SUBGRAPH_DEPTH))
 
 
+@pytest.mark.wide
 def test_a_long_chain() -> None:
     count = 20_000
     nodes = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"]) for i in range(count)]
@@ -276,6 +277,7 @@ def test_nodes_out_of_order(name: str) -> None:
     onnx.checker.check_model(written)
 
 
+@pytest.mark.wide
 def test_a_long_chain_backwards() -> None:
     count = 20_000
     nodes = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"]) for i in range(count)]

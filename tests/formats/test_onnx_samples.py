@@ -12,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from support.gaps import case, unknown_gaps
 from support.runtime import OLD_RUNTIME, newest_runtime_opset
 from support.samples import build, each_array
+from support.tiers import versions_of_exporters
 
 from serde.errors import UnsupportedModelError
 from serde.onnx.exporter import from_relay
@@ -53,19 +54,24 @@ def exportable(name: str, opset: int) -> bool:
     return TABLE.exporter(name, opset) is not None or definition.decompose is not None
 
 
-BETWEEN = ("13", "21")
-"""Versions that the fast tests leave out, those around them being there."""
-
-
 def samples() -> list[Any]:
-    """One parameter set for each operator, sample and target version."""
-    return [
-        case("onnx-sample", f"{name}-{index}-{label}", name, given, opset, slow=label in BETWEEN)
-        for name, definition in all_ops().items()
-        for index, given in enumerate(definition.samples)
-        for label, opset in OPSETS.items()
-        if exportable(name, opset)
-    ]
+    """One parameter set for each operator, sample and target version.
+
+    First are the newest version and those at which another exporter writes the operator.
+    """
+    found = []
+    for name, definition in all_ops().items():
+        first = versions_of_exporters(TABLE, name, list(OPSETS.values()))
+        found += [
+            case(
+                "onnx-sample", f"{name}-{index}-{label}", name, given, opset,
+                wide=opset not in first,
+            )
+            for index, given in enumerate(definition.samples)
+            for label, opset in OPSETS.items()
+            if exportable(name, opset)
+        ]  # fmt: skip
+    return found
 
 
 def test_gaps_name_cases() -> None:

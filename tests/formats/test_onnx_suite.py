@@ -16,7 +16,6 @@ from support.onnx_suite import (
     check_mxnet,
     frozen,
     imported,
-    left_out,
     load_cases,
 )
 
@@ -25,33 +24,37 @@ from serde.errors import MissingDependency, Unsupported, UnsupportedModelError
 from serde.onnx.ops import TABLES
 
 CASES = load_cases()
-COUNTED = [each for each in CASES if left_out(each) is None]
+COUNTED = [each for each in CASES if each.left_out is None]
 
 
-def importable(case: SuiteCase) -> bool:
-    """Whether every operator of a case has an importer at some version."""
-    known = {
-        f"{domain}.{op}" if domain else op
-        for domain, table in TABLES.items()
-        for op, _ in table.imported()
-    }
-    return set(case.operators) - _own_functions(case) <= known
-
-
-def _own_functions(case: SuiteCase) -> set[str]:
-    return {f"{each.domain}.{each.name}" for each in case.model().functions}
+KNOWN = {
+    f"{domain}.{op}" if domain else op
+    for domain, table in TABLES.items()
+    for op, _ in table.imported()
+}
+"""Operators that have an importer at some version."""
 
 
 def chosen(suite: str) -> list[Any]:
-    """The cases that can be expected to pass; one in eight of them, small nets only, is quick."""
+    """The cases that can be expected to pass.
+
+    The first of each operator that is no whole net is in the first tier.
+    """
     found = []
-    for place, each in enumerate(COUNTED):
-        if not importable(each):
+    seen: set[str] = set()
+    for each in COUNTED:
+        operators = set(each.operators) - each.functions
+        if not operators <= KNOWN:
             continue
         param = gap_case(suite, each.name, each)
-        if place % 8 or each.kind == "real":
-            param = pytest.param(each, id=each.name, marks=[*param.marks, pytest.mark.slow])
-        found.append(param)
+        if each.kind == "real":
+            tier = [pytest.mark.slow]
+        elif operators <= seen:
+            tier = [pytest.mark.wide]
+        else:
+            tier = []
+            seen |= operators
+        found.append(pytest.param(each, id=each.name, marks=[*param.marks, *tier]))
     return found
 
 
@@ -109,7 +112,7 @@ def test_import_and_mxnet(case: SuiteCase) -> None:
 
 
 def test_a_refusal_names_the_operators() -> None:
-    refused = next(each for each in CASES if left_out(each) == "ai.onnx.preview.training")
+    refused = next(each for each in CASES if each.left_out == "ai.onnx.preview.training")
     match = r"domain 'ai\.onnx\.preview\.training' are not read"
     with pytest.raises(UnsupportedModelError, match=match):
         serde.to_relay(refused.model())

@@ -434,6 +434,7 @@ def test_json_of_a_function_with_control_flow() -> None:
     np.testing.assert_array_equal(run(found, x=data, cond=np.array(False)), data)
 
 
+@pytest.mark.wide
 def test_json_of_a_deep_graph() -> None:
     graph = JsonGraph()
     x = value = graph.var("x", graph.tensor_type(1))

@@ -72,6 +72,7 @@ def test_a_bias_is_added(axis: int, shape: tuple[int, ...]) -> None:
     assert CanonicalizeOps().run(after) == (after, False)
 
 
+@pytest.mark.wide
 def test_long_chains_are_walked_without_recursion() -> None:
     x = relay.var("x", shape=(2,), dtype="float16")
     y: Expr = relay.cast(x, "float32")

@@ -1,6 +1,7 @@
 """Merging of equal calls."""
 
 import numpy as np
+import pytest
 
 import serde.relay as relay
 from serde.relay.ir.verify import verify
@@ -62,6 +63,7 @@ def test_values_of_different_variables_stay_apart() -> None:
     assert EliminateCommonSubexpr().transform(function) is function
 
 
+@pytest.mark.wide
 def test_two_chains_of_50000() -> None:
     x = relay.var("x", MATRIX)
     left = right = x

@@ -122,6 +122,7 @@ def test_a_module_with_lets() -> None:
     np.testing.assert_allclose(evaluate(part, a=W), np.exp(W), rtol=1e-6)
 
 
+@pytest.mark.wide
 def test_a_long_chain() -> None:
     x = relay.var("x", shape=(3,), dtype="float32")
     value: Any = x

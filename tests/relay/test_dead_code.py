@@ -1,6 +1,7 @@
 """Removal of what does not contribute to the result."""
 
 import numpy as np
+import pytest
 
 import serde.relay as relay
 from serde.relay.ir.verify import verify
@@ -71,6 +72,7 @@ def test_nothing_to_do_is_no_change() -> None:
     assert result is mod
 
 
+@pytest.mark.wide
 def test_100000_dead_lets() -> None:
     x = relay.var("x", MATRIX)
     body: relay.Expr = relay.exp(x)

@@ -1,6 +1,7 @@
 """Evaluation of constants."""
 
 import numpy as np
+import pytest
 
 import serde.relay as relay
 from serde.relay.ir.verify import verify
@@ -57,6 +58,7 @@ def test_integer_kinds_keep_their_dtype() -> None:
     assert result.body.data.dtype == np.int8
 
 
+@pytest.mark.wide
 def test_a_constant_chain_of_100000() -> None:
     total: relay.Expr = relay.const(np.int32(0))
     one = relay.const(np.int32(1))

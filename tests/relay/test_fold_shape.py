@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.relay.ir.dims import Any
+from serde.relay.ir.dims import Any, substitute
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import free_vars, post_order
 from serde.relay.run.interpreter import run
@@ -79,7 +79,7 @@ def test_a_shape_tensor_is_followed(case: str) -> None:
     assert shape_value(expr) == want
     concrete = relay.Function([(x := _x(5, 3, 4))], build(x))
     computed = run(concrete, [np.zeros((5, 3, 4), "float32")])
-    replaced = [relay.dims.substitute(d, {"N": 5}) for d in want]
+    replaced = [substitute(d, {"N": 5}) for d in want]
     np.testing.assert_array_equal(computed, replaced)
 
 

@@ -106,11 +106,12 @@ def test_every_operator_is_drawn_or_listed() -> None:
     assert (missing, needless) == ([], [])
 
 
+@pytest.mark.parametrize("examples", [3, pytest.param(12, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("definition", DRAWN)
-def test_types_are_those_of_the_kernel(definition: OpDef) -> None:
+def test_types_are_those_of_the_kernel(definition: OpDef, examples: int) -> None:
     """Inference, inference with a symbol for each length, the interpreter and the text."""
 
-    @settings(max_examples=12, derandomize=True, deadline=None, database=None,
+    @settings(max_examples=examples, derandomize=True, deadline=None, database=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(st.data())
     def check(data: Any) -> None:

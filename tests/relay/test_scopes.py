@@ -9,6 +9,7 @@ import pytest
 from support.scoped_programs import Meaning, ScopedMaker
 
 import serde.relay as relay
+from serde.relay.ir import registry
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.verify import verify
@@ -112,7 +113,7 @@ def operands(node: Expr) -> list[Expr]:
 
 def test_a_variable_bound_to_a_variable_comes_after_it() -> None:
     x, y = relay.var("x"), relay.var("y")
-    body = Let(x, relay.const(4.0), Let(y, x, Call(relay.registry.get("add"), [x, y])))
+    body = Let(x, relay.const(4.0), Let(y, x, Call(registry.get("add"), [x, y])))
     after = ToANormalForm()(InferType()(IRModule.from_expr(Function([], body))))
     verify(after)
     assert run(after["main"], []) == 8

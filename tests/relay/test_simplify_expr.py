@@ -110,6 +110,7 @@ def test_reshapes_of_symbols_there_and_back_vanish() -> None:
     assert SimplifyExpr().transform(relay.Function([x], back)).body is x
 
 
+@pytest.mark.wide
 def test_100000_copies() -> None:
     x = relay.var("x", CUBE)
     body = x

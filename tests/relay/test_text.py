@@ -174,7 +174,7 @@ SPECTRAL = ("serde.eig", "serde.eigh", "serde.svd")
 """Operators of which plain Relay can make nothing."""
 
 
-@pytest.mark.parametrize(("definition", "given"), all_samples())
+@pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_sample_round_trip_in_strict_text(definition: OpDef, given: Sample) -> None:
     mod = InferType()(relay.IRModule({"main": build(definition, given).function}))
     if uses_sequences(mod["main"]) or definition.name in SPECTRAL:
@@ -205,7 +205,7 @@ FIXED = (
 """Operators whose decomposition needs shapes that are fixed."""
 
 
-@pytest.mark.parametrize(("definition", "given"), all_samples())
+@pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_symbolic_sample_round_trip(definition: OpDef, given: Sample) -> None:
     built = build(definition, given)
     kept = frozenset(
@@ -409,6 +409,7 @@ def chain(length: int) -> relay.IRModule:
     return InferType()(relay.IRModule.from_expr(value))
 
 
+@pytest.mark.wide
 def test_long_chain() -> None:
     mod = chain(LONG)
     text = mod.astext()
@@ -418,6 +419,7 @@ def test_long_chain() -> None:
     relay.verify(found)
 
 
+@pytest.mark.wide
 def test_long_chain_of_lets() -> None:
     x = relay.var("x", shape=(2, 3))
     variables = [x, *[Var(f"l{i}") for i in range(LONG)]]

@@ -137,6 +137,7 @@ def test_overflow_is_found_in_weights_and_constants(value: float, lost: bool) ->
     assert found == (["constant mask", "weight w"] if lost else [])
 
 
+@pytest.mark.wide
 def test_a_chain_of_100000() -> None:
     x = relay.var("x", MATRIX)
     body = x

@@ -186,6 +186,7 @@ def test_value_of_another_kind() -> None:
     refuse(mod, "main: expected a function")
 
 
+@pytest.mark.wide
 def test_long_chain_of_lets() -> None:
     x = x_of()
     variables = [x, *[Var(f"l{i}", TensorType((2,))) for i in range(100_000)]]

@@ -5,6 +5,7 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
+from serde.relay.ir.expr import astuple
 from serde.relay.run.interpreter import run
 
 ROWS = np.array(
@@ -25,7 +26,7 @@ def _nms(count: int, **attrs: object) -> object:
     n = relay.const(np.array([count], np.int32))
     places = relay.const(np.arange(5, dtype=np.int32)[None])
     built = relay.vision.non_max_suppression(x, n, places, **attrs)
-    return run(relay.Function([x], relay.expr.astuple(built)), [ROWS])
+    return run(relay.Function([x], astuple(built)), [ROWS])
 
 
 def test_boxes_of_any_class_suppress_each_other() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,10 @@ def tools() -> Any:
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         import coremltools  # noqa: F401
+        from coremltools.converters import _converters_entry
 
+        # Each conversion collects the garbage of the whole process, which is most of its time.
+        _converters_entry.gc = SimpleNamespace(collect=lambda: 0)
         logging.disable(before)
     return sys.modules["coremltools"]
 

@@ -12,7 +12,7 @@ from support.coreml_models import tools
 from support.nn_layers import evaluate_network
 
 import serde
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel
 from serde.coreml.options import CoremlExportOptions
 from serde.coreml.writer import save

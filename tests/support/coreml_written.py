@@ -12,7 +12,7 @@ from support.coreml_samples import is_covered, model_of
 from support.samples import BuiltSample, build
 
 import serde.relay as relay
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
 from serde.errors import UnsupportedModelError

@@ -138,11 +138,11 @@ GAPS: dict[tuple[str, str], str] = {
 """(suite, case) to the reason."""
 
 
-def case(suite: str, name: str, *values: Any, slow: bool = False) -> Any:
+def case(suite: str, name: str, *values: Any, wide: bool = False) -> Any:
     """Return a pytest parameter set called `name`, expected to fail where it is a gap."""
     reason = GAPS.get((suite, name))
     marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
-    marks += [pytest.mark.slow] if slow else []
+    marks += [pytest.mark.wide] if wide else []
     return pytest.param(*values, id=name, marks=marks)
 
 

@@ -39,6 +39,10 @@ def apple_values(op: str, given: Mapping[str, Any], target: str) -> list[np.ndar
     from coremltools.converters.mil import Builder
     from coremltools.converters.mil.mil import Function
 
+    # coremltools hands a truth value on to NumPy, of which 2.5 takes only those of Python.
+    given = {
+        name: bool(value) if isinstance(value, np.bool_) else value for name, value in given.items()
+    }
     try:
         with (
             Function({}, opset_version=getattr(ct.target, target)),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
+import os
+import pickle
 import re
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -62,6 +66,9 @@ class SuiteCase:
         data: Makes the sets of inputs and outputs.
         rtol: Relative tolerance that the suite gives it.
         atol: Absolute tolerance.
+        operators: The operators of the graph, sorted, those of subgraphs included.
+        functions: The operators that the model itself defines, named likewise.
+        left_out: Why it is not among those that count, or None.
     """
 
     name: str
@@ -70,6 +77,9 @@ class SuiteCase:
     data: Any
     rtol: float
     atol: float
+    operators: tuple[str, ...]
+    functions: frozenset[str]
+    left_out: str | None
 
     @property
     def expanded(self) -> bool:
@@ -82,36 +92,85 @@ class SuiteCase:
         drops = self.name.startswith("training_dropout") and "zero_ratio" not in self.name
         return drops or not RANDOM.isdisjoint(self.operators)
 
-    @property
-    def operators(self) -> list[str]:
-        """The operators of the graph, sorted, those of subgraphs included."""
-        return sorted(set(_operators(self.model())))
-
 
 def load_cases() -> list[SuiteCase]:
-    """All cases, by group and name."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [
-            _case(each, kind)
-            for kind in KINDS
-            for each in sorted(load_model_tests(kind=kind), key=lambda each: each.name)
-        ]
+    """All cases, by group and name.
 
-
-def _case(test: Any, kind: str) -> SuiteCase:
-    name = re.sub("^test_", "", test.name)
-    if kind == "node":
-        return SuiteCase(
-            name, kind, lambda: test.model, lambda: _arrays(test.data_sets), test.rtol, test.atol
+    To make them, onnx computes all their values by its reference, so they are kept in a file from
+    run to run; of two processes that find none, one makes it.
+    """
+    versions = f"{onnx.__version__}-{np.__version__}-{sys.version_info.minor}"
+    path = Path(__file__).parents[2] / ".pytest_cache" / f"onnx-suite-{versions}"
+    path.parent.mkdir(exist_ok=True)
+    with open(f"{path}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            _keep_cases(path)
+    with open(path, "rb") as file:
+        index = file.seek(-8, os.SEEK_END)
+        file.seek(int.from_bytes(file.read(8), "little"))
+        kept = pickle.loads(file.read(index - file.tell()))
+    return [
+        SuiteCase(
+            *facts[:2],
+            functools.partial(_kept_model, path, *places[0]),
+            functools.partial(_kept_data, path, *places[1]),
+            *facts[2:],
         )
+        for facts, *places in kept
+    ]
+
+
+def _keep_cases(path: Path) -> None:
+    """Write the models and data of all cases, a table of their places, and its place."""
+    table = []
+    unready = path.with_suffix(".unready")
+    with open(unready, "wb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+
+        def keep(content: bytes) -> tuple[int, int]:
+            return file.tell(), file.write(content)
+
+        for kind in KINDS:
+            for test in sorted(load_model_tests(kind=kind), key=lambda each: each.name):
+                model, data = _case(test, kind)
+                facts = (
+                    re.sub("^test_", "", test.name), kind, test.rtol, test.atol,
+                    tuple(sorted(set(_operators(model)))),
+                    frozenset(f"{each.domain}.{each.name}" for each in model.functions),
+                    _left_out(model),
+                )  # fmt: skip
+                place = keep(model.SerializeToString())
+                table.append((facts, place, keep(pickle.dumps(data))))
+        start = file.tell()
+        file.write(pickle.dumps(table) + start.to_bytes(8, "little"))
+    unready.rename(path)
+
+
+def _kept(path: Path, start: int, size: int) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(start)
+        return file.read(size)
+
+
+def _kept_model(path: Path, start: int, size: int) -> onnx.ModelProto:
+    return onnx.ModelProto.FromString(_kept(path, start, size))
+
+
+def _kept_data(path: Path, start: int, size: int) -> list[tuple[list[Any], list[Any]]]:
+    return pickle.loads(_kept(path, start, size))
+
+
+def _case(test: Any, kind: str) -> tuple[onnx.ModelProto, list[tuple[list[Any], list[Any]]]]:
+    """The model of a test of the suite, and its sets of inputs and outputs."""
+    if kind == "node":
+        return test.model, _arrays(test.data_sets)
     if kind == "real":
         path = Path(onnx.__file__).parent.parent / test.url
-        load = functools.partial(onnx.load, path)
-        return SuiteCase(name, kind, load, lambda: [_light_data(path)], test.rtol, test.atol)
+        return onnx.load(path), [_light_data(path)]
     folder = Path(test.model_dir)
-    load = functools.partial(onnx.load, folder / "model.onnx")
-    return SuiteCase(name, kind, load, lambda: _stored_data(folder, load()), test.rtol, test.atol)
+    model = onnx.load(folder / "model.onnx")
+    return model, _stored_data(folder, model)
 
 
 def _arrays(sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> list[tuple[list, list]]:
@@ -174,9 +233,8 @@ def _operators(model: onnx.ModelProto) -> list[str]:
     return found
 
 
-def left_out(case: SuiteCase) -> str | None:
+def _left_out(model: onnx.ModelProto) -> str | None:
     """Why a case is not among those that count, or None."""
-    model = case.model()
     domains = {entry.domain for entry in model.opset_import}
     for domain in ("ai.onnx.preview", "ai.onnx.preview.training"):
         if domain in domains:

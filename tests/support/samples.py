@@ -53,10 +53,19 @@ class BuiltSample:
         return as_arrays(apply_kernel(op, given, self.call.attrs))
 
 
-def all_samples() -> list[Any]:
-    """Return a pytest parameter set for each sample of each operator, extensions included."""
+def all_samples(*, one_first: bool = False) -> list[Any]:
+    """Return a pytest parameter set for each sample of each operator, extensions included.
+
+    Args:
+        one_first: Whether all but the first sample of each operator are `wide`.
+    """
     return [
-        pytest.param(definition, given, id=f"{name}-{index}")
+        pytest.param(
+            definition,
+            given,
+            id=f"{name}-{index}",
+            marks=[pytest.mark.wide] if one_first and index else [],
+        )
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-import serde.relay as relay
+from serde.relay.ir import registry
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -130,7 +130,7 @@ class ScopedMaker:
         number = lambda: self._pick(open_, NUMBER)  # noqa: E731
         if kind < 3:
             name = list(_BINARY)[self._draw(len(_BINARY))]
-            call = Call(relay.registry.get(name), [number(), number()])
+            call = Call(registry.get(name), [number(), number()])
             self._spans += 1
             call.span = Span(f"n{self._spans}")
             self._note(call, NUMBER)
@@ -141,7 +141,7 @@ class ScopedMaker:
         elif kind == 5:
             self._note(Call(self._pick(open_, STEP), [number(), number()]), NUMBER)
         elif depth and kind == 6:
-            cond = Call(relay.registry.get("less"), [number(), number()])
+            cond = Call(registry.get("less"), [number(), number()])
             branches = [self._scope(open_, NUMBER, depth - 1) for _ in range(2)]
             self._note(If(cond, *branches), NUMBER)
         elif depth and kind == 7:

@@ -24,8 +24,10 @@ from serde.bridge import (
     ExportOptions,
     ImportOptions,
     ModelSummary,
+    ReadOnlyBridge,
     TensorNames,
     TensorSummary,
+    WriteOnlyBridge,
 )
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
@@ -294,6 +296,26 @@ def _check_names(names: Sequence[str], known: set[str]) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise KeyError(unknown[0])
+
+
+class OnlyRead(ReadOnlyBridge[dict[str, AnyValue], ToyImportOptions]):
+    """The toy, which nobody can write."""
+
+    name, title, suffixes = "onlyread", "Only read", (".toy",)
+    import_options = ToyImportOptions
+    detect, load, to_relay = ToyBridge.detect, ToyBridge.load, ToyBridge.to_relay
+    engine, coverage, operators, names = (
+        ToyBridge.engine, ToyBridge.coverage, ToyBridge.operators, ToyBridge.names,
+    )  # fmt: skip
+
+
+class OnlyWritten(WriteOnlyBridge[dict[str, AnyValue], ToyExportOptions]):
+    """The toy, which nobody can read."""
+
+    name, title, suffixes = "onlywritten", "Only written", (".out",)
+    export_options = ToyExportOptions
+    detect, from_relay, save = ToyBridge.detect, ToyBridge.from_relay, ToyBridge.save
+    coverage, operators, names = ToyBridge.coverage, ToyBridge.operators, ToyBridge.names
 
 
 BRIDGE = ToyBridge()

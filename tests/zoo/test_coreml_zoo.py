@@ -18,6 +18,7 @@ from support.coreml_zoo import judge, net_of
 from support.mil_executor import load
 from support.oracle import run_mxnet
 from support.runtime import run_onnx
+from support.tiers import first_of
 from support.zoo import NAMES, package_of
 
 import serde
@@ -53,11 +54,12 @@ def check(mx: types.ModuleType, name: str) -> None:
     assert row.refused == []
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", first_of(SMALL, ["transformer_small"]))
 def test_small_net(mx: types.ModuleType, name: str) -> None:
     check(mx, name)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", SMALL_SIDES)
 def test_small_zoo_net(mx: types.ModuleType, name: str) -> None:
     row = judge(name, zoo_net(mx, name, SMALL_SIDES[name]))
@@ -72,7 +74,7 @@ def test_net(mx: types.ModuleType, name: str) -> None:
     check(mx, name)
 
 
-@pytest.mark.parametrize("name", SMALL_SIDES)
+@pytest.mark.parametrize("name", first_of(SMALL_SIDES, ["mobilenetv2_0.25"]))
 def test_float16_is_as_exact_as_that_of_coremltools(
     mx: types.ModuleType, name: str, tmp_path: Path
 ) -> None:
@@ -133,7 +135,7 @@ def round_trip(mx: types.ModuleType, net: Net, source: str, directory: Path) -> 
 
 
 @pytest.mark.parametrize("source", ["mxnet", "onnx"])
-@pytest.mark.parametrize("name", SMALL_SIDES)
+@pytest.mark.parametrize("name", first_of(SMALL_SIDES, ["mobilenetv2_0.25"]))
 def test_small_round_trip(mx: types.ModuleType, name: str, source: str, tmp_path: Path) -> None:
     round_trip(mx, zoo_net(mx, name, SMALL_SIDES[name]), source, tmp_path)
 

@@ -15,6 +15,7 @@ import pytest
 from support.accuracy import LEAST_CHANGE, measure
 from support.oracle import PlainMxnet, run_mxnet
 from support.runtime import run_onnx
+from support.tiers import first_of
 from support.zoo import (
     LEAST_CHANGE_OF_BOXES,
     LEAST_FOUND,
@@ -61,6 +62,9 @@ SMALL = (
 )
 """Fast nets of different families."""
 
+FIRST = ("ssd_300_mobilenet0.25_custom", "hrnet_w18_small_v1_s", "bert_small")
+"""Those of the first tier: with suppression, of several scales, of two inputs."""
+
 
 @pytest.fixture(scope="module")
 def mx() -> types.ModuleType:
@@ -95,7 +99,7 @@ def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) 
         assert found_again(expected, run_onnx(target, image)[1]) >= LEAST_FOUND
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", first_of(SMALL, FIRST))
 def test_small_net(
     mx: types.ModuleType, plain_mxnet: PlainMxnet, name: str, tmp_path: Path
 ) -> None:

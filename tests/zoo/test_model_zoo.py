@@ -15,6 +15,7 @@ import pytest
 from support.accuracy import CEILING, FACES, ZOO, Net, distance, face_net, measure, zoo_net
 from support.oracle import PlainMxnet, run_mxnet
 from support.runtime import newest_runtime_opset, run_onnx
+from support.tiers import first_of
 
 import serde
 from serde.compat import import_mxnet
@@ -54,7 +55,7 @@ def check(mx: Any, oracle: PlainMxnet, name: str, net: Net, directory: Path) -> 
     assert max(each.nodes for each in figures) <= figures[0].layers
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", first_of(SMALL, ["mobilenetv2_0.25"]))
 def test_small_zoo_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) -> None:
     check(mx, plain_mxnet, name, zoo_net(mx, name, SMALL[name]), tmp_path)
 
@@ -65,6 +66,7 @@ def test_zoo_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) ->
     check(mx, plain_mxnet, name, zoo_net(mx, name, ZOO[name]), tmp_path)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", [name for name in FACES if name not in LARGE_FACES])
 def test_face_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) -> None:
     check(mx, plain_mxnet, name, face_net(mx, name), tmp_path)

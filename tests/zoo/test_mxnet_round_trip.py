@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from support.accuracy import CEILING, FACES, FLOOR, ZOO, Net, distance, face_net, zoo_net
 from support.oracle import PlainMxnet, run_mxnet
+from support.tiers import first_of
 
 import serde
 from serde.compat import import_mxnet
@@ -80,7 +81,7 @@ def check(mx: Any, oracle: PlainMxnet, net: Net, directory: Path) -> None:
     assert operators(folded).total() <= operators(symbol).total()
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", first_of(SMALL, ["mobilenetv2_0.25"]))
 def test_small_zoo_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) -> None:
     check(mx, plain_mxnet, zoo_net(mx, name, SMALL[name]), tmp_path)
 
@@ -91,6 +92,7 @@ def test_zoo_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) ->
     check(mx, plain_mxnet, zoo_net(mx, name, ZOO[name]), tmp_path)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", [name for name in FACES if name not in LARGE_FACES])
 def test_face_net(mx: Any, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) -> None:
     check(mx, plain_mxnet, face_net(mx, name), tmp_path)

@@ -11,6 +11,7 @@ from support.pairs import readable, verdicts, writable
 from serde.compat import import_mxnet
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("net", ["recurrent", "arcface"])
 def test_every_pair_of_formats(net: str, tmp_path: Path) -> None:
     found = list(verdicts(import_mxnet(), [net], tmp_path))

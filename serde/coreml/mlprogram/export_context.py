@@ -2,51 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any as AnyValue
+from typing import Final, Literal
 
 import numpy as np
 
 import serde.relay as relay
 from serde.coreml.value import Argument, Builder, Held, Value
-from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim, symbol
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import free_vars, post_order
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Constant, Expr, Var
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.run.computed import ComputedWeight
-from serde.relay.transform.fold_constant import FoldConstant
-from serde.relay.transform.legalize import Legalize
-from serde.walk.emission import EmittingContext, structural, with_types
+from serde.walk import export_context as walk
+from serde.walk.export_context import SymbolTable, Writing
+from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
 from serde.weights import numpy_dtype
 
-__all__ = ["ExportContext", "Values", "Written", "typed"]
+__all__ = ["ExportContext"]
 
-Written = Value | tuple[Value, ...]
-Values = dict[Expr, Written | None]
+_SINGLE: Final = TensorType((1,), "int32")
 
 
-class ExportContext(EmittingContext[Value]):
+class ExportContext(walk.ExportContext[Value]):
     """What a converter to an ML Program may reach.
 
     Attributes:
         version: Version of iOS whose operators are written.
     """
 
-    def __init__(
-        self,
-        builder: Builder,
-        table: ConverterTable,
-        write_body: Callable[[Function, Sequence[Value]], list[Value]],
-    ) -> None:
-        super().__init__()
-        self.version = builder.version
+    def __init__(self, table: ConverterTable, builder: Builder) -> None:
+        super().__init__(table, builder.version, Scope())
         self._builder = builder
-        self._table = table
-        self._write_body = write_body
         self._derived = 0
 
     @property
@@ -117,156 +109,96 @@ class ExportContext(EmittingContext[Value]):
             return self.const(x.data, dtype)
         return self.spell(lambda a: relay.cast(a, dtype), x)
 
+    def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
+        """Return a value with its Relay type.
+
+        Raises:
+            Unsupported: It is a sequence.
+        """
+        if isinstance(type_, SequenceType):
+            raise Unsupported(f"Core ML has tensors, found {type_!r}")
+        return replace(x, type=type_)
+
+    def inner_symbols(self) -> SymbolTable[Value]:
+        """Return the same table: an inner block sees the lengths of what is around it."""
+        return self.symbols
+
     def shape(self, dims: Sequence[Dim]) -> Value:
-        """Return a vector of int32 that holds `dims`, computed when the model runs if symbolic.
+        """Return a vector of int32 that holds `dims`, computed once where symbolic.
 
         Raises:
             Unsupported: A dimension is anonymous, or nothing shows its symbol.
         """
-        if all(isinstance(dim, int) for dim in dims):
-            return self.const(np.array(dims, np.int32))
-        if len(dims) == 1:
-            return self.length(dims[0])
-        parts = [self.length(dim) for dim in dims]
-        vector = TensorType((len(dims),), "int32")
-        return self._builder.lengths_of(
-            dims, lambda: self.emit("concat", vector, values=parts, axis=0)
-        )
+        return self.once(tuple(map(str, dims)), partial(super().shape, dims))
 
-    def length(self, dim: Dim) -> Value:
-        """Return a vector of one int32 that holds `dim`.
+    def lengths(self, values: Sequence[int]) -> Value:
+        """Return a constant vector of int32."""
+        return self.const(np.array(values, np.int32))
 
-        Raises:
-            Unsupported: It is anonymous, or nothing shows its symbol.
+    def axis_length(self, x: Value, axis: int) -> Value:
+        """Write what reads the length of an axis: a vector of one int32."""
+        whole = self.emit("shape", TensorType((x.type.rank,), "int32"), x=x)
+        return self.emit("slice_by_size", _SINGLE, x=whole, begin=[axis], size=[1])
+
+    def join_lengths(self, parts: Sequence[Value]) -> Value:
+        """Write the concatenation of vectors of one int32."""
+        return self.emit("concat", TensorType((len(parts),), "int32"), values=parts, axis=0)
+
+    def combine_lengths(
+        self, operator: Literal["mul", "add", "floor_div"], one: Value, other: Value
+    ) -> Value:
+        """Write the product, the sum or the quotient of two lengths."""
+        return self.emit(operator, _SINGLE, x=one, y=other)
+
+    @contextmanager
+    def block(self, step: str, inputs: Sequence[Value] = ()) -> Iterator[AnyValue]:
+        """Add operations to a block meanwhile.
+
+        Args:
+            step: What it is in the present one, such as ``loop_1/body``.
+            inputs: What it takes.
         """
-        if isinstance(dim, int):
-            return self.const(np.array([dim], np.int32))
-        if isinstance(dim, Any):
-            raise Unsupported("needs a length that is not known before the model runs")
-        symbolic = dim
-        return self._builder.lengths_of([dim], lambda: self._computed(symbolic))
-
-    def _computed(self, dim: SymDim) -> Value:
-        single = TensorType((1,), "int32")
-        if dim.name is not None:
-            source = self._builder.source_of(dim.name)
-            if source is None:
-                raise Unsupported(f"needs the length {dim}, which nothing shows")
-            value, axis = source
-            whole = self.emit("shape", TensorType((value.type.rank,), "int32"), x=value)
-            return self.emit("slice_by_size", single, x=whole, begin=[axis], size=[1])
-        total: Value | None = None
-        for monomial, coefficient in dim.terms:
-            term: Value | None = None if coefficient == 1 and monomial else self.length(coefficient)
-            for atom, power in monomial:
-                factor = self._atom(atom)
-                for _ in range(power):
-                    term = factor if term is None else self.emit("mul", single, x=term, y=factor)
-            if term is not None:
-                total = term if total is None else self.emit("add", single, x=total, y=term)
-        if total is None:
-            raise ConverterBug(f"{self._source}: the dimension {dim} has no terms")
-        return total
-
-    def _atom(self, atom: str | FloorDiv) -> Value:
-        if isinstance(atom, str):
-            return self.length(symbol(atom))
-        parts = self.length(atom.numerator), self.length(atom.denominator)
-        return self.emit("floor_div", TensorType((1,), "int32"), x=parts[0], y=parts[1])
-
-    def body(self, function: Function, args: Sequence[Value]) -> list[Value]:
-        """Write a body, such as that of a loop, where operations are added now.
-
-        Raises:
-            Unsupported: Some of it cannot be written; the report tells what.
-        """
-        source, result = self._source, self.result
-        found = self._write_body(function, args)
-        self.enter(source, result)
-        return found
+        scope = self.scope.inner(step)
+        with self.inside(scope), self._builder.inner_block(inputs) as block:
+            yield block
 
     def loop(
         self,
         carried: Sequence[Value],
         types: Sequence[TensorType],
         ask: Callable[[Sequence[Value]], Sequence[Value]],
-        turn: Callable[[Sequence[Value]], Sequence[Value]],
-    ) -> tuple[Value, ...]:
+        turn: Callable[[Sequence[Value]], Writing[Sequence[Value]]],
+    ) -> Writing[tuple[Value, ...]]:
         """Append a loop and return its last variables.
 
         Args:
             carried: The first values of its variables.
             types: Types of the variables in the loop.
             ask: Emits what tells of variables whether to go on, a scalar of bool.
-            turn: Emits the next variables.
+            turn: Emits the next variables; it may have bodies written.
         """
-        source, blocks = self._source, []
-        for write in (ask, turn):
-            inputs = [Value(self._builder.reserve(f"{source}_var"), type_) for type_ in types]
-
-            def owned(
-                write: Callable[[Sequence[Value]], Sequence[Value]] = write,
-                inputs: Sequence[Value] = inputs,
-            ) -> Sequence[Value]:
-                return [self._builder.own(each, f"{source}_next") for each in write(inputs)]
-
-            blocks.append(self._builder.inner_block(owned, inputs))
+        source = self._source
+        variables = self._variables(types)
+        with self.block(f"{source}/condition", variables) as condition:
+            self._builder.end_block(ask(variables), f"{source}_next")
+        variables = self._variables(types)
+        with self.block(f"{source}/body", variables) as body:
+            following = yield from turn(variables)
+            self._builder.end_block(following, f"{source}_next")
+        blocks = [condition, body]
         return self._builder.add("while_loop", {"loop_vars": carried}, types, source, blocks)
 
-    def spell(self, build: Callable[..., Expr], *operands: Value) -> Value:
-        """Write the Relay expression that `build` makes of the operands.
+    def _variables(self, types: Sequence[TensorType]) -> list[Value]:
+        return [Value(self._builder.reserve(f"{self._source}_var"), type_) for type_ in types]
 
-        Of constants and weights alone it is one itself, evaluated when it is written.
+    def can_write(self, node: Call) -> bool:
+        """Whether the target has an operator for a call."""
+        return super().can_write(node) and self._builder.says(node)
 
-        Raises:
-            Unsupported: The target lacks an operator of it.
-        """
-        given = [
-            Var(f"x{place}", x.type) if x.data is None else Constant(x.data)
-            for place, x in enumerate(operands)
-        ]
-        values: Values = dict(zip(given, operands, strict=True))
-        root = FoldConstant().fold(build(*given))
-        if all(each.is_known for each in operands):
-            return self._evaluated(root, dict(zip(given, operands, strict=True)))
-        source, result = self._source, self.result
-        root = self._legal(root)
-        for node in post_order(root):
-            if node in values or isinstance(node, OpDef):
-                continue
-            if isinstance(node, (Constant, Tuple, TupleGetItem)):
-                values[node] = structural(node, values, self.const)
-                continue
-            values[node] = self._spelled(node, values, source)
-        self.enter(source, result)
-        found = values[root]
-        if not isinstance(found, Value):
-            raise ConverterBug(f"{source}: expected one tensor")
-        return found
-
-    def _legal(self, root: Expr) -> Expr:
-        """Return an expression in operators that the target has."""
-
-        def supported(node: Call) -> bool:
-            return self._table.can_export(node, self.version) and self._builder.says(node)
-
-        legal = Legalize(supported, self._table.expansion)
-        return legal.transform(Function(free_vars(root), root)).body
-
-    def _spelled(self, node: Expr, values: Values, source: str) -> Written:
-        """Return the values of a call inside an expression that is spelled out."""
-        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.type is None:
-            raise ConverterBug(f"{source}: {node!r} cannot be spelled")
-        try:
-            self.enter(source, node.type)
-            operands = [values[each] for each in node.args]
-            result = self._table.run_export(self, node, operands, self.version)
-            return with_types(result, node.type, typed)
-        except Unsupported as error:
-            raise Unsupported(f"{node.op.name}: {error.reason}", hint=error.hint) from None
-
-    def _evaluated(self, root: Expr, values: Mapping[Expr, Value]) -> Value:
-        """Return the constant that an expression of constants and weights is."""
+    def computed_weight(self, root: Expr, values: Mapping[Expr, Value]) -> Value | None:
+        """Return the weight that an expression of constants and weights alone is."""
+        if not all(each.is_known for each in values.values()):
+            return None
         if isinstance(root, Constant):
             return self.const(root.data)
         if root in values:
@@ -280,8 +212,3 @@ class ExportContext(EmittingContext[Value]):
         return self._builder.weight(
             f"{self._source}_{self._derived}", ComputedWeight(root, sources)
         )
-
-
-def typed(x: Value, type_: TensorType) -> Value:
-    """Return a value with its Relay type."""
-    return replace(x, type=type_)

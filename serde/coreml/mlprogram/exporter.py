@@ -1,9 +1,10 @@
-"""From a Relay model to an ML Program: lowering, emission, and the model around it."""
+"""From a Relay model to an ML Program: lowering, operations, and the model around them."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
@@ -12,10 +13,10 @@ from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.interface.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.planning import plan
 from serde.coreml.interface.requests import DEFAULT_RANGE
-from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
+from serde.coreml.lowering import as_floats, ask, features, with_layers
 from serde.coreml.mlprogram.builder import ProgramBuilder, set_text
 from serde.coreml.mlprogram.classify import append_classify, is_softmax
-from serde.coreml.mlprogram.export_walk import export_program
+from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.losses import Forms, lost_compression, with_plain_constants
 from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.mlprogram.ops.table import constants_hold
@@ -27,46 +28,38 @@ from serde.coreml.mlprogram.states import (
     write_states,
 )
 from serde.coreml.model import CoremlModel, walk_blocks
-from serde.coreml.neuralnetwork.exporter import network_from_relay
 from serde.coreml.protos import message_class
-from serde.coreml.value import Value, set_type
-from serde.coreml.versions import TARGETS, Target
-from serde.errors import OptionError
-from serde.relay.ir.collection import without_collection
-from serde.relay.ir.expr import Call
+from serde.coreml.value import Builder, Value, set_type
+from serde.coreml.versions import Target
+from serde.errors import OptionError, Unsupported
+from serde.relay.ir.expr import Call, If
 from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.report import Report
+from serde.walk.exporter import ExportWalk, Known, name_outputs, source_name
+from serde.walk.lowering import lower_to_static
+from serde.walk.placement import Scope
+from serde.walk.table import ConverterTable
+from serde.weights import Weight
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions
 
-__all__ = ["from_relay"]
-
-OLDEST = 13
-"""Version of iOS of the oldest target, of whose layers tensors have the axes that they declare."""
+__all__ = ["ProgramWalk", "program_from_relay"]
 
 _CONSENT = {"float64": "float64-as-float32", "int64": "int64-as-int32"}
 """Names of the steps that hold a dtype in a narrower one."""
 
 
-@without_collection()
-def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) -> CoremlModel:
-    """Return `model` as an ML Program, or as a NeuralNetwork for systems that know no programs.
+def program_from_relay(
+    model: RelayModel, target: Target, options: CoremlExportOptions, report: Report
+) -> CoremlModel:
+    """Return `model` as an ML Program.
 
     Raises:
-        OptionError: No models are written for the target.
+        OptionError: The program is to be a regressor.
         UnsupportedModelError: Some of the model cannot be said there.
     """
-    target = TARGETS.get(options.minimum_deployment_target)
-    if target is None or target.number < OLDEST:
-        known = ", ".join(name for name, each in TARGETS.items() if each.number >= OLDEST)
-        raise OptionError(
-            f"minimum_deployment_target {options.minimum_deployment_target!r}: expected {known}"
-        )
-    if options.float32_ops and not (target.opset and options.computes_float16):
-        raise OptionError("float32_ops: all of the model is computed in float32")
-    if target.opset is None:
-        return network_from_relay(model, target, options, report)
 
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, target.number) and constants_hold(node, model.params)
@@ -93,7 +86,7 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     model = with_plain_constants(model, forms, report)
     if half:
         model = narrowed(model, wide, report)
-    model = lowered(model, TABLE, supported, report)
+    model = lower_to_static(model, TABLE, supported, report, share=False)
     model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)
     builder = ProgramBuilder(target.number)
@@ -102,7 +95,9 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         ends = builder.reserve(classifier.feature), builder.reserve(classifier.probabilities)
         _tell_scores(model, classifier, report)
     names = [builder.reserve(name) for name in model.meta.outputs]
-    inputs, outputs = export_program(model, TABLE, builder, report, states=states)
+    walk = ProgramWalk(model, TABLE, builder, report, states)
+    walk.declare()
+    inputs, outputs = walk.inputs, walk.write()
     report.raise_if_refused()
     _prune(builder.block, {builder.name_of(value) for value in outputs})
     named = _named(outputs, names, builder)
@@ -121,6 +116,76 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     texts = [interface.descriptions.get(name, "") for name in states]
     declare_states(function, spec.description, inputs[kept:], target, texts)
     return CoremlModel(spec, layout=builder.layout)
+
+
+class ProgramWalk(ExportWalk[Value]):
+    """The walk into operations of MIL, whose blocks see what is around them.
+
+    Args:
+        model: What is exported.
+        table: The converters.
+        builder: Where operations are added.
+        report: Filled with gaps.
+        states: Names of inputs that are states, which are read once.
+
+    Attributes:
+        inputs: The inputs that are declared.
+    """
+
+    _context: ExportContext
+
+    def __init__(
+        self,
+        model: RelayModel,
+        table: ConverterTable,
+        builder: Builder,
+        report: Report,
+        states: Collection[str] = (),
+    ) -> None:
+        super().__init__(model, table, ExportContext(table, builder), report)
+        self.inputs: list[Value] = []
+        self._builder = builder
+        self._states = states
+
+    def parameter(
+        self, name: str, type_: TensorType | SequenceType, weight: Weight | None
+    ) -> Value:
+        """Declare an input; a weight is written where it is first read."""
+        if not isinstance(type_, TensorType):
+            raise Unsupported(f"Core ML has tensors, found {type_!r}")
+        if weight is not None:
+            return self._builder.weight(name, weight)
+        value = Value(self._builder.reserve(name), type_)
+        self.inputs.append(value)
+        if name not in self._states:
+            return value
+        return self._builder.add("read_state", {"input": value}, [type_], f"{name}_before")[0]
+
+    def note(self, values: Sequence[Value]) -> None:
+        """Let symbols be read from the lengths of all values."""
+        self._context.symbols.add(self._context.scope, values)
+
+    def branch_name(self, node: If) -> str:
+        """Return what a conditional is called."""
+        return source_name(node) or "cond"
+
+    @contextmanager
+    def branch(self, scope: Scope, values: Known[Value]) -> Iterator[Known[Value]]:
+        """Add operations to a block of its own meanwhile."""
+        with super().branch(scope, values) as seen, self._builder.inner_block():
+            yield seen
+
+    def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
+        """Return the block of a branch."""
+        self._builder.end_block(results, source_name(node) or "branch")
+        return self._builder.block
+
+    def conditional(
+        self, node: If, name: str, condition: Value, branches: Sequence[AnyValue]
+    ) -> Sequence[Value]:
+        """Add a ``cond``."""
+        types = self._context.result_types()
+        return self._builder.add("cond", {"pred": condition}, types, name, branches)
 
 
 def _prune(block: AnyValue, wanted: set[str]) -> None:
@@ -150,18 +215,19 @@ def _named(outputs: Sequence[Value], names: Sequence[str], builder: ProgramBuild
     """Give the outputs their names: an operation's result by renaming it, else by an identity."""
     produced = {each.name for op in builder.block.operations for each in op.outputs}
     produced -= {each.name for op in _constants(builder.block) for each in op.outputs}
-    renamed: dict[str, str] = {}
-    found = []
-    for value, name in zip(outputs, names, strict=True):
-        if value.name in produced and value.name not in renamed and not value.is_constant:
-            renamed[value.name] = name
-        else:
-            made = builder.add("identity", {"x": value}, [value.type], name)[0]
-            renamed[made.name] = name
-        found.append(replace(value, name=name))
+
+    def copy(value: Value, name: str) -> str:
+        return builder.add("identity", {"x": value}, [value.type], name)[0].name
+
+    renamed = name_outputs(outputs, names, _own_name, produced, copy)
     for block in walk_blocks(builder.block):
         _rename(block, renamed)
-    return found
+    return [replace(value, name=name) for value, name in zip(outputs, names, strict=True)]
+
+
+def _own_name(value: Value) -> str:
+    """Return the name of what an operation gives; constants have none before they are read."""
+    return "" if value.is_constant else value.name
 
 
 def _constants(block: AnyValue) -> list[AnyValue]:

@@ -11,14 +11,15 @@ import numpy as np
 from serde.coreml.interface.description import Feature, Interface
 from serde.coreml.interface.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.planning import plan
-from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
-from serde.coreml.mlprogram.export_walk import export_program
+from serde.coreml.lowering import as_floats, ask, features, with_layers
+from serde.coreml.mlprogram.exporter import ProgramWalk
 from serde.coreml.mlprogram.losses import Forms, lost_compression, with_plain_constants
 from serde.coreml.mlprogram.ops.table import constants_hold
 from serde.coreml.model import CoremlModel
-from serde.coreml.neuralnetwork.builder import MIL_VERSION, Layer, LayerBuilder, held_shape
+from serde.coreml.neuralnetwork.builder import MIL_VERSION, LayerBuilder
 from serde.coreml.neuralnetwork.layer_fit import has_layers
 from serde.coreml.neuralnetwork.layer_messages import NetworkMessages
+from serde.coreml.neuralnetwork.layers import Layer, held_shape
 from serde.coreml.neuralnetwork.ops import DIRECT, LAYERS
 from serde.coreml.protos import message_class
 from serde.coreml.value import Value
@@ -27,6 +28,8 @@ from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Issue, Report
+from serde.walk.exporter import name_outputs
+from serde.walk.lowering import lower_to_static
 from serde.weights import Weight
 
 if TYPE_CHECKING:
@@ -69,12 +72,13 @@ def network_from_relay(
     forms = Forms(lambda _node: False, _BYTES, half, half_scales=False)
     report.notes.extend(lost_compression(model, forms))
     model = with_plain_constants(model, forms, report)
-    model = lowered(with_layers(model, supported), DIRECT, supported, report)
+    model = lower_to_static(with_layers(model, supported), DIRECT, supported, report, share=False)
     ask(model, CONSENT, options.allow, report)
     model = with_numbers(with_images(model, interface), target)
     builder = LayerBuilder(LAYERS, target.number, has_layers)
     names = [builder.reserve(name) for name in model.meta.outputs]
-    inputs, outputs = export_program(model, DIRECT, builder, report)
+    walk = ProgramWalk(model, DIRECT, builder, report)
+    inputs, outputs = walk.declare(), walk.write()
     report.raise_if_refused()
     named = _named(outputs, names, builder)
     builder.network.prune({value.name for value in named})
@@ -85,17 +89,20 @@ def network_from_relay(
 def _named(outputs: Sequence[Value], names: Sequence[str], builder: LayerBuilder) -> list[Value]:
     """Give the outputs their names: a layer's result by renaming it, else by a copy."""
     produced = builder.made_here()
-    renamed: dict[str, str] = {}
-    found = []
-    for value, name in zip(outputs, names, strict=True):
+
+    def name_of(value: Value) -> str:
         own = builder.name_of(value)
-        if own in produced and own not in renamed and not value.is_constant:
-            renamed[own] = name
-        else:
-            builder.append(Layer("copy", name, [own], [name], {}))
-        found.append(replace(value, name=name, data=None, weight=None))
-    builder.network.rename(renamed)
-    return found
+        return "" if value.is_constant else own
+
+    def copy(value: Value, name: str) -> str:
+        builder.append(Layer("copy", name, [builder.name_of(value)], [name], {}))
+        return name
+
+    builder.network.rename(name_outputs(outputs, names, name_of, produced, copy))
+    return [
+        replace(value, name=name, data=None, weight=None)
+        for value, name in zip(outputs, names, strict=True)
+    ]
 
 
 def _model(

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import Network, Parameter, held_array
+from serde.coreml.neuralnetwork.layers import Network, Parameter, held_array
 from serde.coreml.neuralnetwork.parts import snake_case
 from serde.coreml.neuralnetwork.quantized import QuantizedWeight
 from serde.io.messages import INLINE_BYTES

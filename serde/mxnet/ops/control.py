@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext, Subgraph
+from serde.mxnet.builder import Subgraph, Value
+from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
@@ -23,6 +24,7 @@ from serde.relay.ir.expr import Expr, Function, If, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import goes_on
+from serde.walk.export_context import Writing
 
 SCALAR = TensorType((), "int64")
 
@@ -100,7 +102,7 @@ def _foreach(
     *,
     stacks: Sequence[TensorType],
     numbered: bool,
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """Emit a ``_foreach`` over axis 0 and return the last states and the stacks.
 
     Args:
@@ -118,31 +120,28 @@ def _foreach(
     slices = [TensorType(ctx.type(each).shape[1:], ctx.type(each).dtype) for each in data]
     variables = _Variables(slices, kinds)
 
-    def write(inner: ExportContext, own: Sequence[Value], echo: bool = False) -> Sequence[Value]:
+    def write(own: Sequence[Value], echo: bool = False) -> Writing[Sequence[Value]]:
         first, later = list(own[: len(data)]), list(own[len(data) :])
-        taken = [inner.captured(each) for each in captures]
+        taken = [ctx.captured(each) for each in captures]
         if numbered:
-            _, *found = inner.write_body(body, [*first, *later, *taken])
+            _, *found = yield from ctx.write_body(body, [*first, *later, *taken])
         else:
-            found = list(inner.write_body(body, [*later, *first, *taken]))
+            found = [*(yield from ctx.write_body(body, [*later, *first, *taken]))]
         nexts = found[: len(states)]
         nexts = [
-            _used(inner, replace(value, type=kind), state)
+            _used(ctx, replace(value, type=kind), state)
             for value, state, kind in zip(nexts, later, kinds, strict=True)
         ]
-        echoed = [inner.emit("_copy", own[0])] if echo else []
+        echoed = [ctx.emit("_copy", own[0])] if echo else []
         return [*found[len(states) :], *echoed, *nexts]
 
     count = len(stacks)
-    inside = ctx.subgraph(variables.names, variables.types, write, count + len(states))
+    inside = yield from ctx.subgraph(variables.names, variables.types, write, count + len(states))
     if not set(variables.names[: len(data)]) & set(inside.variables):
         # A loop that looks at no slice gives the first one back, for MXNet to count by.
         count += 1
-        inside = ctx.subgraph(
-            variables.names,
-            variables.types,
-            lambda inner, own: write(inner, own, echo=True),
-            count + len(states),
+        inside = yield from ctx.subgraph(
+            variables.names, variables.types, partial(write, echo=True), count + len(states)
         )
     lanes = [_laned(ctx, each) for each in data]
     inputs = [*lanes, *states]
@@ -192,7 +191,7 @@ def export_scan(
     reverse: tuple[bool, ...],
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """MXNet walks along axis 0 forwards; other axes and directions change places outside."""
     results = ctx.result_types()
     stacks = results[len(state) :]
@@ -216,7 +215,7 @@ def export_scan(
     length = ctx.type(data[0]).shape[0]
     if length == 0:
         return (*state, *(ctx.const(np.zeros(_shape(each)), each.dtype) for each in stacks))
-    found = _foreach(ctx, data, state, captures, body, stacks=elements, numbered=False)
+    found = yield from _foreach(ctx, data, state, captures, body, stacks=elements, numbered=False)
     placed = []
     for value, element, (axis, backwards) in zip(found[len(state) :], elements, ways, strict=True):
         whole = _stack(ctx, value, TensorType((length, *element.shape), element.dtype))
@@ -268,7 +267,7 @@ def export_loop(
     captures: tuple[Value, ...],
     *,
     body: Function,
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """The limit must be constant, as MXNet allocates for as many iterations.
 
     A loop that no condition ends is a ``_foreach`` over the numbers of its iterations.
@@ -289,14 +288,16 @@ def export_loop(
         return (*state, *(ctx.const(np.zeros((0, *_shape(x))), x.dtype) for x in elements))
     if begins and goes_on(body):
         numbers = ctx.const(np.arange(most))
-        found = _foreach(ctx, [numbers], state, captures, body, stacks=elements, numbered=True)
+        found = yield from _foreach(
+            ctx, [numbers], state, captures, body, stacks=elements, numbered=True
+        )
         whole = [
             _stack(ctx, value, TensorType((most, *each.shape), each.dtype))
             for value, each in zip(found[len(state) :], elements, strict=True)
         ]
         return (*found[: len(state)], *whole)
     start = ctx.const(True) if going is None else going
-    return _while_loop(ctx, most, start, state, captures, body, elements)
+    return (yield from _while_loop(ctx, most, start, state, captures, body, elements))
 
 
 def _while_loop(
@@ -307,7 +308,7 @@ def _while_loop(
     captures: Sequence[Value],
     body: Function,
     elements: Sequence[TensorType],
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """Emit a ``_while_loop`` of number, condition and states; stacks are cut by the number."""
     kinds = [ctx.type(each) for each in states]
     _fixed([*kinds, *elements], "a state or stack")
@@ -320,23 +321,20 @@ def _while_loop(
     variables = _Variables([], [SCALAR, real, *kinds])
     names, count = variables.names, len(variables.names)
 
-    def condition(_: ExportContext, own: Sequence[Value]) -> Sequence[Value]:
-        return own
-
-    def step(inner: ExportContext, own: Sequence[Value]) -> Sequence[Value]:
+    def step(own: Sequence[Value]) -> Writing[Sequence[Value]]:
         number, _, *later = own
-        taken = [inner.captured(each) for each in captures]
-        again, *found = inner.write_body(body, [number, *later, *taken])
-        following = inner.spell(lambda i: relay.add(i, relay.const(1, "int64")), number)
-        nexts = [following, inner.cast(again, "float32"), *found[: len(states)]]
+        taken = [ctx.captured(each) for each in captures]
+        again, *found = yield from ctx.write_body(body, [number, *later, *taken])
+        following = ctx.spell(lambda i: relay.add(i, relay.const(1, "int64")), number)
+        nexts = [following, ctx.cast(again, "float32"), *found[: len(states)]]
         nexts = [
-            _used(inner, replace(value, type=kind), state)
+            _used(ctx, replace(value, type=kind), state)
             for value, state, kind in zip(nexts, own, variables.types, strict=True)
         ]
         return [*found[len(states) :], *nexts]
 
-    asks = ctx.subgraph(["state1"], [real], condition, 1)
-    inside = ctx.subgraph(names, variables.types, step, len(elements) + count)
+    asks = ctx.identity(["state1"], [real])
+    inside = yield from ctx.subgraph(names, variables.types, step, len(elements) + count)
     inputs = [ctx.const(0, "int64"), ctx.cast(going, "float32"), *states]
     asked = _inputs(asks, names, inputs[:count], inputs)
     taken = _inputs(inside, names, inputs[:count], inputs)

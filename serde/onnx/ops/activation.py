@@ -10,13 +10,14 @@ from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import has_dtype, is_exact, scalar_like
-from serde.onnx.ops.elementwise.unary import make_exporter, make_importer
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, product
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+
+Build = Callable[[ImportContext, Expr, int], Expr]
 
 
 @OPS.exports("nn.relu")
@@ -189,86 +190,39 @@ def import_shrink(ctx: ImportContext, x: Expr, *, lambd: float = 0.5, bias: floa
     return call("serde.shrink", x, lambd=lambd, bias=bias)
 
 
-OPS.exports("serde.silu", since=24, when=_has_axes)(make_exporter("Swish"))
+def _make_exporter(target: str) -> Callable[..., Value]:
+    """Return the exporter of an operator that differs by its name only."""
+
+    def export_renamed(ctx: ExportContext, x: Value) -> Value:
+        return ctx.emit(target, x)
+
+    return export_renamed
 
 
-OPS.exports("serde.softplus")(make_exporter("Softplus"))
+def _make_importer(target: str) -> Callable[..., Expr]:
+    """Return the importer of an operator that differs by its name only."""
+
+    def import_renamed(ctx: ImportContext, x: Expr) -> Expr:
+        return call(target, x)
+
+    return import_renamed
 
 
-OPS.exports("serde.softsign")(make_exporter("Softsign"))
+RENAMED = {
+    "Softplus": ("serde.softplus", 1, (1, 22)),
+    "Softsign": ("serde.softsign", 1, (1, 22)),
+    "HardSwish": ("serde.hard_swish", 14, (14, 22)),
+    "Mish": ("serde.mish", 18, (18, 22)),
+}
+"""The operator of ONNX: Relay's, the first version that has it, and all that are read."""
 
 
-OPS.exports("serde.hard_swish", since=14)(make_exporter("HardSwish"))
+for _name, (_target, _first, _versions) in RENAMED.items():
+    OPS.exports(_target, since=_first)(_make_exporter(_name))
+    OPS.imports(_name, since=_versions)(_make_importer(_target))
 
 
-OPS.exports("serde.mish", since=18)(make_exporter("Mish"))
-
-
-@OPS.exports("nn.softmax", "nn.fast_softmax", since=13)
-def export_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return ctx.emit("Softmax", x, axis=axis)
-
-
-@OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return _emit_on_rows(ctx, "Softmax", x, axis)
-
-
-@OPS.imports("Softmax", since=13)
-def import_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
-    return relay.nn.softmax(x, axis=axis)
-
-
-@OPS.imports("Softmax", since=(1, 11))
-def import_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    return apply_to_rows(ctx, x, axis, relay.nn.softmax)
-
-
-@OPS.exports("nn.log_softmax", since=13)
-def export_log_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return ctx.emit("LogSoftmax", x, axis=axis)
-
-
-@OPS.exports("nn.log_softmax")
-def export_log_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return _emit_on_rows(ctx, "LogSoftmax", x, axis)
-
-
-@OPS.imports("LogSoftmax", since=13)
-def import_log_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
-    return relay.nn.log_softmax(x, axis=axis)
-
-
-@OPS.imports("LogSoftmax", since=(1, 11))
-def import_log_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    return apply_to_rows(ctx, x, axis, relay.nn.log_softmax)
-
-
-@OPS.exports("serde.hardmax", since=13)
-def export_hardmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return ctx.emit("Hardmax", x, axis=axis)
-
-
-@OPS.exports("serde.hardmax")
-def export_hardmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return _emit_on_rows(ctx, "Hardmax", x, axis)
-
-
-@OPS.imports("Hardmax", since=13)
-def import_hardmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
-    """The first of equal maxima is 1."""
-    type_ = ctx.type(x)
-    length = type_.shape[axis]
-    if not isinstance(length, int):
-        return call("serde.hardmax", x, axis=axis)
-    on, off = scalar_like(ctx, x, 1), scalar_like(ctx, x, 0)
-    first = relay.argmax(x, axis=(axis,), keepdims=False)
-    return relay.one_hot(first, on, off, length, axis % type_.rank, type_.dtype)
-
-
-@OPS.imports("Hardmax", since=(1, 11))
-def import_hardmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    return apply_to_rows(ctx, x, axis, lambda rows, axis: import_hardmax(ctx, rows, axis=axis))
+OPS.exports("serde.silu", since=24, when=_has_axes)(_make_exporter("Swish"))
 
 
 def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
@@ -285,18 +239,6 @@ def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
     return ctx.emit("Transpose", ctx.emit(op, swapped, axis=rank - 1), perm=order)
 
 
-OPS.imports("Softplus", since=(1, 22))(make_importer("serde.softplus"))
-
-
-OPS.imports("Softsign", since=(1, 22))(make_importer("serde.softsign"))
-
-
-OPS.imports("HardSwish", since=(14, 22))(make_importer("serde.hard_swish"))
-
-
-OPS.imports("Mish", since=(18, 22))(make_importer("serde.mish"))
-
-
 def apply_to_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., Expr]) -> Expr:
     """Return a function of rows; before 13, all dimensions from `axis` on form one row."""
     shape = ctx.type(x).shape
@@ -308,6 +250,61 @@ def apply_to_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., E
     if isinstance(row, Any) or any(isinstance(dim, Any) for dim in shape):
         raise Unsupported(f"rows of several axes, some without a length or a name: {shape}")
     return relay.reshape(build(relay.reshape(x, [rows, row]), axis=1), shape)
+
+
+def _build_hardmax(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+    """Return ``y[i] = 1 if i == argmax(x) else 0`` along an axis; the first of equal maxima."""
+    type_ = ctx.type(x)
+    length = type_.shape[axis]
+    if not isinstance(length, int):
+        return call("serde.hardmax", x, axis=axis)
+    on, off = scalar_like(ctx, x, 1), scalar_like(ctx, x, 0)
+    first = relay.argmax(x, axis=(axis,), keepdims=False)
+    return relay.one_hot(first, on, off, length, axis % type_.rank, type_.dtype)
+
+
+def _make_softmax_exporters(op: str) -> tuple[Callable[..., Value], Callable[..., Value]]:
+    """Return the exporters from 13 on and before."""
+
+    def export_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+        return ctx.emit(op, x, axis=axis)
+
+    def export_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+        return _emit_on_rows(ctx, op, x, axis)
+
+    return export_softmax, export_softmax_v1
+
+
+def _make_softmax_importers(build: Build) -> tuple[Callable[..., Expr], Callable[..., Expr]]:
+    """Return the importers from 13 on and before."""
+
+    def import_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
+        return build(ctx, x, axis)
+
+    def import_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+        return apply_to_rows(ctx, x, axis, lambda rows, axis: build(ctx, rows, axis))
+
+    return import_softmax, import_softmax_v1
+
+
+SOFTMAX: dict[str, tuple[tuple[str, ...], Build]] = {
+    "Softmax": (
+        ("nn.softmax", "nn.fast_softmax"),
+        lambda ctx, x, axis: relay.nn.softmax(x, axis=axis),
+    ),
+    "LogSoftmax": (("nn.log_softmax",), lambda ctx, x, axis: relay.nn.log_softmax(x, axis=axis)),
+    "Hardmax": (("serde.hardmax",), _build_hardmax),
+}
+"""The operator of ONNX: Relay's that it is written for, and what it is read as."""
+
+
+for _name, (_targets, _build) in SOFTMAX.items():
+    _export, _export_v1 = _make_softmax_exporters(_name)
+    OPS.exports(*_targets, since=13)(_export)
+    OPS.exports(*_targets)(_export_v1)
+    _import, _import_v1 = _make_softmax_importers(_build)
+    OPS.imports(_name, since=13)(_import)
+    OPS.imports(_name, since=(1, 11))(_import_v1)
 
 
 @OPS.exports("serde.swiglu", since=28)

@@ -23,6 +23,7 @@ from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
+from serde.walk.export_context import Writing
 
 
 @OPS.exports("serde.loop")
@@ -34,9 +35,9 @@ def export_loop(
     captures: tuple[Value, ...],
     *,
     body: Function,
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """Without a condition to begin with, ONNX does not ask the body's either."""
-    inner = ctx.subgraph(body)
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_value_types()
     if not results:
         return ()
@@ -113,8 +114,9 @@ def export_scan(
     reverse: tuple[bool, ...],
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> tuple[Value, ...]:
-    inner = ctx.subgraph(body)
+) -> Writing[tuple[Value, ...]]:
+    """Slices and stacked results lose the axis that is scanned or stacked along."""
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_types()
     if not results:
         return ()
@@ -153,6 +155,7 @@ def import_scan(
     scan_output_axes: tuple[int, ...] = (),
     scan_output_directions: tuple[int, ...] = (),
 ) -> list[Expr]:
+    """States have the types that join those before and behind the body, found by iterating."""
     count = len(inputs) - num_scan_inputs
     outputs = len(body.output) - count
     if count < 0 or len(body.input) != len(inputs) or outputs < 0:
@@ -232,7 +235,7 @@ def import_if(
 ) -> list[Expr]:
     """A condition that is known leaves its branch only; one of one element counts as a scalar.
 
-    Branches that differ in rank stay apart until something tells which of them holds.
+    Branches that differ in rank stay undecided until it is known which of them holds.
     """
     known = ctx.known(cond)
     if known is not None and known.size == 1:

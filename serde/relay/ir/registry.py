@@ -37,7 +37,15 @@ from serde.relay.ir.samples import (
     sequence,
     tensor,
 )
-from serde.relay.ir.schema import REQUIRED, Array, Attribute, Operand, read_schema
+from serde.relay.ir.schema import (
+    PLAIN,
+    REQUIRED,
+    Arguments,
+    Array,
+    Attribute,
+    Operand,
+    read_schema,
+)
 from serde.relay.ir.traits import Trait
 from serde.relay.ir.types import (
     FuncType,
@@ -51,6 +59,7 @@ from serde.relay.ir.types import (
 
 __all__ = [
     "REQUIRED",
+    "Arguments",
     "Array",
     "Attribute",
     "Namespace",
@@ -105,9 +114,11 @@ class OpDef(Op):
         fields: Number of results if it is fixed and not one tensor, 0 if it depends on attributes.
         traits: What passes ask for, by kind.
         meta_class: TVM's attribute class where TVM prints it as metadata, else None.
+        arguments: How the builder takes attributes.
     """
 
     __slots__ = (
+        "arguments",
         "attributes",
         "by_value",
         "complete",
@@ -134,8 +145,10 @@ class OpDef(Op):
         by_value: Sequence[str] = (),
         complete: Callable[..., AnyValue] | None = None,
         meta_class: str | None = None,
+        arguments: Arguments = PLAIN,
     ) -> None:
         super().__init__(name)
+        self.arguments = arguments
         self.kernel = kernel
         self.infer = infer
         self.samples = tuple(samples)
@@ -199,6 +212,7 @@ def relay_op(
     by_value: Sequence[str] = (),
     complete: Callable[..., AnyValue] | None = None,
     meta_class: str | None = None,
+    arguments: Arguments = PLAIN,
 ) -> Callable[[Kernel], Kernel]:
     """Declare an operator; decorates its NumPy kernel, which stays an ordinary function.
 
@@ -218,6 +232,7 @@ def relay_op(
         by_value: Operands that `infer` wants as an array where they are constant.
         complete: Gets operand types, None where unknown, and attributes; returns all types.
         meta_class: TVM's attribute class for operators that print it as metadata.
+        arguments: How the builder takes attributes, where it does so otherwise than declared.
 
     Raises:
         RelayError: The name is taken, or the signature is not as above.
@@ -236,6 +251,7 @@ def relay_op(
             by_value=by_value,
             complete=complete,
             meta_class=meta_class,
+            arguments=arguments,
         )
         return kernel
 
@@ -532,30 +548,41 @@ def _paths() -> Iterator[str]:
 
 
 def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
-    names = [operand.name for operand in definition.operands]
+    arguments = definition.arguments
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
     required = [place for place, o in enumerate(definition.operands) if not o.optional]
     last = required[-1] if required else -1  # Nothing before it can be left out by position.
-    parameters = [
-        inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
+    parameters = {
+        o.name: inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
         for place, o in enumerate(definition.operands)
-    ]
-    attributes = [
-        inspect.Parameter(a.name, keyword, default=a.default)
-        for a in definition.attributes.values()
-    ]
-    if any(p.default is not REQUIRED for p in parameters):
-        attributes = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in attributes]
-    else:
-        attributes.sort(key=lambda p: p.default is not REQUIRED)
-    signature = inspect.Signature(parameters + attributes)
+    }
+    kind = keyword if len(parameters) == last + 1 else inspect.Parameter.KEYWORD_ONLY
+    attributes = {
+        name: inspect.Parameter(name, kind, default=arguments.defaults.get(name, each.default))
+        for name, each in definition.attributes.items()
+    }
+    others = [name for name in attributes if name not in arguments.order]
+    if kind is keyword:
+        others.sort(key=lambda name: attributes[name].default is not REQUIRED)
+    ordered = [attributes[name] for name in (*arguments.order, *others)]
+    if kind is keyword:
+        must = [place for place, each in enumerate(ordered) if each.default is REQUIRED]
+        count = must[-1] + 1 if must else 0
+        ordered[:count] = [each.replace(default=REQUIRED) for each in ordered[:count]]
+    parameters |= {each.name: each for each in ordered}
+    shown = {name: arguments.names.get(name, name) for name in parameters}
+    signature = inspect.Signature([p.replace(name=shown[n]) for n, p in parameters.items()])
 
     def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            bound = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise TypeInferenceError(f"{definition.name}: {error}") from None
-        operands = [given.pop(name, None) for name in names]
+        given = {name: bound[shown[name]] for name in parameters if shown[name] in bound}
+        given = {**arguments.defaults, **given}
+        for name, convert in arguments.convert.items():
+            given[name] = convert(given.get(name, parameters[name].default))
+        operands = [given.pop(operand.name, None) for operand in definition.operands]
         return wrap_tuple(call(definition.name, *operands, **given))
 
     build.__name__ = build.__qualname__ = definition.name.rsplit(".", 1)[-1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import Union
 
@@ -17,7 +17,10 @@ from serde.relay.ir.dims import Dim, SymDim, as_dim
 from serde.relay.ir.expr import Function
 from serde.weights import Array, dtype_name, numpy_dtype
 
-__all__ = ["REQUIRED", "Array", "Attribute", "Operand", "attribute_converter", "read_schema"]
+__all__ = [
+    "PLAIN", "REQUIRED", "Arguments", "Array", "Attribute", "Operand", "attribute_converter",
+    "read_schema",
+]  # fmt: skip
 
 REQUIRED = inspect.Parameter.empty
 """Default of an attribute that has none."""
@@ -57,6 +60,28 @@ class Attribute:
     def required(self) -> bool:
         """Whether a call must give a value; its text then always shows it."""
         return self.default is REQUIRED
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """How a builder takes attributes, where it does so otherwise than the declaration says.
+
+    Attributes:
+        order: Attributes that come first, in this order; the others follow as declared.
+        names: What the builder calls operands and attributes, where it calls them otherwise.
+        defaults: Values of attributes that may be left out though they are required, or that
+            have other defaults than in text.
+        convert: What makes the value of an attribute of what is given, defaults included.
+    """
+
+    order: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, AnyValue] = field(default_factory=dict)
+    convert: Mapping[str, Callable[[AnyValue], AnyValue]] = field(default_factory=dict)
+
+
+PLAIN = Arguments()
+"""Operands, then attributes, as the declaration has them."""
 
 
 def read_schema(

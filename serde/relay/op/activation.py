@@ -112,12 +112,6 @@ def prelu(data: Array, alpha: Array, *, axis: int = 1) -> Array:
         return np.where(data > 0, data, data * alpha.reshape(shape))
 
 
-@builder("nn.prelu")
-def build_prelu(data: Expr, alpha: Expr, axis: int = 1) -> Expr:
-    """Build ``nn.prelu``."""
-    return call("nn.prelu", data, alpha, axis=axis)
-
-
 def _softmax_type(data: TensorType, *, axis: int) -> TensorType:
     require_float(data)
     normalize_axis(axis, data.rank)

@@ -23,6 +23,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.control.body import join, results
 from serde.walk.expansion.tensors import tensor_type
+from serde.walk.export_context import Writing, leaves
 from serde.weights import numpy_dtype
 
 
@@ -146,7 +147,7 @@ def export_loop(
     captures: tuple[Value, ...],
     *,
     body: Function,
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """Whether to go on is a variable of the loop, and so are the stacks that grow in it.
 
     A stack has its full length from the first: what is not reached is cut off behind the loop.
@@ -179,10 +180,10 @@ def export_loop(
             )
         ]
 
-    def turn(values: Sequence[Value]) -> list[Value]:
+    def turn(values: Sequence[Value]) -> Writing[list[Value]]:
         number, rows = values[0], values[2 + len(state) :]
-        found = ctx.body(body, [number, *values[2 : 2 + len(state)], *captures])
-        further, *later = found
+        found = yield from ctx.body(body, [number, *values[2 : 2 + len(state)], *captures])
+        further, *later = leaves(found)
         following = ctx.spell(lambda i: relay.add(i, relay.Constant(np.array(1, np.int64))), number)
         grown = [
             _put_at(ctx, row, number, new)
@@ -190,7 +191,7 @@ def export_loop(
         ]
         return [following, further, *later[: len(state)], *grown]
 
-    found = ctx.loop(carried, types, ask, turn)
+    found = yield from ctx.loop(carried, types, ask, turn)
     count, finals = found[0], found[2 : 2 + len(state)]
     made = [
         row if each.shape[0] == most else ctx.spell(_first, row, count)
@@ -216,7 +217,7 @@ def export_scan(
     reverse: tuple[bool, ...],
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """A loop over the number of a slice, into stacks that have their full length from the first.
 
     Rows are placed by their number, so that a stack that begins at its end needs no turning.
@@ -240,7 +241,7 @@ def export_scan(
     def ask(values: Sequence[Value]) -> list[Value]:
         return [ctx.spell(lambda i, n: relay.squeeze(relay.less(i, n), [0]), values[0], total)]
 
-    def turn(values: Sequence[Value]) -> list[Value]:
+    def turn(values: Sequence[Value]) -> Writing[list[Value]]:
         place, stacks = values[0], values[1 + count :]
         turned = any((*reverse, *backwards))
         places = [place, ctx.spell(relay.subtract, last, place) if turned else place]
@@ -250,14 +251,14 @@ def export_scan(
                 scanned, along, reverse or (False,) * len(scanned), strict=True
             )
         ]
-        found = ctx.body(body, [*values[1 : 1 + count], *slices, *captures])
+        found = leaves((yield from ctx.body(body, [*values[1 : 1 + count], *slices, *captures])))
         grown = [
             _put_at(ctx, stack, places[flag], row)
             for stack, flag, row in zip(stacks, backwards, found[count:], strict=True)
         ]
         return [ctx.spell(lambda i: relay.add(i, _ONE), place), *found[:count], *grown]
 
-    found = ctx.loop(carried, types, ask, turn)
+    found = yield from ctx.loop(carried, types, ask, turn)
     placed = zip(found[1 + count :], out_axes or [0] * len(rows), strict=True)
     return (*found[1 : 1 + count], *(_moved(ctx, stack, axis) for stack, axis in placed))
 

@@ -8,8 +8,9 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.conv import Padding, padding
-from serde.coreml.neuralnetwork.builder import ExportContext, value_weight
+from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
+from serde.coreml.neuralnetwork.layers import value_weight
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value

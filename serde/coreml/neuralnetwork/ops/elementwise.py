@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
-from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.neuralnetwork.parts import Part

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.value import Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images, number
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.neuralnetwork.parts import Part

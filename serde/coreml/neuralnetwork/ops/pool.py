@@ -7,7 +7,7 @@ from typing import Literal
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.mlprogram.ops.conv import Padding
-from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
 from serde.coreml.neuralnetwork.ops.conv import (
     Padding3d,

@@ -8,8 +8,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import ExportContext, Parameter, value_weight
+from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext
+from serde.coreml.neuralnetwork.layers import Parameter, value_weight
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value

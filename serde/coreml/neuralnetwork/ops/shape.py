@@ -9,7 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
-from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, is_lifted, lifted, lowered
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.neuralnetwork.parts import Part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.coreml.mlprogram.ops.vision.suppression import suppressed
-from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.value import Value

@@ -35,7 +35,7 @@ def length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
 
 
 def arange_like(ctx: ImportContext, x: Expr, axis: int) -> Expr:
-    """Return the places along an axis as a vector of int32."""
+    """Return 0, 1, ... along an axis as a vector of int32."""
     length = ctx.type(x).shape[axis]
     if isinstance(length, int):
         return relay.const(np.arange(length, dtype=np.int32))
@@ -46,13 +46,13 @@ def arange_like(ctx: ImportContext, x: Expr, axis: int) -> Expr:
 
 @dataclass(frozen=True)
 class ImplicitMask:
-    """Which keys a query sees; it stands behind `offset` of them.
+    """The part of an attention mask that follows a rule; query ``i`` is at position ``offset + i``.
 
     Attributes:
-        causal: Whether those behind its own place are hidden.
+        causal: Whether keys behind the position of the query are hidden.
         offset: Keys before the first query: a scalar of int32, or one for each sample; None is 0.
         lengths: Keys that each sample has, of int32, or None for all.
-        left: How many keys before its place a query sees, or None for all.
+        left: How many keys before its position a query sees, or None for all.
         right: How many behind it, or None for all.
     """
 
@@ -69,7 +69,7 @@ class ImplicitMask:
         return all(each is None for each in parts)
 
     def build(self, ctx: ImportContext, query: Expr, key: Expr) -> Expr | None:
-        """Return what is seen as bool, of rank 2 or 4; None if it is everything."""
+        """Return the mask as bool, of rank 2 or 4; None if nothing is hidden."""
         keys = arange_like(ctx, key, 2)
         found = []
         if self.causal or self.left is not None or self.right is not None:
@@ -86,8 +86,8 @@ class ImplicitMask:
             if self.left is not None:
                 found.append(relay.greater_equal(ahead, relay.const(np.int32(-self.left))))
         if self.lengths is not None:
-            ends = relay.expand_dims(self.lengths, axis=1, num_newaxis=3)
-            found.append(relay.less(keys, ends))
+            counts = relay.expand_dims(self.lengths, axis=1, num_newaxis=3)
+            found.append(relay.less(keys, counts))
         if not found:
             return None
         whole = found[0]
@@ -119,8 +119,8 @@ def attend(
     """Return attention over heads; arguments as of the operator ``serde.attention``."""
     whole = mask
     if not implicit.is_causal_only:
-        seen = implicit.build(ctx, query, key)
-        whole = combine_masks(ctx, mask, seen)
+        allowed = implicit.build(ctx, query, key)
+        whole = combine_masks(ctx, mask, allowed)
         implicit = replace(implicit, causal=False)
     return call(
         "serde.attention",

@@ -14,15 +14,15 @@ from serde.relay.ir.registry import call
 def rotate(
     ctx: ImportContext, x: Expr, cos: Expr, sin: Expr, *, width: int, interleaved: bool
 ) -> Expr:
-    """Return heads whose first elements are turned, pair by pair.
+    """Return heads whose first elements are rotated: ``(a * cos - b * sin, a * sin + b * cos)``.
 
     Args:
         ctx: The context.
         x: (batch, heads, time, head width).
         cos: Cosines that broadcast to (batch, heads, time, width / 2).
         sin: Sines likewise.
-        width: How many elements of a head are turned.
-        interleaved: Whether pairs are neighbours, rather than half of `width` apart.
+        width: How many elements of a head are rotated.
+        interleaved: Whether pairs are neighbours, rather than ``width / 2`` from each other.
     """
     (head,) = ctx.static_lengths(x, [3])
     half = width // 2

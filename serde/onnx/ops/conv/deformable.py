@@ -1,4 +1,4 @@
-"""Convolution at learned places, and the correlation of two images."""
+"""Convolution at learned positions, and the correlation of two images."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def export_deformable_conv2d(
     images = emit_arange(ctx, shape[0], 4)
     lengths = [length_as_float64(ctx, length) for length in space]
     read = _sample_or_zero(ctx, table, images, positions, lengths, work)
-    apart = ctx.shape([batch, deformable_groups, taps, height * width, part])
-    moved = ctx.emit("Transpose", ctx.emit("Reshape", read, apart), perm=[0, 1, 4, 2, 3])
+    split = ctx.shape([batch, deformable_groups, taps, height * width, part])
+    moved = ctx.emit("Transpose", ctx.emit("Reshape", read, split), perm=[0, 1, 4, 2, 3])
     columns = ctx.shape([batch, conv.groups, inputs // conv.groups * taps, height * width])
     kernel = arrange_filters(ctx, weight, conv.kernel_layout, "OIHW")
     kernel = kernel if ctx.type(weight).dtype == work else cast(ctx, kernel, work)
@@ -91,14 +91,14 @@ def _compute_positions(
     steps: tuple[Dim, int, int],
     tap: Array,
 ) -> Value:
-    """Return where each tap reads along an axis: its shift added to its place in the window.
+    """Return where each tap reads along an axis: its shift added to its position in the window.
 
     Args:
         ctx: Where nodes are written.
         shifts: ``(n, taps, 2, height, width)`` of float64.
         axis: 0 for down, 1 for right.
-        steps: Number of windows, their distance, and the first one's place.
-        tap: The place of each tap in the window.
+        steps: Number of windows, their distance, and the first one's position.
+        tap: The position of each tap in the window.
     """
     count, stride, first = steps
     shift = ctx.emit("Gather", shifts, ctx.const(axis, np.int64), axis=2)
@@ -176,8 +176,8 @@ def _shift(ctx: ExportContext, image: Value, shift: Sequence[int], border: int) 
         return image
     end = np.iinfo(np.int64).max
     starts = ctx.ints(border + each for each in shift)
-    ends = ctx.ints(each - border if each < border else end for each in shift)
-    return ctx.emit("Slice", image, starts, ends, ctx.ints([2, 3]))
+    stops = ctx.ints(each - border if each < border else end for each in shift)
+    return ctx.emit("Slice", image, starts, stops, ctx.ints([2, 3]))
 
 
 @OPS.exports("serde.deform_conv2d", since=19)

@@ -66,7 +66,7 @@ for _op in UFUNCS:
 
 @OPS.exports("bitwise_not")
 def export_bitwise_not(ctx: ExportContext, x: Value) -> Value:
-    """Before 18: what all ones less the number leave, which wraps in every width."""
+    """Before 18 ``-1 - x``, which wraps in every width."""
     dtype = ctx.type(x).dtype
     if dtype == "bool":
         return ctx.emit("Not", x)
@@ -82,7 +82,7 @@ def import_bitwise_not(ctx: ImportContext, x: Expr) -> Expr:
 
 @OPS.exports("left_shift")
 def export_left_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
-    """A product with a power of two, which wraps as a shift does.
+    """``x * 2**y``, which wraps as a shift does.
 
     ONNX shifts unsigned integers only. As in NumPy, a shift by all bits or more leaves zero.
     """
@@ -95,7 +95,7 @@ def export_left_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
 
 @OPS.exports("right_shift")
 def export_right_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
-    """The floor of a division by a power of two, in int64; of uint64, a BitShift.
+    """``floor(x / 2**y)`` in int64; of uint64, a BitShift.
 
     As in NumPy, a shift by all bits or more leaves the sign alone.
     """
@@ -134,7 +134,7 @@ def _is_bit_shift(ctx: ExportContext, x: Value, indices: Value) -> bool:
 
 
 def _clamp_shift(ctx: ExportContext, indices: Value, most: int) -> Value:
-    """Return counts of places as int64, those below 0 or above `most` as `most`."""
+    """Return shift counts as int64, those below 0 or above `most` as `most`."""
     wide, bound = cast(ctx, indices, np.int64), ctx.const(most, np.int64)
     low = ctx.emit("Less", wide, ctx.const(0, np.int64))
     return ctx.emit("Where", ctx.emit("Or", low, ctx.emit("Less", bound, wide)), bound, wide)

@@ -154,6 +154,12 @@ def retype(ctx: ExportContext, x: Value, like: Value, dtype: str) -> Value:
     return Value(x.name, TensorType(ctx.type(like).shape, dtype), x.data)
 
 
+def emit_shape(ctx: ExportContext, x: Value) -> Value:
+    """Return the shape of `x`, a constant where it is known."""
+    known = ctx.type(x).concrete_shape
+    return ctx.emit("Shape", x) if known is None else ctx.shape(known)
+
+
 def fill(ctx: ExportContext, shape: Value, value: float, dtype: str) -> Value:
     """Return a tensor of the shape held by `shape`, every element `value`."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))

@@ -13,7 +13,7 @@ from serde.weights import Array
 def scale_fixed_point(
     ctx: ExportContext, x: Value, multiplier: Value, divisor: Value, away: bool = False
 ) -> Value:
-    """Return int64 `x` times a ratio of positive int64, rounded to the nearest.
+    """Return ``round(x * multiplier / divisor)`` of int64, multiplier and divisor positive.
 
     ONNX shifts unsigned integers only. Its division truncates, so that halves go away from
     zero by half a divisor of the sign of the product; halves go up where the floor is taken.
@@ -78,7 +78,7 @@ def export_fixed_point_multiply_per_axis(
 
 
 def _unsqueeze(ctx: ExportContext, x: Value, axes: Value) -> Value:
-    """Insert axes of length 1; their places are an attribute before 13."""
+    """Insert axes of length 1; which are an attribute before 13."""
     indices = ctx.constant(axes).tolist()
     if not indices:
         return x

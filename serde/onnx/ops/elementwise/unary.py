@@ -10,7 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, emit_wide, fill, scalar_like
+from serde.onnx.ops.elementwise.convert import cast, emit_shape, emit_wide, fill, scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
@@ -42,7 +42,7 @@ EXPORTED = {
 """Relay's operator: the operator of ONNX that differs by its name only."""
 
 
-def make_exporter(target: str) -> Callable[..., Value]:
+def _make_exporter(target: str) -> Callable[..., Value]:
     """Return the exporter of an operator that differs by its name only."""
 
     def export_same(ctx: ExportContext, *operands: Value) -> Value:
@@ -241,7 +241,7 @@ IMPORTED = {
 """The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
 
 
-def make_importer(target: str) -> Callable[..., Expr]:
+def _make_importer(target: str) -> Callable[..., Expr]:
     """Return the importer of an operator of one tensor that differs by its name only."""
 
     def import_unary(ctx: ImportContext, x: Expr) -> Expr:
@@ -251,7 +251,7 @@ def make_importer(target: str) -> Callable[..., Expr]:
 
 
 for _name, (_target, _versions) in IMPORTED.items():
-    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(make_importer(_target))
+    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(_make_importer(_target))
 
 
 @OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
@@ -275,7 +275,17 @@ def export_sign(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Sub", cast(ctx, above, dtype), cast(ctx, below, dtype))
 
 
-OPS.exports("serde.round_even")(make_exporter("Round"))
+OPS.exports("serde.round_even")(_make_exporter("Round"))
 
 
-OPS.exports("equal")(make_exporter("Equal"))
+OPS.exports("equal")(_make_exporter("Equal"))
+
+
+@OPS.exports("zeros_like")
+def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
+    return fill(ctx, emit_shape(ctx, x), 0, ctx.type(x).dtype)
+
+
+@OPS.exports("ones_like")
+def export_ones_like(ctx: ExportContext, x: Value) -> Value:
+    return fill(ctx, emit_shape(ctx, x), 1, ctx.type(x).dtype)

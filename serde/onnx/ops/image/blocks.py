@@ -71,7 +71,7 @@ def export_space_to_batch_nd(
     paddings: tuple[tuple[int, int], ...],
     pad_value: float,
 ) -> Value:
-    """Each axis is cut into blocks, whose places go in front of the batch."""
+    """Each axis is cut into blocks, whose inner axes go in front of the batch."""
     type_ = ctx.type(x)
     count, rest = len(block_shape), type_.rank - 1 - len(block_shape)
     sides = [(0, 0), *paddings, *[(0, 0)] * rest]
@@ -99,7 +99,7 @@ def export_batch_to_space_nd(
     block_shape: tuple[int, ...],
     crops: tuple[tuple[int, int], ...],
 ) -> Value:
-    """The places in the blocks come first in the batch and go behind their axes."""
+    """The inner axes of the blocks come first in the batch and go behind their axes."""
     shape, count = ctx.type(x).shape, len(block_shape)
     batch, space, tail = ctx.result_type().shape[0], shape[1 : 1 + count], shape[1 + count :]
     parts = ctx.emit("Reshape", x, ctx.shape([*block_shape, batch, *space, *tail]))

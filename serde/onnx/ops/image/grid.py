@@ -122,7 +122,7 @@ def _to_pixels(ctx: ExportContext, position: Value, length: Value, align_corners
 
 
 def _reflect(ctx: ExportContext, align_corners: bool, position: Value, last: Value) -> Value:
-    """Fold places back at the centres or the edges of the end pixels, then limit them.
+    """Fold positions back at the centres or the edges of the end pixels, then limit them.
 
     An axis of one pixel, which has no length between its centres, is limited alone.
     """
@@ -130,10 +130,10 @@ def _reflect(ctx: ExportContext, align_corners: bool, position: Value, last: Val
     start = ctx.const([0.0 if align_corners else -0.5], np.float64)
     span = ctx.emit("Max", last if align_corners else ctx.emit("Add", last, one), one)
     distance = ctx.emit("Abs", ctx.emit("Sub", position, start))
-    turns = ctx.emit("Floor", ctx.emit("Div", distance, span))
-    rest = ctx.emit("Sub", distance, ctx.emit("Mul", turns, span))
-    half = ctx.emit("Floor", ctx.emit("Div", turns, two))
-    even = ctx.emit("Equal", turns, ctx.emit("Mul", half, two))
+    periods = ctx.emit("Floor", ctx.emit("Div", distance, span))
+    rest = ctx.emit("Sub", distance, ctx.emit("Mul", periods, span))
+    half = ctx.emit("Floor", ctx.emit("Div", periods, two))
+    even = ctx.emit("Equal", periods, ctx.emit("Mul", half, two))
     back = ctx.emit("Where", even, rest, ctx.emit("Sub", span, rest))
     return clamp(ctx, ctx.emit("Add", back, start), last)
 
@@ -165,7 +165,7 @@ def _is_image(node: Call) -> bool:
 
 @OPS.exports("serde.grid_sample", since=16, when=_is_image)
 @OPS.exports("serde.grid_sample", since=20)
-def export_grid_sample_whole(
+def export_serde_grid_sample(
     ctx: ExportContext,
     x: Value,
     grid: Value,
@@ -208,7 +208,7 @@ def import_grid_sample(
 
 
 @OPS.exports("serde.affine_grid", since=20)
-def export_affine_grid_whole(
+def export_serde_affine_grid(
     ctx: ExportContext,
     theta: Value,
     shape: Value | None,

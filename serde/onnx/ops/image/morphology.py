@@ -31,7 +31,7 @@ def export_dilation2d(
     kernel_layout: str,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    """The greatest of the sums, one slice of the image for each place of the window."""
+    """``y[i, j] = max(x[i + di, j + dj] + w[di, dj])``, a slice of the image for each (di, dj)."""
     dtype = ctx.result_type().dtype
     kernel = ctx.static_lengths(weight, [kernel_layout.index(letter) for letter in "HW"])
     counts = [ctx.result_type().shape[data_layout.index(letter)] for letter in "HW"]

@@ -17,12 +17,12 @@ from serde.weights import Array
 
 @dataclass(frozen=True)
 class Taps:
-    """Neighbours of a place along an axis.
+    """Neighbours of a position along an axis.
 
     Attributes:
-        offsets: Their distances from the whole number at or before the place.
+        offsets: Their distances from the whole number at or before the position.
         weights: For each, the coefficients of its weight, a polynomial of its distance from
-            the place, from the highest power on.
+            the position, from the highest power on.
     """
 
     offsets: Sequence[int]
@@ -75,12 +75,12 @@ def round_half_away(ctx: ExportContext, position: Value) -> Value:
 
 
 def clamp(ctx: ExportContext, position: Value, last: Value) -> Value:
-    """Return places of float64 from 0 up to `last`."""
+    """Return ``min(max(position, 0), last)``."""
     return ctx.emit("Max", ctx.emit("Min", position, last), ctx.const([0], np.float64))
 
 
 def is_outside(ctx: ExportContext, position: Value, last: Value) -> Value:
-    """Return whether places are before the first or behind the last pixel."""
+    """Return whether positions are before the first or behind the last pixel."""
     before = ctx.emit("Less", position, ctx.const([0], np.float64))
     return ctx.emit("Or", before, ctx.emit("Greater", position, last))
 
@@ -98,18 +98,18 @@ def sample(
     fold: Callable[[Value, Value], Value] | None = None,
     zeros: bool = False,
 ) -> Value:
-    """Return ``(n, *space, channels)`` of the values at places between pixels.
+    """Return ``(n, *space, channels)`` of the values at positions between pixels.
 
     Args:
         ctx: Where nodes are written.
         table: ``(pixels, channels)`` of all images.
         images: Number of the image of each sample, float64 of shape ``(n, 1, ...)``.
         indices: For each spatial axis ``(n, *space)`` of float64; shapes may broadcast.
-        rank: Number of axes of a place.
+        rank: Number of axes of a position.
         lengths: Lengths of the spatial axes, of float64.
-        taps: Which neighbours are read; None if places are whole already.
+        taps: Which neighbours are read; None if positions are whole already.
         dtype: Dtype of the table, in which neighbours are weighted one axis after another.
-        fold: Takes a neighbour's place and its axis' last place, and returns which is read.
+        fold: Takes a neighbour's position and the last of its axis, and returns which is read.
         zeros: Whether a neighbour outside the image counts as zero; it is else the nearest.
     """
     own = [] if taps is None else list(range(1, 1 + len(indices)))
@@ -140,7 +140,7 @@ def sample(
 def _find_neighbours(
     ctx: ExportContext, position: Value, taps: Taps, shape: Sequence[int]
 ) -> tuple[Value, Value]:
-    """Return the neighbours of places along an axis of `shape` of their own, and their weights."""
+    """Return the neighbours of positions along an axis of their own, and their weights."""
     offsets = ctx.const(np.reshape(np.array(taps.offsets), shape), np.float64)
     whole = ctx.emit("Floor", position)
     distance = ctx.emit("Abs", ctx.emit("Sub", ctx.emit("Sub", position, whole), offsets))

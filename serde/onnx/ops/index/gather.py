@@ -144,7 +144,7 @@ def export_gather_nd(
 def _emit_gather_nd(
     ctx: ExportContext, x: Value, indices: Value, rank: int, batch_dims: int
 ) -> Value:
-    """Look indices of `rank` axes up; before 12, their places in the batch become part of them."""
+    """Emit GatherND; before 12, the indices of the batch axes become part of the indices."""
     if not batch_dims or ctx.version >= 12:
         return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
     shape = ctx.emit("Shape", indices)
@@ -176,7 +176,7 @@ def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
 
 @OPS.exports("unravel_index")
 def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
-    """The last coordinate is the rest by the last length, and so on with the quotient."""
+    """From the last axis on: ``index[k] = x % shape[k]``, then ``x = x // shape[k]``."""
     (count,) = ctx.static_shape(shape)
     rest, sizes = to_int64(ctx, x), to_int64(ctx, shape)
     coordinates = []
@@ -191,7 +191,7 @@ def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
 
 
 @OPS.exports("serde.take", when=has_dtype("int32", "int64", operand=1))
-def export_signed_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
+def export_serde_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
     return ctx.emit("Gather", x, indices, axis=axis)
 
 
@@ -201,7 +201,7 @@ def _is_unbatched(node: Call) -> bool:
 
 @OPS.exports("serde.gather_nd", when=_is_unbatched)
 @OPS.exports("serde.gather_nd", since=12, when=has_dtype("int64", operand=1))
-def export_signed_gather_nd(
+def export_serde_gather_nd(
     ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int
 ) -> Value:
     return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)

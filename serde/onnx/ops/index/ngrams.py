@@ -66,9 +66,9 @@ def import_tf_idf_vectorizer(
 
 def _split_pool(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
     """Return the n-grams of each length from 1 on, a row each."""
-    ends = [*starts[1:], len(pool)]
+    stops = [*starts[1:], len(pool)]
     found = []
-    for length, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+    for length, (start, end) in enumerate(zip(starts, stops, strict=True), 1):
         if not 0 <= start <= end <= len(pool) or (end - start) % length:
             raise Unsupported(f"n-grams of length {length} from {start} to {end} of {len(pool)}")
         grams = np.array(pool[start:end], np.int64).reshape(-1, length)
@@ -79,7 +79,7 @@ def _split_pool(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
 
 
 def _count_ngrams(ctx: ImportContext, rows: Expr, grams: Array, skips: int) -> Expr:
-    """Return how often each n-gram stands in each row, its items up to `skips` others apart."""
+    """Return how often each row has each n-gram, with up to `skips` items between its own."""
     length = grams.shape[1]
     keys = [ctx.array(column) for column in grams.T]
     parts = []
@@ -95,7 +95,7 @@ def _count_ngrams(ctx: ImportContext, rows: Expr, grams: Array, skips: int) -> E
 
 
 def _shift_items(rows: Expr, length: int, distance: int) -> Iterator[Expr]:
-    """Yield the items of all n-grams at each place: the rows without what begins or ends them."""
+    """Yield the items of all n-grams at each position: the rows without some at their ends."""
     for position in range(length):
         before, after = position * distance, (length - 1 - position) * distance
         end = -after if after else np.iinfo(np.int64).max

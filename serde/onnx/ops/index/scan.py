@@ -49,7 +49,7 @@ def emit_scan(
     after: str,
     kept: str | None = None,
 ) -> Value:
-    """Walk along the axes of `items` and change `state` at each place.
+    """Walk along the axes of `items` and change `state` at each step.
 
     Args:
         ctx: The context of the converter.

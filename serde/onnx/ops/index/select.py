@@ -73,7 +73,7 @@ def export_sequence_mask(
 
 @OPS.exports("argwhere")
 def export_argwhere(ctx: ExportContext, x: Value) -> Value:
-    """NonZero gives a column for each place; of a scalar, as many rows without elements."""
+    """NonZero gives a column for each element; of a scalar, as many rows without elements."""
     marks = cast_to_bool(ctx, x)
     if ctx.type(x).rank:
         rows = ctx.emit("Transpose", ctx.emit("NonZero", marks), perm=[1, 0])
@@ -118,7 +118,7 @@ def _is_one_hot(node: Call) -> bool:
 
 
 @OPS.exports("serde.one_hot", when=_is_one_hot)
-def export_signed_one_hot(
+def export_serde_one_hot(
     ctx: ExportContext, indices: Value, values: Value, *, depth: int, axis: int
 ) -> Value:
     return ctx.emit("OneHot", indices, ctx.const(depth, ctx.type(indices).dtype), values, axis=axis)

@@ -103,7 +103,7 @@ def export_slice_like(
 def export_strided_set(
     ctx: ExportContext, x: Value, region: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
-    """A Slice of the places of all elements tells where the region goes."""
+    """A Slice of the flat indices of all elements gives those that the region goes to."""
     shape, flat = ctx.emit("Shape", x), ctx.ints([-1])
     steps = emit_range(ctx, ctx.emit("Reshape", ctx.emit("Size", x), ctx.ints([1])))
     indices = ctx.emit("Reshape", steps, shape)

@@ -1,6 +1,6 @@
 """Elements put in order.
 
-TopK gives equal elements in the order of their places, as Relay does, ascending and
+TopK gives equal elements in the order of their indices, as Relay does, ascending and
 descending; where NaN goes, neither of the two says.
 """
 
@@ -37,7 +37,7 @@ TOPK_DTYPES = {
 def emit_topk(
     ctx: ExportContext, x: Value, count: Value, axis: int, ascending: bool
 ) -> tuple[Value, Value]:
-    """Return the first `count` elements along `axis` in order, and their places as int64."""
+    """Return the first `count` elements along `axis` in order, and their indices as int64."""
     dtype = ctx.type(x).dtype
     wide = TOPK_DTYPES.get(dtype, dtype)
     values, indices = ctx.emit_tuple(
@@ -101,7 +101,7 @@ def import_topk(
 
 
 def _build_topk(ctx: ImportContext, x: Expr, k: Expr, axis: int, is_ascend: bool) -> list[Expr]:
-    """Return values and places; to Relay a number below 1 means all, so none is cut off."""
+    """Return values and indices; to Relay a number below 1 means all, so none is cut off."""
     known = ctx.ints(k)[0] if ctx.is_constant(k) and ctx.type(k).shape in ((), (1,)) else None
     found = list(relay.topk(x, k if known is None else known, axis, "both", is_ascend, "int64"))
     if known is not None and known > 0:
@@ -118,7 +118,7 @@ def export_invert_permutation(ctx: ExportContext, x: Value) -> Value:
 
 
 def _cast_from_int64(ctx: ExportContext, indices: Value, dtype: str) -> Value:
-    """Return places, which ONNX counts in int64, in `dtype`."""
+    """Return indices, which are int64 in ONNX, in `dtype`."""
     return indices if dtype == "int64" else cast(ctx, indices, dtype)
 
 
@@ -126,7 +126,7 @@ def _cast_from_int64(ctx: ExportContext, indices: Value, dtype: str) -> Value:
 def export_searchsorted(
     ctx: ExportContext, sequence: Value, values: Value, *, right: bool, dtype: np.dtype[AnyValue]
 ) -> Value:
-    """The number of elements before each value, found by comparing it with all of them.
+    """``y = sum(sequence < value)``, or ``<=`` if `right`: each value is compared with all.
 
     NaN comes after all numbers.
     """

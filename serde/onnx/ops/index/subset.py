@@ -37,7 +37,7 @@ UNIQUE_DTYPES = {
 
 
 @OPS.exports("serde.unique", when=has_dtype(*UNIQUE_DTYPES))
-def export_unique_of_axis(
+def export_serde_unique(
     ctx: ExportContext, x: Value, *, axis: int | None, sorted: bool
 ) -> tuple[Value, ...]:
     dtype = ctx.type(x).dtype

@@ -51,15 +51,15 @@ def export_stft(
     normalized: bool,
     onesided: bool,
 ) -> Value:
-    """A convolution whose filters are the waves of all frequencies, shaped by the window."""
+    """A convolution with the twiddle factors ``exp(-2j * pi * k * n / N)`` times the window."""
     dtype = ctx.type(x).dtype
     frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
     taps = np.arange(win_length)
-    waves = np.exp(-2j * np.pi * np.outer(frequencies, taps) / win_length)
+    twiddles = np.exp(-2j * np.pi * np.outer(frequencies, taps) / win_length)
     if normalized:
-        waves = waves / np.sqrt(n_fft)
+        twiddles = twiddles / np.sqrt(n_fft)
     filters = np.zeros((2 * len(frequencies), 1, n_fft))
-    filters[:, 0, :win_length] = np.concatenate([waves.real, waves.imag])
+    filters[:, 0, :win_length] = np.concatenate([twiddles.real, twiddles.imag])
     if window.data is not None:
         filters[..., :win_length] *= window.data[:win_length]
         weight = ctx.const(filters, dtype)
@@ -89,7 +89,7 @@ def import_stft(
     *,
     onesided: bool = True,
 ) -> Expr:
-    """The transform of each frame; frames are looked up, by constant places where these are."""
+    """The transform of each frame: ``DFT(signal[i * step + n] * window[n])``."""
     length = _length_of(ctx, signal, 1)
     size, step = length, ctx.fold(_to_scalar(frame_step))
     if frame_length is not None:
@@ -110,7 +110,7 @@ def _is_behind_first(node: Call) -> bool:
 
 
 @OPS.exports("serde.dft", since=17, when=_is_behind_first)
-def export_spectrum(
+def export_serde_dft(
     ctx: ExportContext,
     x: Value,
     *,
@@ -180,7 +180,7 @@ def _build_dft(
 def _invert_onesided(
     ctx: ImportContext, x: Expr, axis: int, length: Expr | None, wanted: int | None
 ) -> Expr:
-    """Return the real signal of the frequencies that are not told by others."""
+    """Return the real signal of a one-sided spectrum: ``X[N - k] = conj(X[k])``."""
     rank = ctx.type(x).rank
     given = ctx.type(x).shape[axis]
     if wanted is None and length is None and isinstance(given, int):
@@ -242,12 +242,12 @@ def _cut_or_pad(ctx: ImportContext, x: Expr, axis: int, length: Expr) -> Expr:
 
 
 def _frame_indices(ctx: ImportContext, length: Expr, size: Expr, step: Expr) -> Expr:
-    """Return the place of each element of each frame, one row a frame."""
+    """Return the index of each element of each frame, one row a frame."""
     known = [ctx.known(each) for each in (length, size, step)]
     if not any(each is None for each in known):
-        whole, wide, apart = (int(each.item()) for each in known if each is not None)
-        starts = np.arange(1 + (whole - wide) // apart) * apart
-        return relay.Constant((starts[:, None] + np.arange(wide)).astype(np.int64))
+        total, width, hop = (int(each.item()) for each in known if each is not None)
+        starts = np.arange(1 + (total - width) // hop) * hop
+        return relay.Constant((starts[:, None] + np.arange(width)).astype(np.int64))
     count = relay.add(relay.divide(relay.subtract(length, size), step), const_int64(1))
     frame = build_arange(count)
     within = build_arange(size)
@@ -271,7 +271,7 @@ def _arange_float64(ctx: ImportContext, count: Expr) -> Expr:
 
 
 def _make_window_importer(terms: Sequence[float]) -> Callable[..., Expr]:
-    """Return the importer of a sum of cosines of 0, 1, ... turns, each with its factor."""
+    """Return the importer of ``sum(terms[k] * cos(2 * pi * k * n / N))``."""
 
     def import_window(
         ctx: ImportContext,
@@ -281,10 +281,10 @@ def _make_window_importer(terms: Sequence[float]) -> Callable[..., Expr]:
         periodic: bool = True,
     ) -> Expr:
         count = _cast_scalar(ctx, size, "int64")
-        turns = relay.cast(count, "float64")
+        period = relay.cast(count, "float64")
         if not periodic:
-            turns = relay.subtract(turns, _float64(1))
-        part = relay.divide(_arange_float64(ctx, count), turns)
+            period = relay.subtract(period, _float64(1))
+        part = relay.divide(_arange_float64(ctx, count), period)
         total = relay.full_like(part, _float64(terms[0]))
         for number, factor in enumerate(terms[1:], 1):
             wave = relay.cos(relay.multiply(part, _float64(2 * math.pi * number)))

@@ -263,7 +263,7 @@ def _unify_lengths(
 
 
 def build_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
-    """Return NumPy's matmul: a vector on the left is a row, on the right a column."""
+    """Return ``a @ b`` as NumPy has it: a vector on the left is a row, on the right a column."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if right == 2 and left > 1:
         return call("nn.matmul", a, b, units=None, transpose_b=False)
@@ -273,7 +273,7 @@ def build_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
 
 
 @OPS.exports("serde.matmul")
-def export_matmul_of_stacks(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_serde_matmul(ctx: ExportContext, x: Value, y: Value) -> Value:
     dtypes = (ctx.type(x).dtype, ctx.type(y).dtype)
     wide = ("int32", "int64", "uint32", "uint64")
     if is_float(dtypes[0]) or (dtypes[0] == dtypes[1] and dtypes[0] in wide):

@@ -18,10 +18,10 @@ from serde.weights import numpy_dtype
 
 
 def _read_csr(ctx: ExportContext, indices: Value, indptr: Value) -> np.ndarray[AnyValue, AnyValue]:
-    """Return row and column of each element of a sparse matrix whose places are constants.
+    """Return row and column of each element of a sparse matrix whose structure is constant.
 
     Raises:
-        Unsupported: They are not constants, or two elements have one place.
+        Unsupported: It is computed, or two elements have one index.
     """
     counts = np.diff(ctx.constant(indptr))
     rows = np.repeat(np.arange(len(counts)), counts)
@@ -73,7 +73,7 @@ def export_sparse_add(
 def export_sparse_transpose(
     ctx: ExportContext, data: Value, indices: Value, indptr: Value
 ) -> tuple[Value, ...]:
-    """The places are constants, so that only the elements move when the model runs."""
+    """The structure is constant, so that only the elements move when the model runs."""
     rows, columns = _read_csr(ctx, indices, indptr).T
     order = np.argsort(columns, kind="stable")
     count = len(ctx.constant(indptr)) - 1
@@ -115,7 +115,7 @@ def export_sparse_conv2d(
 def export_sparse_reshape(
     ctx: ExportContext, indices: Value, before: Value, after: Value
 ) -> tuple[Value, Value]:
-    """Each element's number in row-major order, divided by what each new axis steps over."""
+    """``index[k] = flat // stride[k] % shape[k]`` of the flat index in row-major order."""
     old = tuple(int(length) for length in ctx.constant(before))
     new = resolved_shape(old, ctx.constant(after))
     wide = as_dtype(ctx, indices, "int64")
@@ -137,7 +137,7 @@ def _row_major_strides(shape: tuple[int, ...]) -> list[int]:
 def export_sparse_fill_empty_rows(
     ctx: ExportContext, indices: Value, values: Value, shape: Value, default: Value
 ) -> tuple[Value, Value, Value]:
-    """Rows without a mark are empty; a stable order brings what is added to its place."""
+    """Rows without a mark are empty; a stable sort orders what is added."""
     (rank,) = ctx.static_lengths(indices, [1])
     wide = as_dtype(ctx, indices, "int64")
     rows = ctx.emit("Gather", wide, ctx.const(0, np.int64), axis=1)

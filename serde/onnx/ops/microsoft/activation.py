@@ -30,6 +30,7 @@ def import_fast_gelu(ctx: ImportContext, x: Expr, bias: Expr | None = None) -> E
 
 @MICROSOFT.imports("QuickGelu")
 def import_quick_gelu(ctx: ImportContext, x: Expr, *, alpha: float = 1.702) -> Expr:
+    """``y = x * sigmoid(alpha * x)``."""
     return relay.multiply(x, relay.sigmoid(relay.multiply(x, scalar_like(ctx, x, alpha))))
 
 

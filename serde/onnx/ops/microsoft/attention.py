@@ -75,17 +75,17 @@ def _to_bias(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: flo
     return relay.where(kept, scalar_like(ctx, query, 0), scalar_like(ctx, query, hidden))
 
 
-def _mask_by_length(ctx: ImportContext, ends: Expr, query: Expr, key: Expr) -> Expr:
+def _mask_by_length(ctx: ImportContext, stops: Expr, query: Expr, key: Expr) -> Expr:
     """Return which keys lie before the end of their sample, and not before its start."""
-    keys = relay.cast(arange_like(ctx, key, 2), ctx.type(ends).dtype)
-    if ctx.type(ends).shape[0] == ctx.type(query).shape[0]:
-        return relay.less(keys, relay.expand_dims(ends, axis=1, num_newaxis=3))
-    (count,), (batch,) = ctx.static_lengths(ends, [0]), ctx.static_lengths(query, [0])
+    keys = relay.cast(arange_like(ctx, key, 2), ctx.type(stops).dtype)
+    if ctx.type(stops).shape[0] == ctx.type(query).shape[0]:
+        return relay.less(keys, relay.expand_dims(stops, axis=1, num_newaxis=3))
+    (count,), (batch,) = ctx.static_lengths(stops, [0]), ctx.static_lengths(query, [0])
     if count != 2 * batch:
         raise Unsupported(f"a mask of {count} numbers for {batch} samples")
     first, second = (
         relay.expand_dims(
-            relay.strided_slice(ends, begin=[at], end=[at + batch], strides=[1], axes=[0]),
+            relay.strided_slice(stops, begin=[at], end=[at + batch], strides=[1], axes=[0]),
             axis=1,
             num_newaxis=3,
         )
@@ -289,7 +289,7 @@ def import_microsoft_rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Expr:
-    """One place is that of the first time. ONNX Runtime makes nothing of ``scale``."""
+    """A single position is that of the first row. ONNX Runtime ignores ``scale``."""
     if is_packed_batching:
         raise Unsupported("is_packed_batching=1")
     if scale != 1.0:
@@ -340,7 +340,7 @@ class _CacheStep:
     total: Expr
 
     def position_ids(self, ctx: ImportContext, rows: Expr) -> Expr:
-        """Return where rows of (batch, heads, time, width) belong; padding is at place 1."""
+        """Return the positions of rows of (batch, heads, time, width); padding is at position 1."""
         own = relay.add(arange_like(ctx, rows, 2), relay.expand_dims(self.begins, axis=1))
         inside = relay.less(own, relay.expand_dims(self.ends, axis=1))
         return relay.where(inside, own, _int32(1))

@@ -19,11 +19,11 @@ def import_microsoft_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) ->
 
 @MICROSOFT.imports("Unique")
 def import_unique(ctx: ImportContext, x: Expr) -> list[Expr]:
-    """Values in the order of their first appearance, the place of each element's, and counts."""
+    """Values in the order of their first appearance, the index of each element's, and counts."""
     values, _, inverse, number, counts = relay.unique(x, is_sorted=False, return_counts=True)
-    ends = relay.cast(number, "int64")
+    end = relay.cast(number, "int64")
     begin, step = (relay.Constant(np.array([each], np.int64)) for each in (0, 1))
     found, times = (
-        call("dyn.strided_slice", each, begin, ends, step, axes=(0,)) for each in (values, counts)
+        call("dyn.strided_slice", each, begin, end, step, axes=(0,)) for each in (values, counts)
     )
     return [found, relay.cast(inverse, "int64"), relay.cast(times, "int64")]

@@ -37,12 +37,12 @@ def couple_probabilities(ctx: ImportContext, chance: Expr, classes: int) -> Expr
     known, fit = Var("probabilities", state), Var("gram", ctx.type(gram))
     body = Tuple([relay.const(True, "bool"), _iterate(known, fit, classes)])
     function = Function([number, known, fit], body)
-    turns = relay.const(max(_MIN_ITERATIONS, classes), "int64")
+    iterations = relay.const(max(_MIN_ITERATIONS, classes), "int64")
     start = relay.add(
         relay.multiply(relay.sum(chance, axis=1, keepdims=True), relay.const(np.float32(0.0))),
         ctx.array(np.full((1, classes), 1.0 / classes, np.float32)),
     )
-    return TupleGetItem(call("serde.loop", turns, None, (start,), (gram,), body=function), 0)
+    return TupleGetItem(call("serde.loop", iterations, None, (start,), (gram,), body=function), 0)
 
 
 def _build_gram(ctx: ImportContext, chance: Expr, classes: int) -> Expr:

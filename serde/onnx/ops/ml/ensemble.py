@@ -52,6 +52,7 @@ def import_tree_ensemble(
     post_transform: int = 0,
     tree_roots: tuple[int, ...],
 ) -> Expr:
+    """Whether a child is a leaf or a node is in ``nodes_trueleafs`` and ``nodes_falseleafs``."""
     if not (0 <= aggregate_function < len(_AGGREGATES) and 0 <= post_transform < len(_TRANSFORMS)):
         raise Unsupported(
             f"aggregate_function {aggregate_function} or post_transform {post_transform}"
@@ -111,12 +112,12 @@ class _Branches:
         children = np.tile(np.arange(size), (2, 1))
         free = count
         for node in range(count):
-            ends = [self._child(side, node, total, leaves) for side in (0, 1)]
+            following = [self._child(side, node, total, leaves) for side in (0, 1)]
             rows = [node, *range(free, free + max(len(sets.get(node, ())), 1) - 1)]
             free += len(rows) - 1
             features[rows] = self.features[node]
-            children[0, rows] = ends[0]
-            children[1, rows] = [*rows[1:], ends[1]]
+            children[0, rows] = following[0]
+            children[1, rows] = [*rows[1:], following[1]]
             thresholds[rows] = self._thresholds(node, sets)
             outcomes[rows] = self._outcomes(node, bool(len(sets.get(node, (0,)))))
         starts = np.array([self._check_node(root, "root") for root in roots], np.int64)

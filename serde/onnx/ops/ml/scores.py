@@ -100,7 +100,7 @@ _TRANSFORMS: Mapping[str, Callable[[ImportContext, Expr], Expr]] = MappingProxyT
 def read_labels(
     ctx: ImportContext, integers: Sequence[int], strings: Sequence[str]
 ) -> tuple[int, ...]:
-    """Return the labels of the classes; places stand for strings that nothing reads.
+    """Return the labels of the classes; indices stand for strings that nothing reads.
 
     Raises:
         Unsupported: There are none or both kinds, or strings are read.
@@ -116,5 +116,5 @@ def read_labels(
 
 
 def pick_labels(ctx: ImportContext, indices: Expr, labels: Sequence[int]) -> Expr:
-    """Return the label at each place, as int64."""
+    """Return the label of each index, as int64."""
     return relay.take(ctx.array(np.array(labels, np.int64)), indices, axis=0, mode="fast")

@@ -183,8 +183,8 @@ class _Kernel:
         gamma, constant, degree = self.params or (0.0, 0.0, 0.0)
         others = ctx.array(vectors)
         if self.name == "RBF":
-            apart = relay.subtract(relay.expand_dims(x, axis=1), others)
-            distance = relay.sum(relay.multiply(apart, apart), axis=-1)
+            difference = relay.subtract(relay.expand_dims(x, axis=1), others)
+            distance = relay.sum(relay.multiply(difference, difference), axis=-1)
             return relay.exp(relay.multiply(distance, scalar_like(ctx, x, -gamma)))
         found = relay.nn.dense(x, others)
         if self.name == "LINEAR":

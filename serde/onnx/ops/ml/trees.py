@@ -1,8 +1,8 @@
 """Ensembles of decision trees as arrays, and the walk down all of them at once.
 
-All nodes of all trees lie in one table. Each sample has a place in every tree; a step looks the
-feature and the threshold of each place up and goes on to one of the two children. A leaf is its
-own child, so that as many steps as the deepest tree has bring every place to a leaf.
+All nodes of all trees lie in one table. Each sample has a node in every tree; a step gathers
+feature and threshold of each node and goes on to one of the two children. A leaf is its own
+child, so that as many steps as the deepest tree has bring every sample to a leaf.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _walk_trees(children: Sequence[Sequence[int]], roots: Sequence[int]) -> tupl
 
 
 def find_nodes(trees: Sequence[int], nodes: Sequence[int], wanted: tuple[Array, Array]) -> Array:
-    """Return the places of nodes that are named by tree and number.
+    """Return the indices of nodes that are named by tree and number.
 
     Args:
         trees: Tree of each node of the table.
@@ -141,7 +141,7 @@ def find_nodes(trees: Sequence[int], nodes: Sequence[int], wanted: tuple[Array, 
 
 
 def find_leaves(ctx: ImportContext, x: Expr, forest: Forest) -> Expr:
-    """Return the leaf that each sample reaches in each tree, as places in the table.
+    """Return the leaf that each sample reaches in each tree, as indices into the table.
 
     Args:
         ctx: The context of the node.
@@ -166,7 +166,7 @@ def find_leaves(ctx: ImportContext, x: Expr, forest: Forest) -> Expr:
 
 
 def _loop_steps(ctx: ImportContext, x: Expr, indices: Expr, table: _Table, count: int) -> Expr:
-    """Return the places after `count` further steps, as a loop."""
+    """Return the nodes after `count` further steps, as a loop."""
     columns = list(table.columns)
     given = [x, *(table.column(name) for name in columns)]
     number = Var("step", TensorType((), "int64"))
@@ -214,16 +214,16 @@ class _Table:
         return self._expressions[name]
 
     def look_up(self, name: str, indices: Expr) -> Expr:
-        """Return a column at each place."""
+        """Return a column at each node."""
         return relay.take(self._expressions[name], indices, axis=0, mode="fast")
 
     def step(self, x: Expr, indices: Expr) -> Expr:
-        """Return the child that follows at each place."""
+        """Return the child that follows each node."""
         values = relay.gather(x, 1, self.look_up("features", indices))
         return self.follow(values, indices)
 
     def follow(self, values: Expr, indices: Expr) -> Expr:
-        """Return the child that follows, for the values of the features at places."""
+        """Return the child that follows, for the values of the features of nodes."""
         goes = self._compare(values, self.look_up("thresholds", indices), indices)
         return relay.where(goes, self.look_up("first", indices), self.look_up("second", indices))
 

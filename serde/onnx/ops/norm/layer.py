@@ -25,7 +25,7 @@ def _has_stash_type(node: Call) -> bool:
 
 
 @OPS.exports("serde.layer_norm", since=17, when=_has_stash_type)
-def export_layer_norm_of_axes(
+def export_serde_layer_norm(
     ctx: ExportContext,
     x: Value,
     gamma: Value,
@@ -89,7 +89,7 @@ def import_rms_norm(
 def import_simplified_layer_norm(
     ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
 ) -> list[Expr]:
-    """The mean square takes the place of the variance."""
+    """``y = x / sqrt(mean(x**2) + epsilon) * scale``; the second output is the inverse root."""
     found: list[Expr] = [call("serde.rms_norm", x, scale, axis=axis, epsilon=epsilon)]
     if not ctx.wants(1):
         return found

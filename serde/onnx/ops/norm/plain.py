@@ -135,7 +135,7 @@ def import_batch_norm(
     momentum: float = 0.9,
     training_mode: bool = False,
 ) -> list[Expr]:
-    """Training normalises by the batch's own statistics and moves the recorded ones to them."""
+    """In training, ``running = running * momentum + batch * (1 - momentum)``."""
     if not training_mode:
         return [_build_batch_norm(ctx, x, scale, b, mean, var, epsilon)]
     axes = tuple(axis for axis in range(ctx.type(x).rank) if axis != 1)

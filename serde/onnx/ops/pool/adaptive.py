@@ -1,4 +1,4 @@
-"""Maximum and mean over as many parts of each axis as the result has places."""
+"""Maximum and mean over as many parts of each axis as the result has elements."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _reduce_parts(
 
 
 def _find_parts(ctx: ExportContext, length: Dim, out: int) -> tuple[Value, Value, Value]:
-    """Return the places of each part, repeated up to one number, which are its own, and how many.
+    """Return the indices of each part, repeated up to one number, which are its own, and how many.
 
     They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
     """

@@ -55,7 +55,7 @@ def import_max_unpool(
     pads: tuple[int, ...] | None = None,
     strides: tuple[int, ...] | None = None,
 ) -> Expr:
-    """Places are counted in what the window tells of, to which a greater shape adds zeros."""
+    """Indices count in the shape that the window gives, to which a greater shape adds zeros."""
     result = call(
         "serde.max_unpool",
         x,

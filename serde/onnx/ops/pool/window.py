@@ -111,7 +111,7 @@ def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
 def _reduce_windows(
     ctx: ExportContext, op: str, x: Value, windows: Windows, rank: int, fill: Value
 ) -> Value:
-    """Reduce the places of each window, one axis after another."""
+    """Reduce the elements of each window, one axis after another."""
     found = windows.pad(ctx, x, rank, fill)
     for axis, indices in zip(windows.axes, windows.indices, strict=True):
         found = emit_reduce(
@@ -134,7 +134,7 @@ def _max_of_windows(ctx: ExportContext, x: Value, windows: Windows) -> Value:
 def _mean_of_windows(
     ctx: ExportContext, x: Value, windows: Windows, count_include_pad: bool
 ) -> Value:
-    """Return the sum of each window over its size, or over its places inside the data.
+    """Return the sum of each window over its size, or over its elements inside the data.
 
     Integers are summed in int64, and the quotient cut towards zero.
     """
@@ -152,7 +152,7 @@ def _mean_of_windows(
 
 
 def _count_inside(ctx: ExportContext, x: Value, windows: Windows) -> Value:
-    """Return how many places of each window hold data, at least 1."""
+    """Return how many elements of each window hold data, at least 1."""
     zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
     result = one
     parts = zip(windows.axes, windows.sides, windows.indices, strict=True)
@@ -205,6 +205,7 @@ def export_max_pool_with_places(
 def import_max_pool(
     ctx: ImportContext, x: Expr, *, pool: DilatedPoolAttributes, storage_order: bool = False
 ) -> Expr | list[Expr]:
+    """With a second output, the indices of the maxima are flat over the whole tensor."""
     kernel, ndim = pool.kernel_shape, len(pool.kernel_shape)
     if ctx.wants(1):
         attrs, past = read_window(ctx, x, pool)

@@ -240,8 +240,8 @@ def _crop(
     if min(around) >= 0:
         return x, space
     starts = ctx.ints(max(0, -each) for each in around[:2])
-    ends = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
-    return ctx.emit("Slice", x, starts, ends, ctx.ints([2, 3])), space
+    stops = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
+    return ctx.emit("Slice", x, starts, stops, ctx.ints([2, 3])), space
 
 
 def _dilate(
@@ -251,9 +251,9 @@ def _dilate(
     if all(stride == 1 for stride in strides):
         return x
     batch, channels, height, width = shape
-    apart = ctx.emit("Reshape", x, ctx.shape([batch, channels, height, 1, width, 1]))
+    expanded = ctx.emit("Reshape", x, ctx.shape([batch, channels, height, 1, width, 1]))
     widths = [0] * 9 + [strides[0] - 1, 0, strides[1] - 1]
-    wide = ctx.emit("Pad", apart, ctx.ints(widths), value)
+    wide = ctx.emit("Pad", expanded, ctx.ints(widths), value)
     return ctx.emit(
         "Reshape", wide, ctx.shape([batch, channels, height * strides[0], width * strides[1]])
     )

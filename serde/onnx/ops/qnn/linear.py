@@ -68,14 +68,14 @@ def export_quantize_linear(
     saturate: bool,
     precision: np.dtype[AnyValue] | None,
 ) -> Value:
-    """Before 21 the zero point alone tells the type of the result."""
+    """Before 21 the zero point alone gives the type of the result."""
     dtype = dtype_name(out_dtype)
     require_dtype(dtype, ctx.version)
     kind = helper.np_dtype_to_tensor_dtype(out_dtype)
-    told = zero_point is None and dtype != "uint8"
-    if told and ctx.version < 21:
+    explicit = zero_point is None and dtype != "uint8"
+    if explicit and ctx.version < 21:
         zero_point = ctx.const(np.zeros(ctx.static_shape(scale)), out_dtype)
-        told = False
+        explicit = False
     return ctx.emit(
         "QuantizeLinear",
         x,
@@ -83,7 +83,7 @@ def export_quantize_linear(
         zero_point,
         axis=_axis_or_none(ctx, scale, axis),
         block_size=block_size or None,
-        output_dtype=kind if told else None,
+        output_dtype=kind if explicit else None,
         saturate=None if saturate else 0,
         precision=None if precision is None else helper.np_dtype_to_tensor_dtype(precision),
     )
@@ -105,10 +105,10 @@ def import_quantize_linear(
     """``y = saturate(round(x / scale) + zero_point)``, in the type of the zero point if given."""
     dtype = ctx.dtype(output_dtype) if output_dtype else "uint8"
     if zero_point is not None:
-        told = ctx.type(zero_point).dtype
-        if output_dtype and told != dtype:
-            raise Unsupported(f"output_dtype {dtype} with a zero point of {told}")
-        dtype = told
+        given = ctx.type(zero_point).dtype
+        if output_dtype and given != dtype:
+            raise Unsupported(f"output_dtype {dtype} with a zero point of {given}")
+        dtype = given
     return call(
         "serde.quantize_linear",
         x,
@@ -144,7 +144,7 @@ def export_dequantize_linear(
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     require_dtype(ctx.type(x).dtype, ctx.version)
-    told = out_dtype is not None and dtype_name(out_dtype) != ctx.type(scale).dtype
+    explicit = out_dtype is not None and dtype_name(out_dtype) != ctx.type(scale).dtype
     return ctx.emit(
         "DequantizeLinear",
         x,
@@ -152,7 +152,7 @@ def export_dequantize_linear(
         zero_point,
         axis=_axis_or_none(ctx, scale, axis),
         block_size=block_size or None,
-        output_dtype=helper.np_dtype_to_tensor_dtype(out_dtype) if told and out_dtype else None,
+        output_dtype=helper.np_dtype_to_tensor_dtype(out_dtype) if explicit and out_dtype else None,
     )
 
 

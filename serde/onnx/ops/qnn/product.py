@@ -43,7 +43,7 @@ def export_dense(
     units: Dim | None,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    """The scales tell what the sums mean and do not enter them."""
+    """``y = (x - x_zero_point) @ (w - w_zero_point)``, without the scales."""
     return emit_integer_matmul(
         ctx, x, weight, (input_zero_point, weight_zero_point), transpose_y=True
     )
@@ -63,7 +63,7 @@ def export_batch_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
-    """The scales tell what the sums mean and do not enter them."""
+    """``y = (x - x_zero_point) @ (w - w_zero_point)``, without the scales."""
     points = (x_zero_point, y_zero_point)
     return emit_integer_matmul(ctx, x, y, points, transpose_x=transpose_a, transpose_y=transpose_b)
 

@@ -39,7 +39,7 @@ def to_row(ctx: ImportContext, zero_point: Expr | None) -> Expr | None:
 def requantize(
     ctx: ImportContext, total: Expr, factor: Expr, zero_point: Expr | None, dtype: str
 ) -> Expr:
-    """Return sums times a factor in a narrow dtype, rounded half to even before the zero point."""
+    """Return ``saturate(round(total * factor) + zero_point)``, rounded half to even."""
     real = relay.multiply(relay.cast(total, "float32"), factor)
     one = relay.const(np.float32(1))
     point = to_scalar(ctx, zero_point)

@@ -118,7 +118,7 @@ def import_bernoulli(
 
 
 @OPS.exports("serde.multinomial")
-def export_multinomial_of_logits(
+def export_serde_multinomial(
     ctx: ExportContext, x: Value, *, sample_size: int, dtype: DType, seed: float | None
 ) -> Value:
     kind = helper.np_dtype_to_tensor_dtype(dtype)

@@ -72,7 +72,7 @@ def _run_rounds(ctx: ExportContext, key: Value, counters: Value) -> Value:
 
 
 def _shift_bit(ctx: ExportContext, bit: Value) -> Value:
-    """Return a single bit of 128, in two words, one place further to the right."""
+    """Return a single bit of 128, in two words, shifted right by one."""
     one = ctx.const([1], np.uint64)
     shifted = ctx.emit("BitShift", cast(ctx, bit, np.uint64), one, direction="RIGHT")
     halves = cast(ctx, shifted, np.int64)
@@ -84,7 +84,7 @@ def _shift_bit(ctx: ExportContext, bit: Value) -> Value:
 
 
 def _is_full(ctx: ExportContext, bit: Value) -> Value:
-    """Return whether a path has no place left: neither of two words has a bit."""
+    """Return whether a path is full: neither of two words has a bit left."""
     none = [ctx.emit("Equal", _take_rows(ctx, bit, each), ctx.ints([0])) for each in (0, 1)]
     return ctx.emit("And", *none)
 
@@ -97,9 +97,9 @@ def _extend_path(ctx: ExportContext, key: Value) -> Value:
 def _reserve(ctx: ExportContext, key: Value, count: int) -> Value:
     """Return a key whose counter can grow by `count`: itself, or one further along the path."""
     counter, bit = _take_rows(ctx, key, 7), _take_rows(ctx, key, 8, 9)
-    # Without a sign, the last `count` + 1 numbers have no room; with one, they are before zero.
+    # Without a sign, the last `count` + 1 numbers would overflow; with one, they are before zero.
     below = ctx.emit("Less", counter, ctx.ints([-1 - count]))
-    room = ctx.emit("Or", below, ctx.emit("Greater", counter, ctx.ints([-1])))
+    fits = ctx.emit("Or", below, ctx.emit("Greater", counter, ctx.ints([-1])))
     hashed = _run_rounds(ctx, key, ctx.const([[-1]] * 4, np.int64))
     start = _const_words(ctx, [0, 0, 0, 0, TOP, 0])
     fresh = ctx.emit("Concat", squeeze(ctx, hashed, [1]), start, axis=0)
@@ -112,7 +112,7 @@ def _reserve(ctx: ExportContext, key: Value, count: int) -> Value:
         axis=0,
     )
     other = ctx.emit("Where", _is_full(ctx, bit), fresh, further)
-    return ctx.emit("Where", room, key, other)
+    return ctx.emit("Where", fits, key, other)
 
 
 def _generate(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]:
@@ -126,8 +126,8 @@ def _generate(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]
     whole, rest = divmod(count, 4)
     blocks = []
     if whole:
-        ends = (ctx.const(each, np.int64) for each in (0, whole, 1))
-        blocks.append(ctx.emit("Add", first, ctx.emit("Range", *ends)))
+        bounds = (ctx.const(each, np.int64) for each in (0, whole, 1))
+        blocks.append(ctx.emit("Add", first, ctx.emit("Range", *bounds)))
     if rest:
         grown = ctx.const([[0], [0], [0], [4 * whole]], np.int64)
         blocks.append(ctx.emit("Add", first, grown))
@@ -172,8 +172,8 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> tuple[Value, Value]
     full, position = _is_full(ctx, bit), _shift_bit(ctx, bit)
     keys = []
     for path, start in ((_take_rows(ctx, words, 4, 5), 0), (_extend_path(ctx, words), TOP)):
-        ends = _const_words(ctx, [start, 0, 0, 0, TOP >> 1, 0])
-        fresh = ctx.emit("Concat", hashed, ends, axis=0)
+        tail = _const_words(ctx, [start, 0, 0, 0, TOP >> 1, 0])
+        fresh = ctx.emit("Concat", hashed, tail, axis=0)
         further = ctx.emit("Concat", cipher, path, count, position, axis=0)
         keys.append(cast(ctx, ctx.emit("Where", full, fresh, further), np.uint64))
     return keys[0], keys[1]
@@ -223,22 +223,22 @@ def export_normal(
     out_shape: tuple[int, ...],
     out_dtype: np.dtype[AnyValue] | None,
 ) -> tuple[Value, Value]:
-    """The method of Box and Muller; the second half of the numbers are the angles."""
+    """Box and Muller: ``sqrt(-2 * log(1 - u)) * sin(2 * pi * v) * scale + mean``."""
     dtype = ctx.type(mean).dtype
     after, unit = _draw_unit(ctx, key, (2, *out_shape), dtype)
     first, angle = (ctx.emit("Gather", unit, ctx.const(half, np.int64), axis=0) for half in (0, 1))
     rest = ctx.emit("Sub", ctx.const(1, dtype), first)
     square = ctx.emit("Mul", ctx.const(-2, dtype), ctx.emit("Log", rest))
-    wave = ctx.emit("Sin", ctx.emit("Mul", ctx.const(2 * math.pi, dtype), angle))
-    plain = ctx.emit("Mul", ctx.emit("Sqrt", square), wave)
-    return after, ctx.emit("Add", ctx.emit("Mul", plain, scale), mean)
+    sine = ctx.emit("Sin", ctx.emit("Mul", ctx.const(2 * math.pi, dtype), angle))
+    normal = ctx.emit("Mul", ctx.emit("Sqrt", square), sine)
+    return after, ctx.emit("Add", ctx.emit("Mul", normal, scale), mean)
 
 
 @OPS.exports("random.multinomial")
 def export_multinomial(
     ctx: ExportContext, key: Value, probs: Value, *, num_samples: int
 ) -> tuple[Value, Value]:
-    """The first place whose sum of weights is above the number drawn, least of those above."""
+    """The first index at which the cumulative sum of weights exceeds the number drawn."""
     *lead, _ = ctx.static_shape(probs)
     rank = len(lead) + 1
     zero, one = ctx.const(0, np.float32), ctx.const(1, np.float32)

@@ -51,7 +51,7 @@ def export_broadcast_to_like(ctx: ExportContext, x: Value, like: Value) -> Value
 def _reshape_to_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) -> Expr:
     """Return what was broadcast with the lengths that are known, where all but one are.
 
-    Beside a length of 0 the elements do not tell the one.
+    Beside a length of 0 the number of elements does not give it.
     """
     if asked is None:
         return x

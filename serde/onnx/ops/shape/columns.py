@@ -78,7 +78,7 @@ def _add_columns(
     dilations: Sequence[int],
     pads: Sequence[int],
 ) -> Expr:
-    """Return images of computed lengths: each element is added at its place in a row of pixels.
+    """Return images of computed lengths: each element is added at its flat index.
 
     What lies on the padding is added to one more pixel, which goes.
     """
@@ -91,8 +91,8 @@ def _add_columns(
             relay.subtract(sizes[axis], const_int64(1)), const_int64(dilations[axis])
         )
         whole = relay.add(lengths[axis], const_int64(pads[axis] + pads[axis + rank] - 1))
-        room = relay.subtract(whole, span)
-        counts.append(relay.add(relay.divide(room, const_int64(strides[axis])), const_int64(1)))
+        extent = relay.subtract(whole, span)
+        counts.append(relay.add(relay.divide(extent, const_int64(strides[axis])), const_int64(1)))
     shape = relay.shape_of(x, "int64")
     row, column = (build_arange(take_entry(shape, axis)) for axis in (1, 2))
     elements, pixels = _multiply_all(sizes), _multiply_all(lengths)
@@ -115,8 +115,8 @@ def _add_columns(
     values = relay.reshape(relay.cast(x, work), newshape=(0, -1))
     indices = relay.broadcast_to_like(relay.reshape(flat, newshape=(1, -1)), values)
     batch = take_entry(shape, 0)
-    room = relay.stack([batch, relay.add(total, const_int64(1))], axis=0)
-    blank = call("dyn.zeros", room, dtype=work)
+    blank_shape = relay.stack([batch, relay.add(total, const_int64(1))], axis=0)
+    blank = call("dyn.zeros", blank_shape, dtype=work)
     found = relay.scatter_elements(blank, indices, values, 1, "add")
     found = relay.strided_slice(found, begin=[0], end=[-1], axes=[1])
     wanted = relay.concatenate((relay.stack([batch, channels], axis=0), image), 0)
@@ -131,7 +131,7 @@ def _multiply_all(factors: Sequence[Expr]) -> Expr:
 
 
 def _unravel(position: Expr, lengths: Sequence[Expr]) -> list[Expr]:
-    """Return the place on each axis of a place in row-major order."""
+    """Return the index on each axis of a flat index in row-major order."""
     found = []
     for length in reversed(lengths):
         found.append(relay.floor_mod(position, length))

@@ -16,6 +16,7 @@ from serde.onnx.ops.elementwise.convert import (
     cast,
     compute_dtype,
     const_int64,
+    emit_shape,
     fill,
     to_int64,
 )
@@ -171,30 +172,14 @@ def build_arange(count: Expr) -> Expr:
 
 @OPS.imports("Range", since=(11, 27), ignored=("stash_type",))
 def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> Expr:
-    """Numbers are computed from their places, rounded once."""
+    """``y[i] = start + i * delta``, rounded once."""
     bounds = [as_scalar(ctx, each) for each in (start, limit, delta)]
     return call("arange", *bounds, dtype=ctx.type(start).dtype)
 
 
 @OPS.exports("full_like")
 def export_full_like(ctx: ExportContext, x: Value, value: Value) -> Value:
-    return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), _emit_shape(ctx, x))
-
-
-def _emit_shape(ctx: ExportContext, x: Value) -> Value:
-    """Return the shape of `x`, a constant where it is known."""
-    known = ctx.type(x).concrete_shape
-    return ctx.emit("Shape", x) if known is None else ctx.shape(known)
-
-
-@OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
-    return fill(ctx, _emit_shape(ctx, x), 0, ctx.type(x).dtype)
-
-
-@OPS.exports("ones_like")
-def export_ones_like(ctx: ExportContext, x: Value) -> Value:
-    return fill(ctx, _emit_shape(ctx, x), 1, ctx.type(x).dtype)
+    return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), emit_shape(ctx, x))
 
 
 @OPS.exports("dyn.zeros")

@@ -34,7 +34,7 @@ def export_trilu(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> Valu
 
 @OPS.exports("trilu")
 def export_trilu_v1(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> Value:
-    """Before 14, a comparison of the places of columns and rows."""
+    """Before 14, a comparison of the indices of columns and rows: ``columns < rows + k``."""
     rows, columns = _number_rows_and_columns(ctx, x)
     bound = ctx.emit("Add", rows, to_int64(ctx, k))
     outside = ctx.emit("Less", *((columns, bound) if upper else (bound, columns)))
@@ -58,7 +58,7 @@ def export_matrix_set_diag(
     super_diag_right_align: bool,
     sub_diag_right_align: bool,
 ) -> Value:
-    """Each place of a matrix looks its number up among those of the diagonals.
+    """``y[i, j] = diagonal[k2 - (j - i), step]`` where there is such a diagonal.
 
     An element lies as far along its diagonal as the smaller of its row and column says.
     """

@@ -100,7 +100,7 @@ def _spread_pads(ctx: ImportContext, pads: Expr, axes: Expr | None, rank: int) -
 
 
 def _pad_symmetric(ctx: ExportContext, x: Value, pad_width: tuple[tuple[int, int], ...]) -> Value:
-    """Look each place up: one before the edge counts from it, one behind the last from there."""
+    """Gather by mirrored indices: ``-1 - i`` before, ``2 * length - 1 - i`` behind the axis."""
     zero = ctx.const(0, np.int64)
     for axis, (before, after) in enumerate(pad_width):
         if not before and not after:
@@ -132,9 +132,9 @@ def export_dilate(
     for stride in strides:
         behind += [0] if stride == 1 else [0, stride - 1]
     widths = ctx.ints([*[0] * len(behind), *behind])
-    apart = emit_pad(ctx, single, type_.dtype, widths, ctx.const(value, type_.dtype))
+    expanded = emit_pad(ctx, single, type_.dtype, widths, ctx.const(value, type_.dtype))
     shape = ctx.emit("Mul", emit_lengths(ctx, x, range(type_.rank)), ctx.ints(strides))
-    joined = ctx.emit("Reshape", apart, shape)
+    joined = ctx.emit("Reshape", expanded, shape)
     starts, ends = ctx.ints([0] * len(wide)), ctx.ints(1 - strides[axis] for axis in wide)
     return ctx.emit("Slice", joined, starts, ends, ctx.ints(wide))
 
@@ -177,8 +177,8 @@ def import_center_crop_pad(
     both = relay.concatenate([given, lengths], axis=0)
     wanted = relay.take(both, relay.Constant(np.array(order, np.int64)), axis=0, mode="fast")
     zero, two = relay.Constant(np.int64(0)), relay.Constant(np.int64(2))
-    gone = relay.maximum(relay.subtract(lengths, wanted), zero)
-    begin = relay.floor_divide(gone, two)
+    excess = relay.maximum(relay.subtract(lengths, wanted), zero)
+    begin = relay.floor_divide(excess, two)
     end = relay.add(begin, relay.minimum(lengths, wanted))
     missing = relay.maximum(relay.subtract(wanted, lengths), zero)
     before = relay.floor_divide(missing, two)
@@ -235,6 +235,7 @@ def import_pad(
     *,
     mode: Mode = "constant",
 ) -> Expr:
+    """Widths and axes that are computed become operands; ``wrap`` then gathers axis by axis."""
     value = scalar_like(ctx, x, 0) if constant_value is None else constant_value
     value = as_scalar(ctx, value)
     rank = ctx.type(x).rank

@@ -20,7 +20,7 @@ from serde.relay.ir.registry import call
 
 
 def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
-    """Insert axes of length 1; their places are an attribute before 13."""
+    """Insert axes of length 1, which are an attribute before 13."""
     if not axes:
         return x
     if ctx.version >= 13:
@@ -29,7 +29,7 @@ def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
 
 
 def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
-    """Drop axes of length 1; their places are an attribute before 13."""
+    """Drop axes of length 1, which are an attribute before 13."""
     if not axes:
         return x
     if ctx.version >= 13:
@@ -111,7 +111,7 @@ def import_unsqueeze(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
 
 
 def _unsqueeze_computed_axes(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
-    """Return `x` with axes of 1 at places that are computed: they become its new shape."""
+    """Return `x` with axes of 1 that are computed: they become its new shape."""
     (count,) = ctx.static_shape(axes)
     rank = ctx.type(x).rank + count
     length = relay.Constant(np.array(rank, np.int64))
@@ -126,7 +126,7 @@ def _unsqueeze_computed_axes(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
 
 
 def _build_unsqueeze(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
-    """Return `x` with axes of 1 at these places of the result."""
+    """Return `x` with axes of 1, which are axes of the result."""
     rank = ctx.type(x).rank + len(axes)
     indices = sorted(axis % rank for axis in axes)
     if len(set(indices)) < len(indices):
@@ -363,7 +363,7 @@ def export_dyn_expand_dims(ctx: ExportContext, x: Value, axis: Value, *, num_new
 def export_dyn_expand_dims_v1(
     ctx: ExportContext, x: Value, axis: Value, *, num_newaxis: int
 ) -> Value:
-    """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
+    """Before 13 the axes are an attribute; where they have no value yet, the shape is computed."""
     if axis.data is not None or not num_newaxis:
         known = 0 if axis.data is None else int(axis.data.item())
         return export_expand_dims(ctx, x, axis=known, num_newaxis=num_newaxis)
@@ -379,7 +379,7 @@ def export_dyn_expand_dims_v1(
 
 @OPS.exports("dyn.squeeze")
 def export_dyn_squeeze(ctx: ExportContext, x: Value, axes: Value) -> Value:
-    """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
+    """Before 13 the axes are an attribute; where they have no value yet, the shape is computed."""
     if not ctx.static_shape(axes)[0]:
         return x
     if ctx.version >= 13:

@@ -72,7 +72,7 @@ def export_box_nms(
 
 
 def _gather_rows(ctx: ExportContext, rows: Value, order: Value, width: Dim) -> Value:
-    """Return rows ``(n, boxes, width)`` of each image at places ``(n, k)``."""
+    """Return rows ``(n, boxes, width)`` of each image at indices ``(n, k)``."""
     indices = unsqueeze(ctx, order, [2])
     if ctx.version >= 12:
         return ctx.emit("GatherND", rows, indices, batch_dims=1)
@@ -112,7 +112,7 @@ def _split_corners(ctx: ExportContext, boxes: Value) -> tuple[Value, Value]:
 
 
 def _to_corners(ctx: ExportContext, boxes: Value, form: str) -> Value:
-    """Return two corners each; ONNX puts ends that are swapped in order, here they are empty."""
+    """Return two corners each; ONNX puts corners that are swapped in order, here they are empty."""
     low, high = _split_corners(ctx, boxes)
     if form == "center":
         reach = ctx.emit("Mul", high, ctx.const(0.5, np.float32))

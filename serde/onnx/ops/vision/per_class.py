@@ -77,7 +77,7 @@ def _group_by_image(
 
 
 def _rank(ctx: ExportContext, kept: Value, marks: Value, most: Value) -> tuple[Value, Value, Value]:
-    """Return the best scores of what stays, their places class by class, and how many stay.
+    """Return the best scores of what stays, their indices class by class, and how many stay.
 
     Of equal scores the first is the better one. Behind the last there is one of no meaning.
     """
@@ -95,7 +95,7 @@ def _rank(ctx: ExportContext, kept: Value, marks: Value, most: Value) -> tuple[V
 
 
 def _split_class_and_box(ctx: ExportContext, position: Value, number: Dim) -> tuple[Value, Value]:
-    """Return the class and the box of places counted class by class."""
+    """Return the class and the box of indices counted class by class."""
     count = ctx.shape([number])
     return ctx.emit("Div", position, count), ctx.emit("Mod", position, count, fmod=0)
 

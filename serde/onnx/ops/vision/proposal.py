@@ -70,7 +70,7 @@ def _take_per_image(ctx: ExportContext, info: Value, position: int, rank: int) -
 
 
 def _shift_anchors(ctx: ExportContext, base: Array, height: Dim, width: Dim, stride: int) -> Value:
-    """Return ``(height, width, anchors, 4)``: the anchors at each place."""
+    """Return ``(height, width, anchors, 4)``: the anchors of each cell."""
     down = ctx.emit(
         "Mul", emit_arange(ctx, height, 4), ctx.const([0, stride, 0, stride], np.float64)
     )
@@ -102,8 +102,8 @@ def _predict(ctx: ExportContext, anchors: Value, offsets: Value, iou_loss: bool)
 
 def _clip(ctx: ExportContext, boxes: Value, info: Value) -> Value:
     """Return boxes within the images, whose heights come before their widths."""
-    ends = ctx.emit("Gather", info, ctx.ints([1, 0, 1, 0]), axis=1)
-    last = ctx.emit("Sub", ends, ctx.const(1, np.float64))
+    sizes = ctx.emit("Gather", info, ctx.ints([1, 0, 1, 0]), axis=1)
+    last = ctx.emit("Sub", sizes, ctx.const(1, np.float64))
     most = ctx.emit("Reshape", last, ctx.ints([-1, 1, 1, 1, 4]))
     return ctx.emit("Max", ctx.emit("Min", boxes, most), ctx.const(0, np.float64))
 
@@ -118,7 +118,7 @@ def _is_small(ctx: ExportContext, boxes: Value, least: Value) -> Value:
 
 
 def _is_outside(ctx: ExportContext, info: Value, axis: int, length: Dim, stride: int) -> Value:
-    """Return whether places of a map are behind the image, down for axis 0, else to the right."""
+    """Return whether cells of a map are behind the image, down for axis 0, else to the right."""
     size = ctx.emit("Div", _take_per_image(ctx, info, axis, 4), ctx.const(stride, np.float64))
     inside = ctx.emit("Less", emit_arange(ctx, length, 3 - axis), ctx.emit("Floor", size))
     return ctx.emit("Not", inside)

@@ -204,7 +204,7 @@ def _is_first_form(node: Call) -> bool:
 
 @OPS.exports("serde.roi_align", when=_is_first_form)
 @OPS.exports("serde.roi_align", since=16)
-def export_roi_align_whole(
+def export_serde_roi_align(
     ctx: ExportContext,
     x: Value,
     rois: Value,

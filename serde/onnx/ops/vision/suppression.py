@@ -24,10 +24,10 @@ def compact(ctx: ExportContext, valid: Value, count: Value) -> tuple[Value, Valu
         valid: Truth values of two axes.
         count: Length of the second, as a vector.
     """
-    gone = cast(ctx, ctx.emit("Not", valid), np.int64)
+    dropped = cast(ctx, ctx.emit("Not", valid), np.int64)
     end = squeeze(ctx, count, [0])
     indices = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
-    keys = ctx.emit("Add", ctx.emit("Mul", gone, count), indices)
+    keys = ctx.emit("Add", ctx.emit("Mul", dropped, count), indices)
     _, order = ctx.emit_tuple("TopK", keys, count, outputs=2, axis=1, largest=0)
     total = emit_reduce(ctx, "ReduceSum", cast(ctx, valid, np.int64), [1], True)
     return order, ctx.emit("Less", indices, total), squeeze(ctx, total, [1])
@@ -140,16 +140,16 @@ def export_non_max_suppression(
         marks = _spread_by_class(
             ctx, marks, ctx.emit("Gather", rows, ctx.const(id_index, np.int64), axis=2)
         )
-    ends = (ctx.ints([coord_start]), ctx.ints([coord_start + 4]), ctx.ints([2]))
-    corners = ctx.emit("Slice", rows, *ends)
+    columns = (ctx.ints([coord_start]), ctx.ints([coord_start + 4]), ctx.ints([2]))
+    corners = ctx.emit("Slice", rows, *columns)
     kept = select_boxes(ctx, corners, marks, number, clamp_overlap(ctx, just_below(ctx, bound)))
     kept = emit_reduce(ctx, "ReduceMax", kept, [1], False)
-    gone = _is_suppressed(ctx, kept, takes_part, as_dtype(ctx, max_output_size, "int64"))
-    gone = ctx.emit("And", gone, active)
-    rows = ctx.emit("Where", unsqueeze(ctx, gone, [2]), ctx.const(-1, np.float32), rows)
+    dropped = _is_suppressed(ctx, kept, takes_part, as_dtype(ctx, max_output_size, "int64"))
+    dropped = ctx.emit("And", dropped, active)
+    rows = ctx.emit("Where", unsqueeze(ctx, dropped, [2]), ctx.const(-1, np.float32), rows)
     if not return_indices:
         return _move_to_front(ctx, rows, number, width) if invalid_to_bottom else rows
-    found = ctx.emit("Where", gone, ctx.const(-1, np.int32), found)
+    found = ctx.emit("Where", dropped, ctx.const(-1, np.int32), found)
     stays = ctx.emit("Not", ctx.emit("Less", found, ctx.const(0, np.int32)))
     order, first, total = compact(ctx, stays, number)
     found = ctx.emit("GatherElements", found, order, axis=1)
@@ -215,7 +215,7 @@ def _is_suppressed(ctx: ExportContext, kept: Value, takes_part: Value, limit: Va
 
 
 @OPS.exports("serde.non_max_suppression")
-def export_selected(
+def export_serde_non_max_suppression(
     ctx: ExportContext,
     boxes: Value,
     scores: Value,

@@ -8,12 +8,11 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.registry import Array, relay_op, sample
 from serde.relay.ir.shapes import at, join_dim, layout_axes, require_window, split_padding
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
-from serde.relay.op.conv.windows import convolve, data_shape, pad_sides, padding_sides, per_axis
+from serde.relay.op.conv.windows import convolve, data_shape, pad_sides, window_arguments
 from serde.relay.op.linalg.product import product_dtype, to_product_dtype
 
 __all__: list[str] = []
@@ -61,6 +60,14 @@ def _backward_weight_type(
                dilation=(1, 2), groups=2, data_layout="NHWC", kernel_layout="NHWC",
                out_layout="OHWI"),
     ],
+    arguments=window_arguments(
+        2, "strides", "dilation", "kernel_size",
+        names={
+            "data_layout": "grad_layout", "kernel_layout": "data_layout",
+            "out_layout": "kernel_layout",
+        },
+        defaults={"kernel_layout": "NCHW", "out_layout": "OIHW"},
+    ),
 )  # fmt: skip
 def conv2d_backward_weight(
     grad: Array,
@@ -94,36 +101,3 @@ def conv2d_backward_weight(
     weight = np.concatenate(parts)[:, :, :height, :width]
     axes = layout_axes("OIHW", out_layout or "OIHW")
     return to_product_dtype(weight, grad, out_dtype).transpose(axes)
-
-
-@builder("nn.conv2d_backward_weight")
-def build_conv2d_backward_weight(
-    grad: Expr,
-    data: Expr,
-    strides: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    dilation: AnyValue = (1, 1),
-    groups: int = 1,
-    channels: AnyValue = None,
-    kernel_size: AnyValue = None,
-    grad_layout: str = "NCHW",
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_dtype: AnyValue = "",
-) -> Expr:
-    """Build ``nn.conv2d_backward_weight``; each attribute of a layout holds what it says."""
-    return call(
-        "nn.conv2d_backward_weight",
-        grad,
-        data,
-        strides=per_axis(strides, 2),
-        padding=padding_sides(padding, 2),
-        dilation=per_axis(dilation, 2),
-        groups=groups,
-        channels=channels,
-        kernel_size=per_axis(kernel_size, 2),
-        data_layout=grad_layout,
-        kernel_layout=data_layout,
-        out_layout=kernel_layout,
-        out_dtype=out_dtype or None,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from typing import Any as AnyValue
 
@@ -10,9 +11,8 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     at,
     join_dim,
@@ -27,10 +27,10 @@ from serde.relay.op.conv.direct import complete_conv, convolution_type
 from serde.relay.op.conv.windows import (
     expand,
     pad_sides,
-    padding_sides,
     per_axis,
     to_layout,
     weight_array,
+    window_arguments,
 )
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 
@@ -125,6 +125,7 @@ def _bilinear_at(image: Array, y: Array, x: Array) -> Array:
             out_layout="NCHW",
         ),
     ],
+    arguments=window_arguments(2, "strides", "dilation", "kernel_size"),
 )
 def deformable_conv2d(
     data: Array,
@@ -179,43 +180,6 @@ def deformable_conv2d(
     return np.ascontiguousarray(result.transpose(to_layout(out_layout or data_layout, 2)))
 
 
-@builder("nn.deformable_conv2d")
-def build_deformable_conv2d(
-    data: Expr,
-    offset: Expr,
-    weight: Expr,
-    strides: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    dilation: AnyValue = (1, 1),
-    deformable_groups: int = 1,
-    groups: int = 1,
-    channels: AnyValue = None,
-    kernel_size: AnyValue = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: AnyValue = "",
-) -> Expr:
-    """Build ``nn.deformable_conv2d``; single numbers hold for all axes and sides."""
-    return call(
-        "nn.deformable_conv2d",
-        data,
-        offset,
-        weight,
-        strides=per_axis(strides, 2),
-        padding=padding_sides(padding, 2),
-        dilation=per_axis(dilation, 2),
-        deformable_groups=deformable_groups,
-        groups=groups,
-        channels=channels,
-        kernel_size=per_axis(kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-
-
 def _correlation_type(
     data1: TensorType,
     data2: TensorType,
@@ -258,6 +222,7 @@ def _correlation_type(
         sample(tensor((2, 2, 9, 9)), (2, 2, 9, 9), kernel_size=3, max_displacement=2, stride1=2,
                stride2=2, padding=(3,), is_multiply=False),
     ],
+    arguments=Arguments(convert={"padding": partial(per_axis, rank=2)}),
 )  # fmt: skip
 def correlation(
     data1: Array,
@@ -301,30 +266,3 @@ def correlation(
 def _grid(image: Array, start: Sequence[int], counts: Sequence[int], step: int) -> Array:
     spans = [slice(s, s + expand(n, step), step) for s, n in zip(start, counts, strict=True)]
     return image[(slice(None), slice(None), *spans)]
-
-
-@builder("nn.correlation")
-def build_correlation(
-    data1: Expr,
-    data2: Expr,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: AnyValue,
-    is_multiply: bool,
-    layout: str,
-) -> Expr:
-    """Build ``nn.correlation``; one padding holds for both axes."""
-    return call(
-        "nn.correlation",
-        data1,
-        data2,
-        kernel_size=kernel_size,
-        max_displacement=max_displacement,
-        stride1=stride1,
-        stride2=stride2,
-        padding=per_axis(padding, 2),
-        is_multiply=is_multiply,
-        layout=layout,
-    )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, Sample, relay_op, sample, tensor
 from serde.relay.ir.shapes import at, conv_dim, join_dim, layout_axes, require_window, split_padding
 from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
@@ -20,11 +19,10 @@ from serde.relay.op.conv.windows import (
     data_shape,
     kernel_size_of,
     pad_sides,
-    padding_sides,
-    per_axis,
     to_layout,
     weight_array,
     weight_shape,
+    window_arguments,
 )
 from serde.relay.op.linalg.product import product_dtype, to_product_dtype
 
@@ -168,187 +166,84 @@ def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
     return complete
 
 
-def _run(data: Array, weight: Array, rank: int, attrs: Mapping[str, AnyValue]) -> Array:
-    names = (
-        "strides", "padding", "dilation", "groups", "data_layout", "kernel_layout",
-        "out_layout", "out_dtype",
-    )  # fmt: skip
-    return run_convolution(data, weight, rank=rank, **{name: attrs[name] for name in names})
+def _declare(rank: int, *samples: Sample) -> None:
+    @relay_op(
+        f"nn.conv{rank}d",
+        traits=(Layout("data_layout"), Linear),
+        infer=_relation(rank),
+        complete=_completion(rank),
+        samples=samples,
+        arguments=window_arguments(rank, "strides", "dilation", "kernel_size"),
+    )
+    def conv(
+        data: Array,
+        weight: Array,
+        *,
+        strides: tuple[int, ...] = (1,) * rank,
+        padding: tuple[int, ...] = (0,) * max(rank, 2),
+        dilation: tuple[int, ...] = (1,) * rank,
+        groups: int = 1,
+        channels: Dim | None = None,
+        kernel_size: tuple[int, ...] | None = None,
+        data_layout: str = "NC" + SPATIAL[rank],
+        kernel_layout: str = "OI" + SPATIAL[rank],
+        out_layout: str = "",
+        out_dtype: np.dtype[AnyValue] | None = None,
+    ) -> Array:
+        """Cross-correlation along the spatial axes.
+
+        ``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding]``
+
+        `padding` is one number, one for each axis, or all of before and then all of after. With
+        as many `groups` as channels a weight may have several outputs a channel as its second
+        axis.
+        """
+        return run_convolution(
+            data,
+            weight,
+            rank=rank,
+            strides=strides,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            data_layout=data_layout,
+            kernel_layout=kernel_layout,
+            out_layout=out_layout,
+            out_dtype=out_dtype,
+        )
 
 
-@relay_op(
-    "nn.conv1d", traits=(Layout("data_layout"), Linear),
-    infer=_relation(1),
-    complete=_completion(1),
-    samples=[
-        sample((2, 3, 11), (4, 3, 3), strides=(2,), padding=(2, 1)),
-        sample((2, 11, 4), (3, 2, 6), dilation=(2,), groups=2, data_layout="NWC",
-               kernel_layout="WIO"),
-        sample((1, 4, 9), (4, 2, 3), groups=4),
-    ],
-)  # fmt: skip
-def conv1d(
-    data: Array,
-    weight: Array,
-    *,
-    strides: tuple[int, ...] = (1,),
-    padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1,),
-    groups: int = 1,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "OIW",
-    out_layout: str = "",
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
-    """Cross-correlation of `data` with `weight` along one axis.
-
-    `padding` is one number for both sides, or before and after. With as many
-    `groups` as channels a weight may have several outputs a channel as its second axis.
-    """
-    return _run(data, weight, 1, locals())
-
-
-@relay_op(
-    "nn.conv2d", traits=(Layout("data_layout"), Linear),
-    infer=_relation(2),
-    complete=_completion(2),
-    samples=[
-        sample((2, 3, 9, 8), (4, 3, 3, 2), strides=(2, 1), padding=(1, 2, 0, 1), dilation=(1, 2)),
-        sample((1, 4, 6, 6), (6, 2, 3, 3), groups=2, channels=6, kernel_size=(3, 3)),
-        sample((1, 4, 6, 6), (4, 1, 3, 3), groups=4, padding=(1,)),
-        sample((1, 6, 6, 4), (3, 3, 4, 2), groups=4, data_layout="NHWC", kernel_layout="HWOI"),
-        sample((5, 6, 3, 2), (3, 3, 3, 4), data_layout="HWCN", kernel_layout="HWIO",
-               out_layout="NCHW"),
-        sample((1, 5, 6, 4), (2, 3, 2, 3, 3), groups=2, data_layout="NHWC",
-               kernel_layout="GOIHW"),
-        sample(tensor((1, 3, 5, 5), "int8", low=-128, high=127),
-               tensor((2, 3, 3, 3), "int8", low=-128, high=127), out_dtype="int32"),
-        sample(tensor((1, 3, 5, 5), "float16"), tensor((2, 3, 1, 1), "float16")),
-        sample((1, 4, 5, 5), (2, 2, 3, 3), groups=2),
-    ],
-)  # fmt: skip
-def conv2d(
-    data: Array,
-    weight: Array,
-    *,
-    strides: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    groups: int = 1,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
-    """Cross-correlation of `data` with `weight` along two axes.
-
-    `padding` is one number, one for each axis, or top, left, bottom, right. With as
-    many `groups` as channels a weight may have several outputs a channel as its second axis.
-    """
-    return _run(data, weight, 2, locals())
-
-
-@relay_op(
-    "nn.conv3d", traits=(Layout("data_layout"), Linear),
-    infer=_relation(3),
-    complete=_completion(3),
-    samples=[
-        sample((1, 2, 4, 5, 6), (3, 2, 2, 3, 3), padding=(1, 0, 1, 0, 1, 0), strides=(1, 2, 1)),
-        sample((1, 4, 5, 6, 2), (2, 2, 2, 1, 4), groups=2, data_layout="NDHWC",
-               kernel_layout="DHWIO", dilation=(1, 2, 1)),
-    ],
-)  # fmt: skip
-def conv3d(
-    data: Array,
-    weight: Array,
-    *,
-    strides: tuple[int, ...] = (1, 1, 1),
-    padding: tuple[int, ...] = (0, 0, 0),
-    dilation: tuple[int, ...] = (1, 1, 1),
-    groups: int = 1,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW",
-    out_layout: str = "",
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
-    """Cross-correlation of `data` with `weight` along three axes.
-
-    `padding` is one number, one for each axis, or all of before and then all of after.
-    """
-    return _run(data, weight, 3, locals())
-
-
-def _build(rank: int, data: Expr, weight: Expr, attrs: Mapping[str, AnyValue]) -> Expr:
-    given = dict(attrs)
-    given["padding"] = padding_sides(given["padding"], rank)
-    for name in ("strides", "dilation", "kernel_size"):
-        given[name] = per_axis(given[name], rank)
-    return call(f"nn.conv{rank}d", data, weight, **given)
-
-
-@builder("nn.conv1d")
-def build_conv1d(
-    data: Expr,
-    weight: Expr,
-    strides: AnyValue = 1,
-    padding: AnyValue = 0,
-    dilation: AnyValue = 1,
-    groups: int = 1,
-    channels: AnyValue = None,
-    kernel_size: AnyValue = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "OIW",
-    out_layout: str = "",
-    out_dtype: AnyValue = "",
-) -> Expr:
-    """Build ``nn.conv1d``; single numbers hold for all axes and sides."""
-    return _build(1, **_split(locals()))
-
-
-@builder("nn.conv2d")
-def build_conv2d(
-    data: Expr,
-    weight: Expr,
-    strides: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    dilation: AnyValue = (1, 1),
-    groups: int = 1,
-    channels: AnyValue = None,
-    kernel_size: AnyValue = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: AnyValue = "",
-) -> Expr:
-    """Build ``nn.conv2d``; single numbers hold for all axes and sides."""
-    return _build(2, **_split(locals()))
-
-
-@builder("nn.conv3d")
-def build_conv3d(
-    data: Expr,
-    weight: Expr,
-    strides: AnyValue = (1, 1, 1),
-    padding: AnyValue = (0, 0, 0),
-    dilation: AnyValue = (1, 1, 1),
-    groups: int = 1,
-    channels: AnyValue = None,
-    kernel_size: AnyValue = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW",
-    out_layout: str = "",
-    out_dtype: AnyValue = "",
-) -> Expr:
-    """Build ``nn.conv3d``; single numbers hold for all axes and sides."""
-    return _build(3, **_split(locals()))
-
-
-def _split(given: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
-    attrs = {name: value for name, value in given.items() if name not in ("data", "weight")}
-    return {"data": given["data"], "weight": given["weight"], "attrs": attrs}
+_declare(
+    1,
+    sample((2, 3, 11), (4, 3, 3), strides=(2,), padding=(2, 1)),
+    sample((2, 11, 4), (3, 2, 6), dilation=(2,), groups=2, data_layout="NWC", kernel_layout="WIO"),
+    sample((1, 4, 9), (4, 2, 3), groups=4),
+)
+_declare(
+    2,
+    sample((2, 3, 9, 8), (4, 3, 3, 2), strides=(2, 1), padding=(1, 2, 0, 1), dilation=(1, 2)),
+    sample((1, 4, 6, 6), (6, 2, 3, 3), groups=2, channels=6, kernel_size=(3, 3)),
+    sample((1, 4, 6, 6), (4, 1, 3, 3), groups=4, padding=(1,)),
+    sample((1, 6, 6, 4), (3, 3, 4, 2), groups=4, data_layout="NHWC", kernel_layout="HWOI"),
+    sample((5, 6, 3, 2), (3, 3, 3, 4), data_layout="HWCN", kernel_layout="HWIO", out_layout="NCHW"),
+    sample((1, 5, 6, 4), (2, 3, 2, 3, 3), groups=2, data_layout="NHWC", kernel_layout="GOIHW"),
+    sample(
+        tensor((1, 3, 5, 5), "int8", low=-128, high=127),
+        tensor((2, 3, 3, 3), "int8", low=-128, high=127),
+        out_dtype="int32",
+    ),
+    sample(tensor((1, 3, 5, 5), "float16"), tensor((2, 3, 1, 1), "float16")),
+    sample((1, 4, 5, 5), (2, 2, 3, 3), groups=2),
+)
+_declare(
+    3,
+    sample((1, 2, 4, 5, 6), (3, 2, 2, 3, 3), padding=(1, 0, 1, 0, 1, 0), strides=(1, 2, 1)),
+    sample(
+        (1, 4, 5, 6, 2),
+        (2, 2, 2, 1, 4),
+        groups=2,
+        data_layout="NDHWC",
+        kernel_layout="DHWIO",
+        dilation=(1, 2, 1),
+    ),
+)

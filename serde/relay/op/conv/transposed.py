@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.registry import Array, Sample, relay_op, sample
 from serde.relay.ir.shapes import (
     at,
     join_dim,
@@ -25,16 +24,15 @@ from serde.relay.op.conv.windows import (
     SPATIAL,
     data_shape,
     kernel_size_of,
-    padding_sides,
-    per_axis,
     to_layout,
     transpose_convolve,
     weight_array,
     weight_shape,
+    window_arguments,
 )
 from serde.relay.op.linalg.product import product_dtype, to_product_dtype
 
-__all__: list[str] = []
+__all__ = ["TRANSPOSED_ORDER", "run_transposed"]
 
 
 def _transposed_type(
@@ -129,189 +127,112 @@ def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
     return complete
 
 
-def _run(data: Array, weight: Array, rank: int, attrs: Mapping[str, AnyValue]) -> Array:
-    layout = attrs["data_layout"]
-    x = data.transpose(layout_axes(layout, "NC" + SPATIAL[rank]))
-    w = weight_array(weight, attrs["kernel_layout"], rank, "I")
-    strides, extra = attrs["strides"], attrs["output_padding"]
-    whole = transpose_convolve(x, w, strides, attrs["dilation"], attrs["groups"], extra)
-    before, after = split_padding(attrs["padding"], rank)
+def run_transposed(
+    data: Array,
+    weight: Array,
+    *,
+    rank: int,
+    strides: tuple[int, ...],
+    output_padding: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Array:
+    """Return the transposed convolution of arrays in any layout."""
+    x = data.transpose(layout_axes(data_layout, "NC" + SPATIAL[rank]))
+    w = weight_array(weight, kernel_layout, rank, "I")
+    whole = transpose_convolve(x, w, strides, dilation, groups, output_padding)
+    before, after = split_padding(padding, rank)
     kept: tuple[AnyValue, ...] = tuple(
         slice(b, n - a) for n, b, a in zip(whole.shape[2:], before, after, strict=True)
     )
-    total = to_product_dtype(whole[(slice(None), slice(None), *kept)], data, attrs["out_dtype"])
-    out_layout = attrs["out_layout"] or layout
-    return np.ascontiguousarray(total.transpose(to_layout(out_layout, rank)))
+    total = to_product_dtype(whole[(slice(None), slice(None), *kept)], data, out_dtype)
+    return np.ascontiguousarray(total.transpose(to_layout(out_layout or data_layout, rank)))
 
 
-@relay_op(
-    "nn.conv1d_transpose", traits=(Layout("data_layout"), Linear),
-    infer=_relation(1),
-    complete=_completion(1),
-    samples=[
-        sample((2, 4, 5), (4, 3, 4), strides=(2,), padding=(1,), output_padding=(1,)),
-        sample((1, 5, 4), (3, 4, 2), groups=2, dilation=(2,), data_layout="NWC",
-               kernel_layout="WIO", padding=(0, 2)),
-    ],
+TRANSPOSED_ORDER = (
+    "strides", "padding", "dilation", "groups", "channels", "kernel_size", "data_layout",
+    "kernel_layout", "out_layout", "output_padding",
 )  # fmt: skip
-def conv1d_transpose(
-    data: Array,
-    weight: Array,
-    *,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    strides: tuple[int, ...] = (1,),
-    output_padding: tuple[int, ...] = (0,),
-    padding: tuple[int, ...] = (0,),
-    dilation: tuple[int, ...] = (1,),
-    groups: int = 1,
-    data_layout: str = "NCW",
-    kernel_layout: str = "IOW",
-    out_layout: str = "",
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
-    """Transposed convolution along one axis; the weight has the input channels first.
-
-    The result is (length - 1) * stride + window - padding + output_padding long.
-    """
-    return _run(data, weight, 1, locals())
+"""Attributes as TVM's builders have them."""
 
 
-@relay_op(
-    "nn.conv2d_transpose", traits=(Layout("data_layout"), Linear),
-    infer=_relation(2),
-    complete=_completion(2),
-    samples=[
-        sample((1, 4, 5, 6), (4, 3, 3, 2), strides=(2, 3), padding=(1, 0, 0, 1),
-               output_padding=(1, 2)),
-        sample((2, 4, 3, 3), (4, 2, 3, 3), groups=2, dilation=(2, 1), channels=4,
-               kernel_size=(3, 3)),
-        sample((1, 3, 3, 4), (2, 2, 4, 3), data_layout="NHWC", kernel_layout="HWIO",
-               out_layout="NCHW"),
-        sample((1, 4, 3, 3), (2, 2, 3, 2, 2), groups=2, kernel_layout="GIOHW"),
-    ],
-)  # fmt: skip
-def conv2d_transpose(
-    data: Array,
-    weight: Array,
-    *,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    strides: tuple[int, ...] = (1, 1),
-    output_padding: tuple[int, ...] = (0, 0),
-    padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: str = "",
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
-    """Transposed convolution along two axes; the weight has the input channels first.
+def _declare(rank: int, *samples: Sample) -> None:
+    @relay_op(
+        f"nn.conv{rank}d_transpose",
+        traits=(Layout("data_layout"), Linear),
+        infer=_relation(rank),
+        complete=_completion(rank),
+        samples=samples,
+        # TVM leaves the padding of the form over one axis as it was given.
+        arguments=window_arguments(
+            rank, "strides", "dilation", "kernel_size", "output_padding",
+            padding=rank > 1, order=TRANSPOSED_ORDER,
+        ),
+    )  # fmt: skip
+    def conv_transpose(
+        data: Array,
+        weight: Array,
+        *,
+        channels: Dim | None = None,
+        kernel_size: tuple[int, ...] | None = None,
+        strides: tuple[int, ...] = (1,) * rank,
+        output_padding: tuple[int, ...] = (0,) * rank,
+        padding: tuple[int, ...] = (0,) * rank,
+        dilation: tuple[int, ...] = (1,) * rank,
+        groups: int = 1,
+        data_layout: str = "NC" + SPATIAL[rank],
+        kernel_layout: str = "IO" + SPATIAL[rank],
+        out_layout: str = "",
+        out_dtype: np.dtype[AnyValue] | None = None,
+    ) -> Array:
+        """Transposed convolution; the weight has the input channels first.
 
-    The result is (length - 1) * stride + window - padding + output_padding long.
-    """
-    return _run(data, weight, 2, locals())
-
-
-@relay_op(
-    "nn.conv3d_transpose", traits=(Layout("data_layout"), Linear),
-    infer=_relation(3),
-    complete=_completion(3),
-    samples=[
-        sample((1, 4, 2, 3, 4), (4, 2, 3, 2, 2), strides=(2, 1, 2), padding=(1, 0, 0)),
-        sample((1, 2, 3, 2, 4), (2, 2, 2, 4, 1), groups=2, data_layout="NDHWC",
-               kernel_layout="DHWIO"),
-    ],
-)  # fmt: skip
-def conv3d_transpose(
-    data: Array,
-    weight: Array,
-    *,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    strides: tuple[int, ...] = (1, 1, 1),
-    output_padding: tuple[int, ...] = (0, 0, 0),
-    padding: tuple[int, ...] = (0, 0, 0),
-    dilation: tuple[int, ...] = (1, 1, 1),
-    groups: int = 1,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "IODHW",
-    out_layout: str = "",
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
-    """Transposed convolution along three axes; the weight has the input channels first.
-
-    The result is (length - 1) * stride + window - padding + output_padding long.
-    """
-    return _run(data, weight, 3, locals())
+        Along each axis the result is ``(n - 1) * stride + (k - 1) * dilation + 1 - padding +
+        output_padding`` long, where padding is that of both sides.
+        """
+        return run_transposed(
+            data,
+            weight,
+            rank=rank,
+            strides=strides,
+            output_padding=output_padding,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            data_layout=data_layout,
+            kernel_layout=kernel_layout,
+            out_layout=out_layout,
+            out_dtype=out_dtype,
+        )
 
 
-def _build(rank: int, given: Mapping[str, AnyValue]) -> Expr:
-    attrs = {name: value for name, value in given.items() if name not in ("data", "weight")}
-    # TVM leaves the padding of the form over one axis as it was given.
-    if rank > 1:
-        attrs["padding"] = padding_sides(attrs["padding"], rank)
-    for name in ("strides", "dilation", "kernel_size", "output_padding"):
-        attrs[name] = per_axis(attrs[name], rank)
-    return call(f"nn.conv{rank}d_transpose", given["data"], given["weight"], **attrs)
-
-
-@builder("nn.conv1d_transpose")
-def build_conv1d_transpose(
-    data: Expr,
-    weight: Expr,
-    strides: AnyValue = (1,),
-    padding: AnyValue = (0,),
-    dilation: AnyValue = (1,),
-    groups: int = 1,
-    channels: AnyValue = None,
-    kernel_size: AnyValue = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "IOW",
-    out_layout: str = "",
-    output_padding: AnyValue = (0,),
-    out_dtype: AnyValue = "",
-) -> Expr:
-    """Build ``nn.conv1d_transpose``."""
-    return _build(1, locals())
-
-
-@builder("nn.conv2d_transpose")
-def build_conv2d_transpose(
-    data: Expr,
-    weight: Expr,
-    strides: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    dilation: AnyValue = (1, 1),
-    groups: int = 1,
-    channels: AnyValue = None,
-    kernel_size: AnyValue = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: str = "",
-    output_padding: AnyValue = (0, 0),
-    out_dtype: AnyValue = "",
-) -> Expr:
-    """Build ``nn.conv2d_transpose``; single numbers hold for all axes and sides."""
-    return _build(2, locals())
-
-
-@builder("nn.conv3d_transpose")
-def build_conv3d_transpose(
-    data: Expr,
-    weight: Expr,
-    strides: AnyValue = (1, 1, 1),
-    padding: AnyValue = (0, 0, 0),
-    dilation: AnyValue = (1, 1, 1),
-    groups: int = 1,
-    channels: AnyValue = None,
-    kernel_size: AnyValue = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "IODHW",
-    out_layout: str = "",
-    output_padding: AnyValue = (0, 0, 0),
-    out_dtype: AnyValue = "",
-) -> Expr:
-    """Build ``nn.conv3d_transpose``; single numbers hold for all axes and sides."""
-    return _build(3, locals())
+_declare(
+    1,
+    sample((2, 4, 5), (4, 3, 4), strides=(2,), padding=(1,), output_padding=(1,)),
+    sample(
+        (1, 5, 4),
+        (3, 4, 2),
+        groups=2,
+        dilation=(2,),
+        data_layout="NWC",
+        kernel_layout="WIO",
+        padding=(0, 2),
+    ),
+)
+_declare(
+    2,
+    sample((1, 4, 5, 6), (4, 3, 3, 2), strides=(2, 3), padding=(1, 0, 0, 1), output_padding=(1, 2)),
+    sample((2, 4, 3, 3), (4, 2, 3, 3), groups=2, dilation=(2, 1), channels=4, kernel_size=(3, 3)),
+    sample((1, 3, 3, 4), (2, 2, 4, 3), data_layout="NHWC", kernel_layout="HWIO", out_layout="NCHW"),
+    sample((1, 4, 3, 3), (2, 2, 3, 2, 2), groups=2, kernel_layout="GIOHW"),
+)
+_declare(
+    3,
+    sample((1, 4, 2, 3, 4), (4, 2, 3, 2, 2), strides=(2, 1, 2), padding=(1, 0, 0)),
+    sample((1, 2, 3, 2, 4), (2, 2, 2, 4, 1), groups=2, data_layout="NDHWC", kernel_layout="DHWIO"),
+)

@@ -6,7 +6,8 @@ Inside, tensors are channel-first: data ``N C`` and the spatial axes, weights
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import Any as AnyValue
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Array
+from serde.relay.ir.registry import Arguments, Array
 from serde.relay.ir.shapes import at, join_dim, layout_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import exact_operand
@@ -34,6 +35,7 @@ __all__ = [
     "transpose_convolve",
     "weight_array",
     "weight_shape",
+    "window_arguments",
 ]
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -118,6 +120,25 @@ def padding_sides(padding: AnyValue, rank: int) -> AnyValue:
     if len(given) == 1:
         return given * (2 * rank)
     return given * 2 if len(given) == rank else given
+
+
+def window_arguments(
+    rank: int, *per_axis_names: str, padding: bool = True, **others: AnyValue
+) -> Arguments:
+    """Return how builders of windows take attributes: one number holds for all axes and sides.
+
+    Args:
+        rank: Number of spatial axes.
+        per_axis_names: Attributes with a number for each axis.
+        padding: Whether padding becomes that of all sides; else it stays as it is given.
+        others: Whatever else :class:`Arguments` say.
+    """
+    convert: dict[str, Callable[[AnyValue], AnyValue]] = dict.fromkeys(
+        per_axis_names, partial(per_axis, rank=rank)
+    )
+    if padding:
+        convert["padding"] = partial(padding_sides, rank=rank)
+    return Arguments(convert=convert, **others)
 
 
 def pad_sides(data: Array, before: Sequence[int], after: Sequence[int], value: float = 0) -> Array:

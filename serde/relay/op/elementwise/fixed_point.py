@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import at, join_dim, normalize_axes
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
@@ -94,6 +93,10 @@ def _per_axis_type(
             axes=[0],
         ),
     ],
+    arguments=Arguments(
+        order=("is_lshift_required", "is_rshift_required", "axes"),
+        names={"data": "x", "fp_multiplier": "y", "left_shift": "lshift", "right_shift": "rshift"},
+    ),
 )
 def fixed_point_multiply_per_axis(
     data: Array,
@@ -116,26 +119,3 @@ def fixed_point_multiply_per_axis(
     parts = (fp_multiplier, left, right)
     multiplier, left, right = (part.astype(np.int64).reshape(shape) for part in parts)
     return _scaled(data, multiplier, left, right)
-
-
-@builder("fixed_point_multiply_per_axis")
-def build_fixed_point_multiply_per_axis(
-    x: Expr,
-    y: Expr,
-    lshift: Expr,
-    rshift: Expr,
-    is_lshift_required: bool,
-    is_rshift_required: bool,
-    axes: Sequence[int],
-) -> Expr:
-    """Return `x` times the Q31 numbers `y`, shifted up and down, along `axes`."""
-    return call(
-        "fixed_point_multiply_per_axis",
-        x,
-        y,
-        lshift,
-        rshift,
-        is_lshift_required=is_lshift_required,
-        is_rshift_required=is_rshift_required,
-        axes=axes,
-    )

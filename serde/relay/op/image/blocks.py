@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves, Values
 from serde.relay.ir.types import TensorType
@@ -76,14 +75,6 @@ def depth_to_space(
     else:
         parts = x.reshape(n, b, b, channels, h, w).transpose(0, 3, 4, 1, 5, 2)
     return parts.reshape(n, channels, h * b, w * b).transpose(layout_axes("NCHW", layout))
-
-
-@builder("nn.depth_to_space")
-def build_depth_to_space(
-    data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
-) -> Expr:
-    """Build ``nn.depth_to_space``."""
-    return call("nn.depth_to_space", data, block_size=block_size, layout=layout, mode=mode)
 
 
 def _space_to_depth_type(
@@ -165,6 +156,7 @@ def _space_to_batch_type(
         sample((1, 4, 6, 1), block_shape=(2, 2), paddings=((0, 0), (2, 0))),
         sample((2, 5, 3), block_shape=(3,), paddings=((1, 0),), pad_value=0.5),
     ],
+    arguments=Arguments(order=("block_shape", "paddings", "pad_value")),
 )
 def space_to_batch_nd(
     data: Array,
@@ -186,15 +178,6 @@ def space_to_batch_nd(
     order = (*blocks, 0, *places, *range(2 * rank + 1, 2 * rank + 1 + rest))
     moved = padded.reshape(*split, *tail).transpose(order)
     return moved.reshape(-1, *(split[axis] for axis in places), *tail)
-
-
-@builder("nn.space_to_batch_nd")
-def build_space_to_batch_nd(
-    data: Expr, block_shape: AnyValue, paddings: AnyValue, pad_value: float = 0
-) -> Expr:
-    """Build ``nn.space_to_batch_nd``."""
-    attrs = {"block_shape": block_shape, "paddings": paddings, "pad_value": pad_value}
-    return call("nn.space_to_batch_nd", data, **attrs)
 
 
 def _batch_to_space_type(
@@ -222,6 +205,7 @@ def _batch_to_space_type(
         sample((4, 2, 3, 1), block_shape=(2, 2), crops=((0, 0), (1, 0))),
         sample((6, 2, 3), block_shape=(3,), crops=((1, 2),)),
     ],
+    arguments=Arguments(order=("block_shape", "crops")),
 )
 def batch_to_space_nd(
     data: Array, *, block_shape: tuple[int, ...] = (1, 1), crops: tuple[tuple[int, int], ...]
@@ -239,9 +223,3 @@ def batch_to_space_nd(
     whole = parts.transpose(order).reshape(parts.shape[rank], *spread, *tail)
     kept = (slice(b, n - a) for n, (b, a) in zip(spread, crops, strict=True))
     return whole[(slice(None), *kept)]
-
-
-@builder("nn.batch_to_space_nd")
-def build_batch_to_space_nd(data: Expr, block_shape: AnyValue, crops: AnyValue) -> Expr:
-    """Build ``nn.batch_to_space_nd``."""
-    return call("nn.batch_to_space_nd", data, block_shape=block_shape, crops=crops)

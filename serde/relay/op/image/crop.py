@@ -10,8 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
 from serde.relay.ir.types import TensorType
@@ -111,28 +110,3 @@ def crop_and_resize(
         beyond = beyond | (columns < 0) | (columns > images.shape[3] - 1)
         cut[...] = np.where(beyond, np.asarray(extrapolation_value, image.dtype), image)
     return out.transpose(layout_axes("NCHW", layout))
-
-
-@builder("image.crop_and_resize")
-def build_crop_and_resize(
-    data: Expr,
-    boxes: Expr,
-    box_indices: Expr,
-    crop_size: AnyValue,
-    layout: str,
-    method: str = "bilinear",
-    extrapolation_value: float = 0,
-    out_dtype: AnyValue = None,
-) -> Expr:
-    """Build ``image.crop_and_resize``."""
-    return call(
-        "image.crop_and_resize",
-        data,
-        boxes,
-        box_indices,
-        crop_size=crop_size,
-        layout=layout,
-        method=method,
-        extrapolation_value=extrapolation_value,
-        out_dtype=out_dtype,
-    )

@@ -10,9 +10,8 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
@@ -187,6 +186,7 @@ def _affine_grid_type(data: TensorType, *, target_shape: tuple[int, ...]) -> Ten
     traits=(Fusion(FusionPattern.INJECTIVE), Float32()),
     infer=_affine_grid_type,
     samples=[sample((2, 2, 3), target_shape=(5, 6))],
+    arguments=Arguments(defaults={"target_shape": None}),
 )
 def affine_grid(data: Array, *, target_shape: tuple[int, ...]) -> Array:
     """The grid (n, 2, height, width) that maps an image by 2 by 3 matrices; ends are -1 and 1."""
@@ -195,9 +195,3 @@ def affine_grid(data: Array, *, target_shape: tuple[int, ...]) -> Array:
     points = np.stack([x, y, np.ones_like(x)]).reshape(3, -1)
     grid = np.matmul(data.astype(np.float64), points)
     return grid.reshape(-1, 2, height, width).astype(data.dtype)
-
-
-@builder("image.affine_grid")
-def build_affine_grid(data: Expr, target_shape: Sequence[int] | None = None) -> Expr:
-    """Build ``image.affine_grid``."""
-    return call("image.affine_grid", data, target_shape=target_shape)

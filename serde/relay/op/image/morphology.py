@@ -8,9 +8,8 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     at,
     conv_dim,
@@ -22,7 +21,7 @@ from serde.relay.ir.shapes import (
 )
 from serde.relay.ir.traits import Layout
 from serde.relay.ir.types import TensorType
-from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
+from serde.relay.op.conv.windows import pad_sides, taps, window_arguments
 from serde.weights import dtype_name
 
 __all__: list[str] = []
@@ -65,6 +64,7 @@ def _dilation2d_type(
         sample(tensor((1, 1, 4, 4), "float16"), tensor((1, 2, 2), "float16"),
                out_dtype="float32"),
     ],
+    arguments=window_arguments(2, "strides", "dilations"),
 )  # fmt: skip
 def dilation2d(
     data: Array,
@@ -94,28 +94,3 @@ def dilation2d(
         for place, where in taps(window.shape[1:], strides, dilations, counts)
     ]
     return np.maximum.reduce(sums).transpose(layout_axes("NCHW", data_layout))
-
-
-@builder("image.dilation2d")
-def build_dilation2d(
-    data: Expr,
-    weight: Expr,
-    strides: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    dilations: AnyValue = (1, 1),
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IHW",
-    out_dtype: AnyValue = "",
-) -> Expr:
-    """Build ``image.dilation2d``; padding is told for all four sides."""
-    return call(
-        "image.dilation2d",
-        data,
-        weight,
-        strides=per_axis(strides, 2),
-        padding=padding_sides(padding, 2),
-        dilations=per_axis(dilations, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_dtype=out_dtype or None,
-    )

@@ -11,7 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, is_float, join_dim, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Values
 from serde.relay.ir.types import TensorType
@@ -66,6 +66,7 @@ def _take_type(
         sample((2, 3, 4), tensor((2, 3, 2), "int32", low=0, high=3), batch_dims=-1, axis=2),
         sample((2, 3), tensor((2,), "int32", low=-1, high=3), batch_dims=1, axis=1),
     ],
+    arguments=Arguments(order=("axis",)),
 )
 def take(
     data: Array,
@@ -93,18 +94,6 @@ def take(
     picked = table[np.arange(rows)[:, None], :, place.reshape(rows, -1)]
     shape = (*source.shape[:along], *indices.shape[shared:], *after)
     return picked.transpose(0, 2, 1, 3).reshape(shape)
-
-
-@builder("take")
-def build_take(
-    data: Expr,
-    indices: Expr,
-    axis: int | None = None,
-    batch_dims: int = 0,
-    mode: str = "clip",
-) -> Expr:
-    """Return the entries of `axis` of `data` at `indices`."""
-    return call("take", data, indices, axis=axis, batch_dims=batch_dims, mode=mode)
 
 
 def _gather_type(data: TensorType, indices: TensorType, *, axis: int | None) -> TensorType:

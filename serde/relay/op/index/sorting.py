@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, TupleWrapper
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering, SameAxes, Values
 from serde.relay.ir.types import TensorType
@@ -59,12 +59,6 @@ def sort(
     return np.take_along_axis(data, _order(data, axis, is_ascend), axis)
 
 
-@builder("sort")
-def build_sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Expr:
-    """Return `data` in order along `axis`."""
-    return call("sort", data, axis=axis, is_ascend=is_ascend)
-
-
 def _argsort_type(data: TensorType, *, axis: int, is_ascend: bool, dtype: AnyValue) -> TensorType:
     normalize_axis(axis, data.rank)
     return TensorType(data.shape, _index_dtype(dtype))
@@ -82,6 +76,7 @@ def _argsort_type(data: TensorType, *, axis: int, is_ascend: bool, dtype: AnyVal
         sample(_TIES, dtype="int64"),
         sample(_TIES, is_ascend=False, dtype="float32"),
     ],
+    arguments=Arguments(defaults={"dtype": "int32"}),
 )
 def argsort(
     data: Array,
@@ -92,14 +87,6 @@ def argsort(
 ) -> Array:
     """The indices that put the elements in order along `axis`."""
     return _order(data, axis, is_ascend).astype(dtype)
-
-
-@builder("argsort")
-def build_argsort(
-    data: Expr, axis: int = -1, is_ascend: bool = True, dtype: AnyValue = "int32"
-) -> Expr:
-    """Return the indices that put `data` in order along `axis`."""
-    return call("argsort", data, axis=axis, is_ascend=is_ascend, dtype=dtype)
 
 
 def _topk_type(

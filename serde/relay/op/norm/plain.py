@@ -9,7 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, TupleGetItem, TupleWrapper
 from serde.relay.ir.precision import widen
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axes, normalize_axis, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, SameAxes, Values
 from serde.relay.ir.types import TensorType
@@ -312,6 +312,7 @@ def _lrn_type(
         sample((2, 7, 3, 4)),
         sample((1, 3, 4, 6), size=3, axis=3, bias=1.0, alpha=0.5, beta=0.5),
     ],
+    arguments=Arguments(defaults={"alpha": 1e-05}),
 )
 def lrn(
     data: Array,
@@ -336,19 +337,6 @@ def lrn(
         total += padded[offset : offset + wide.shape[0]]
     result = wide / (bias + alpha / size * total) ** beta
     return np.moveaxis(result, 0, axis).astype(data.dtype, copy=False)
-
-
-@builder("nn.lrn")
-def build_lrn(
-    data: Expr,
-    size: int = 5,
-    axis: int = 1,
-    bias: float = 2,
-    alpha: float = 1e-05,
-    beta: float = 0.75,
-) -> Expr:
-    """Build ``nn.lrn``; as in TVM, the builder's `alpha` is a tenth of the attribute's default."""
-    return call("nn.lrn", data, size=size, axis=axis, bias=bias, alpha=alpha, beta=beta)
 
 
 def _l2_normalize_type(data: TensorType, *, eps: float, axis: tuple[int, ...]) -> TensorType:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, Sample, relay_op, sample, tensor
 from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Values
 from serde.relay.ir.types import TensorType
-from serde.relay.op.conv.windows import padding_sides, per_axis
+from serde.relay.op.conv.windows import SPATIAL, window_arguments
 from serde.relay.op.pool.reduction import (
     Window,
     relayout,
@@ -23,7 +23,7 @@ from serde.relay.op.pool.reduction import (
     window_type,
 )
 
-__all__ = ["mean_of", "window_of"]
+__all__ = ["mean_of"]
 
 
 def _relation(rank: int) -> Callable[..., TensorType]:
@@ -35,37 +35,27 @@ def _relation(rank: int) -> Callable[..., TensorType]:
     return infer
 
 
-def window_of(attrs: Mapping[str, AnyValue]) -> Window:
-    """Return the window that the attributes of a pooling describe."""
-    return Window.of(
-        attrs["pool_size"],
-        attrs["strides"],
-        attrs["dilation"],
-        attrs["padding"],
-        ceil_mode=attrs["ceil_mode"],
-    )
+def _max(rank: int, data: Array, window: Window, layout: str, out_layout: str) -> Array:
+    axes = spatial_axes(data.ndim, layout, rank)
+    result = window.reduce(data, axes, lowest(data.dtype), np.maximum)
+    return to_out_layout(result, layout, out_layout)
 
 
-def _max(rank: int, data: Array, attrs: Mapping[str, AnyValue]) -> Array:
-    axes = spatial_axes(data.ndim, attrs["layout"], rank)
-    result = window_of(attrs).reduce(data, axes, lowest(data.dtype), np.maximum)
-    return to_out_layout(result, attrs["layout"], attrs["out_layout"])
-
-
-def mean_of(rank: int, data: Array, attrs: Mapping[str, AnyValue]) -> Array:
+def mean_of(
+    rank: int, data: Array, window: Window, layout: str, out_layout: str, *, count_include_pad: bool
+) -> Array:
     """Return the mean over windows: of all taps, or of those inside the data.
 
     Where padding counts, the divisor is the whole window even where rounding up
     lets it reach beyond the padding, as TVM computes it.
     """
-    window = window_of(attrs)
-    axes = spatial_axes(data.ndim, attrs["layout"], rank)
+    axes = spatial_axes(data.ndim, layout, rank)
     result = window.reduce(total(data), axes, 0, np.add)
     divisor: Array = np.ones((1,) * data.ndim, np.int64)
     for index, axis in enumerate(axes):
         shape = [1] * data.ndim
         shape[axis] = -1
-        if attrs["count_include_pad"]:
+        if count_include_pad:
             divisor = divisor * window.size[index]
         else:
             divisor = divisor * window.counts(index, data.shape[axis]).reshape(shape)
@@ -74,263 +64,112 @@ def mean_of(rank: int, data: Array, attrs: Mapping[str, AnyValue]) -> Array:
         quotient = np.abs(result) // divisor * np.sign(result)
     else:
         quotient = result / divisor.astype(result.dtype)
-    mean = quotient.astype(data.dtype, copy=False)
-    return to_out_layout(mean, attrs["layout"], attrs["out_layout"])
+    return to_out_layout(quotient.astype(data.dtype, copy=False), layout, out_layout)
 
 
-@relay_op(
-    "nn.max_pool1d", traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
-    infer=_relation(1),
-    samples=[
-        sample((2, 3, 9), pool_size=(3,), strides=(2,), padding=(1, 0), ceil_mode=True),
-        sample((2, 9, 3), pool_size=(2,), dilation=(2,), layout="NWC", out_layout="NCW"),
-    ],
-)  # fmt: skip
-def max_pool1d(
-    data: Array,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] = (1,),
-    dilation: tuple[int, ...] = (1,),
-    padding: tuple[int, ...] = (0,),
-    layout: str = "NCW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-) -> Array:
-    """Maximum over windows along one axis."""
-    return _max(1, data, locals())
+_POOL = (Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE))
 
 
-@builder("nn.max_pool1d")
-def build_max_pool1d(
-    data: Expr,
-    pool_size: AnyValue = (1,),
-    strides: AnyValue = (1,),
-    dilation: AnyValue = (1,),
-    padding: AnyValue = (0,),
-    layout: str = "NCW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-) -> Expr:
-    """Build ``nn.max_pool1d``; single numbers hold for all axes and sides."""
-    return _build("nn.max_pool1d", 1, locals())
+def _arguments(rank: int) -> Arguments:
+    """As in TVM a window of one element is the builders' default."""
+    windows = window_arguments(rank, "pool_size", "strides", "dilation")
+    return replace(windows, defaults={"pool_size": (1,) * rank})
 
 
-@relay_op(
-    "nn.max_pool2d", traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
-    infer=_relation(2),
-    samples=[
-        sample((1, 2, 9, 8), pool_size=(3, 2), strides=(2, 3), padding=(1, 0, 1, 1)),
-        sample((1, 9, 8, 2), pool_size=(2, 3), dilation=(2, 1), layout="NHWC", ceil_mode=True),
-        sample(tensor((1, 2, 4, 4), "int8"), pool_size=(2, 2), strides=(2, 2)),
-    ],
-)  # fmt: skip
-def max_pool2d(
-    data: Array,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] = (1, 1),
-    dilation: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    layout: str = "NCHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-) -> Array:
-    """Maximum over windows along two axes."""
-    return _max(2, data, locals())
+def _declare_max_pool(rank: int, *samples: Sample) -> None:
+    @relay_op(
+        f"nn.max_pool{rank}d",
+        traits=(Values(0), *_POOL),
+        infer=_relation(rank),
+        samples=samples,
+        arguments=_arguments(rank),
+    )
+    def max_pool(
+        data: Array,
+        *,
+        pool_size: tuple[int, ...],
+        strides: tuple[int, ...] = (1,) * rank,
+        dilation: tuple[int, ...] = (1,) * rank,
+        padding: tuple[int, ...] = (0,) * rank,
+        layout: str = "NC" + SPATIAL[rank],
+        out_layout: str = "",
+        ceil_mode: bool = False,
+    ) -> Array:
+        """Maximum over windows: ``y[i] = max_k x[i * stride + k * dilation - padding]``."""
+        window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
+        return _max(rank, data, window, layout, out_layout)
 
 
-@builder("nn.max_pool2d")
-def build_max_pool2d(
-    data: Expr,
-    pool_size: AnyValue = (1, 1),
-    strides: AnyValue = (1, 1),
-    dilation: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    layout: str = "NCHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-) -> Expr:
-    """Build ``nn.max_pool2d``; single numbers hold for all axes and sides."""
-    return _build("nn.max_pool2d", 2, locals())
+_declare_max_pool(
+    1,
+    sample((2, 3, 9), pool_size=(3,), strides=(2,), padding=(1, 0), ceil_mode=True),
+    sample((2, 9, 3), pool_size=(2,), dilation=(2,), layout="NWC", out_layout="NCW"),
+)
+_declare_max_pool(
+    2,
+    sample((1, 2, 9, 8), pool_size=(3, 2), strides=(2, 3), padding=(1, 0, 1, 1)),
+    sample((1, 9, 8, 2), pool_size=(2, 3), dilation=(2, 1), layout="NHWC", ceil_mode=True),
+    sample(tensor((1, 2, 4, 4), "int8"), pool_size=(2, 2), strides=(2, 2)),
+)
+_declare_max_pool(
+    3,
+    sample((1, 2, 4, 5, 6), pool_size=(2, 3, 2), strides=(1, 2, 2), padding=(1, 1, 0)),
+    sample((1, 4, 5, 6, 2), pool_size=(2, 2, 2), layout="NDHWC", ceil_mode=True),
+)
 
 
-@relay_op(
-    "nn.max_pool3d", traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
-    infer=_relation(3),
-    samples=[
-        sample((1, 2, 4, 5, 6), pool_size=(2, 3, 2), strides=(1, 2, 2), padding=(1, 1, 0)),
-        sample((1, 4, 5, 6, 2), pool_size=(2, 2, 2), layout="NDHWC", ceil_mode=True),
-    ],
-)  # fmt: skip
-def max_pool3d(
-    data: Array,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] = (1, 1, 1),
-    dilation: tuple[int, ...] = (1, 1, 1),
-    padding: tuple[int, ...] = (0, 0, 0),
-    layout: str = "NCDHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-) -> Array:
-    """Maximum over windows along three axes."""
-    return _max(3, data, locals())
+def _declare_avg_pool(rank: int, *samples: Sample) -> None:
+    @relay_op(
+        f"nn.avg_pool{rank}d",
+        traits=_POOL,
+        infer=_relation(rank),
+        samples=samples,
+        arguments=_arguments(rank),
+    )
+    def avg_pool(
+        data: Array,
+        *,
+        pool_size: tuple[int, ...],
+        strides: tuple[int, ...] = (1,) * rank,
+        dilation: tuple[int, ...] = (1,) * rank,
+        padding: tuple[int, ...] = (0,) * rank,
+        layout: str = "NC" + SPATIAL[rank],
+        out_layout: str = "",
+        ceil_mode: bool = False,
+        count_include_pad: bool = False,
+    ) -> Array:
+        """Mean over windows: ``y[i] = sum_k x[i * stride + k * dilation - padding] / n``.
+
+        The divisor n counts the taps inside the data, or with `count_include_pad` all of them.
+        """
+        window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
+        return mean_of(rank, data, window, layout, out_layout, count_include_pad=count_include_pad)
 
 
-@builder("nn.max_pool3d")
-def build_max_pool3d(
-    data: Expr,
-    pool_size: AnyValue = (1, 1, 1),
-    strides: AnyValue = (1, 1, 1),
-    dilation: AnyValue = (1, 1, 1),
-    padding: AnyValue = (0, 0, 0),
-    layout: str = "NCDHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-) -> Expr:
-    """Build ``nn.max_pool3d``; single numbers hold for all axes and sides."""
-    return _build("nn.max_pool3d", 3, locals())
-
-
-@relay_op(
-    "nn.avg_pool1d", traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
-    infer=_relation(1),
-    samples=[
-        sample((2, 3, 9), pool_size=(3,), strides=(2,), padding=(1, 1), ceil_mode=True),
-        sample((2, 9, 3), pool_size=(3,), padding=(1, 1), layout="NWC", count_include_pad=True),
-    ],
-)  # fmt: skip
-def avg_pool1d(
-    data: Array,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] = (1,),
-    dilation: tuple[int, ...] = (1,),
-    padding: tuple[int, ...] = (0,),
-    layout: str = "NCW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> Array:
-    """Mean over windows along one axis.
-
-    The divisor counts the taps inside the data, or with `count_include_pad` all of them.
-    """
-    return mean_of(1, data, locals())
-
-
-@builder("nn.avg_pool1d")
-def build_avg_pool1d(
-    data: Expr,
-    pool_size: AnyValue = (1,),
-    strides: AnyValue = (1,),
-    dilation: AnyValue = (1,),
-    padding: AnyValue = (0,),
-    layout: str = "NCW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> Expr:
-    """Build ``nn.avg_pool1d``; single numbers hold for all axes and sides."""
-    return _build("nn.avg_pool1d", 1, locals())
-
-
-@relay_op(
-    "nn.avg_pool2d", traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
-    infer=_relation(2),
-    samples=[
-        sample((1, 2, 9, 8), pool_size=(3, 2), strides=(2, 3), padding=(1, 0, 1, 1)),
-        sample((1, 2, 7, 8), pool_size=(3, 3), strides=(2, 2), padding=(1, 1), ceil_mode=True,
-               count_include_pad=True),
-        sample((1, 9, 8, 2), pool_size=(2, 3), dilation=(2, 1), layout="NHWC"),
-        sample(tensor((1, 2, 4, 4), "int32"), pool_size=(2, 2), strides=(2, 2)),
-    ],
-)  # fmt: skip
-def avg_pool2d(
-    data: Array,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] = (1, 1),
-    dilation: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    layout: str = "NCHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> Array:
-    """Mean over windows along two axes.
-
-    The divisor counts the taps inside the data, or with `count_include_pad` all of them.
-    """
-    return mean_of(2, data, locals())
-
-
-@builder("nn.avg_pool2d")
-def build_avg_pool2d(
-    data: Expr,
-    pool_size: AnyValue = (1, 1),
-    strides: AnyValue = (1, 1),
-    dilation: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    layout: str = "NCHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> Expr:
-    """Build ``nn.avg_pool2d``; single numbers hold for all axes and sides."""
-    return _build("nn.avg_pool2d", 2, locals())
-
-
-@relay_op(
-    "nn.avg_pool3d", traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
-    infer=_relation(3),
-    samples=[
-        sample((1, 2, 4, 5, 6), pool_size=(2, 3, 2), strides=(1, 2, 2), padding=(1, 1, 0)),
-        sample((1, 4, 5, 6, 2), pool_size=(2, 2, 2), layout="NDHWC", count_include_pad=True),
-    ],
-)  # fmt: skip
-def avg_pool3d(
-    data: Array,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] = (1, 1, 1),
-    dilation: tuple[int, ...] = (1, 1, 1),
-    padding: tuple[int, ...] = (0, 0, 0),
-    layout: str = "NCDHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> Array:
-    """Mean over windows along three axes.
-
-    The divisor counts the taps inside the data, or with `count_include_pad` all of them.
-    """
-    return mean_of(3, data, locals())
-
-
-@builder("nn.avg_pool3d")
-def build_avg_pool3d(
-    data: Expr,
-    pool_size: AnyValue = (1, 1, 1),
-    strides: AnyValue = (1, 1, 1),
-    dilation: AnyValue = (1, 1, 1),
-    padding: AnyValue = (0, 0, 0),
-    layout: str = "NCDHW",
-    out_layout: str = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> Expr:
-    """Build ``nn.avg_pool3d``; single numbers hold for all axes and sides."""
-    return _build("nn.avg_pool3d", 3, locals())
-
-
-def _build(name: str, rank: int, given: Mapping[str, AnyValue]) -> Expr:
-    attrs = {key: value for key, value in given.items() if key != "data"}
-    attrs["padding"] = padding_sides(attrs["padding"], rank)
-    for key in ("pool_size", "strides", "dilation"):
-        attrs[key] = per_axis(attrs[key], rank)
-    return call(name, given["data"], **attrs)
+_declare_avg_pool(
+    1,
+    sample((2, 3, 9), pool_size=(3,), strides=(2,), padding=(1, 1), ceil_mode=True),
+    sample((2, 9, 3), pool_size=(3,), padding=(1, 1), layout="NWC", count_include_pad=True),
+)
+_declare_avg_pool(
+    2,
+    sample((1, 2, 9, 8), pool_size=(3, 2), strides=(2, 3), padding=(1, 0, 1, 1)),
+    sample(
+        (1, 2, 7, 8),
+        pool_size=(3, 3),
+        strides=(2, 2),
+        padding=(1, 1),
+        ceil_mode=True,
+        count_include_pad=True,
+    ),
+    sample((1, 9, 8, 2), pool_size=(2, 3), dilation=(2, 1), layout="NHWC"),
+    sample(tensor((1, 2, 4, 4), "int32"), pool_size=(2, 2), strides=(2, 2)),
+)
+_declare_avg_pool(
+    3,
+    sample((1, 2, 4, 5, 6), pool_size=(2, 3, 2), strides=(1, 2, 2), padding=(1, 1, 0)),
+    sample((1, 4, 5, 6, 2), pool_size=(2, 2, 2), layout="NDHWC", count_include_pad=True),
+)
 
 
 def _global_type(data: TensorType, *, layout: str, out_layout: str) -> TensorType:
@@ -368,14 +207,5 @@ def global_avg_pool2d(data: Array, *, layout: str = "NCHW", out_layout: str = ""
     """Mean over height and width, which stay as axes of length 1."""
     axes = spatial_axes(data.ndim, layout, 2)
     size = tuple(data.shape[axis] for axis in axes)
-    attrs = {
-        "pool_size": size,
-        "strides": (1, 1),
-        "dilation": (1, 1),
-        "padding": (0, 0),
-        "layout": layout,
-        "out_layout": out_layout,
-        "ceil_mode": False,
-        "count_include_pad": True,
-    }
-    return mean_of(2, data, attrs)
+    window = Window.of(size, (1, 1), (1, 1), (0, 0), ceil_mode=False)
+    return mean_of(2, data, window, layout, out_layout, count_include_pad=True)

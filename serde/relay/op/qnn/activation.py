@@ -6,7 +6,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Rescales, SameAxes
 from serde.relay.ir.types import TensorType
@@ -179,6 +179,7 @@ def _softmax_unit(scale: Array) -> Array:
         sample(tensor((2, 5, 3), "int8", low=-20, high=20), *_pair(0.3, 0), *_pair(0.01, 0),
                axis=1),
     ],
+    arguments=Arguments(names={"data": "x"}),
 )  # fmt: skip
 def softmax(
     data: Array,
@@ -205,17 +206,3 @@ def softmax(
     share = (quotient.astype(np.int32) * power) >> (30 - SOFTMAX_BITS)
     parameters = (*_pair(2.0**-SOFTMAX_BITS, 0), output_scale, output_zero_point)
     return requantize(share, *parameters, axis=0, out_dtype=np.dtype(np.int8))
-
-
-@builder("qnn.op.softmax")
-def build_softmax(
-    x: Expr,
-    scale: Expr,
-    zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    axis: int = -1,
-) -> Expr:
-    """Build ``qnn.softmax``."""
-    parameters = (scale, zero_point, output_scale, output_zero_point)
-    return call("qnn.softmax", x, *parameters, axis=axis)

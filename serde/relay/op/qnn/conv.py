@@ -9,13 +9,12 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
-from serde.relay.op.conv.direct import conv2d as convolve
-from serde.relay.op.conv.transposed import conv2d_transpose as transpose_convolve
-from serde.relay.op.conv.windows import padding_sides, per_axis
+from serde.relay.op.conv.direct import run_convolution
+from serde.relay.op.conv.transposed import TRANSPOSED_ORDER, run_transposed
+from serde.relay.op.conv.windows import window_arguments
 from serde.relay.op.qnn.parameters import require_dtype, require_parameters
 from serde.relay.op.qnn.product import (
     completion,
@@ -122,6 +121,19 @@ def _conv2d_type(
             out_dtype="int16",
         ),
     ],
+    arguments=window_arguments(
+        2,
+        "strides",
+        "dilation",
+        "kernel_size",
+        order=("kernel_size", "channels"),
+        names={
+            "weight": "kernel",
+            "weight_zero_point": "kernel_zero_point",
+            "weight_scale": "kernel_scale",
+        },
+        defaults={"out_dtype": "int32"},
+    ),
 )
 def conv2d(
     data: Array,
@@ -143,56 +155,14 @@ def conv2d(
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """Convolution of (data - zero) with (weight - zero) in integers; padding is the zero point."""
-    return convolve(
+    return run_convolution(
         shifted(data, input_zero_point),
         shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout)),
+        rank=2,
         strides=strides,
         padding=padding,
         dilation=dilation,
         groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-
-
-@builder("qnn.op.conv2d")
-def build_conv2d(
-    data: Expr,
-    kernel: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    kernel_size: AnyValue,
-    channels: AnyValue,
-    strides: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    dilation: AnyValue = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: AnyValue = "int32",
-) -> Expr:
-    """Build ``qnn.conv2d``; single numbers hold for all axes and sides."""
-    return call(
-        "qnn.conv2d",
-        data,
-        kernel,
-        input_zero_point,
-        kernel_zero_point,
-        input_scale,
-        kernel_scale,
-        strides=per_axis(strides, 2),
-        padding=padding_sides(padding, 2),
-        dilation=per_axis(dilation, 2),
-        groups=groups,
-        channels=channels,
-        kernel_size=per_axis(kernel_size, 2),
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,
@@ -231,6 +201,12 @@ def _conv2d_transpose_type(
                *sample_parameters(-4, [1, 2], [0.25, 0.5]), data_layout="NHWC",
                kernel_layout="HWOI", out_dtype="int32"),
     ],
+    arguments=window_arguments(
+        2, "strides", "dilation", "kernel_size", "output_padding",
+        order=TRANSPOSED_ORDER,
+        names={"weight_zero_point": "kernel_zero_point", "weight_scale": "kernel_scale"},
+        defaults={"out_dtype": "int32"},
+    ),
 )  # fmt: skip
 def conv2d_transpose(
     data: Array,
@@ -253,11 +229,10 @@ def conv2d_transpose(
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """Transposed convolution of (data - zero) with (weight - zero) in integers."""
-    return transpose_convolve(
+    return run_transposed(
         shifted(data, input_zero_point.reshape(())),
         shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout, "I")),
-        channels=channels,
-        kernel_size=kernel_size,
+        rank=2,
         strides=strides,
         output_padding=output_padding,
         padding=padding,
@@ -266,48 +241,5 @@ def conv2d_transpose(
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
-
-
-@builder("qnn.op.conv2d_transpose")
-def build_conv2d_transpose(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    strides: AnyValue = (1, 1),
-    padding: AnyValue = (0, 0),
-    dilation: AnyValue = (1, 1),
-    groups: int = 1,
-    channels: AnyValue = None,
-    kernel_size: AnyValue = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: str = "",
-    output_padding: AnyValue = (0, 0),
-    out_dtype: AnyValue = "int32",
-) -> Expr:
-    """Build ``qnn.conv2d_transpose``; single numbers hold for all axes and sides."""
-    return call(
-        "qnn.conv2d_transpose",
-        data,
-        weight,
-        input_zero_point,
-        kernel_zero_point,
-        input_scale,
-        kernel_scale,
-        strides=per_axis(strides, 2),
-        padding=padding_sides(padding, 2),
-        dilation=per_axis(dilation, 2),
-        groups=groups,
-        channels=channels,
-        kernel_size=per_axis(kernel_size, 2),
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        output_padding=per_axis(output_padding, 2),
         out_dtype=out_dtype,
     )

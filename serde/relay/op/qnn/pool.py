@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, call, get, relay_op, sample, tensor
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import per_axis
-from serde.relay.op.pool.window import avg_pool2d as mean_of_windows
 from serde.relay.op.qnn.arithmetic import requantized, to_dtype
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate, typed
 from serde.relay.op.qnn.rescale import requantize
@@ -63,6 +63,11 @@ def _as_avg_pool(
         sample(tensor((1, 5, 6, 2), "uint8", low=0, high=255), *_PARAMETERS, pool_size=(2, 3),
                padding=(1, 1), layout="NHWC", count_include_pad=True),
     ],
+    arguments=Arguments(
+        order=("pool_size", "strides", "padding", "dilation", "ceil_mode", "count_include_pad"),
+        defaults={"layout": "NHWC", "count_include_pad": True},
+        convert=dict.fromkeys(("pool_size", "strides", "dilation"), partial(per_axis, rank=2)),
+    ),
 )  # fmt: skip
 def avg_pool2d(
     data: Array,
@@ -86,7 +91,7 @@ def avg_pool2d(
     """
     parameters = (input_scale, input_zero_point, output_scale, output_zero_point)
     level = requantize(data, *parameters, out_dtype=np.dtype(np.int32))
-    mean = mean_of_windows(
+    mean = get("nn.avg_pool2d").kernel(
         level,
         pool_size=pool_size,
         strides=strides,
@@ -98,38 +103,3 @@ def avg_pool2d(
         count_include_pad=count_include_pad,
     )
     return saturate(mean, data.dtype)
-
-
-@builder("qnn.op.avg_pool2d")
-def build_avg_pool2d(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    pool_size: AnyValue,
-    strides: AnyValue,
-    padding: AnyValue,
-    dilation: AnyValue,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    layout: str = "NHWC",
-    out_layout: str = "",
-) -> Expr:
-    """Build ``qnn.avg_pool2d``; its layout and what it counts are TVM's builder's own defaults."""
-    return call(
-        "qnn.avg_pool2d",
-        data,
-        input_scale,
-        input_zero_point,
-        output_scale,
-        output_zero_point,
-        pool_size=per_axis(pool_size, 2),
-        strides=per_axis(strides, 2),
-        dilation=per_axis(dilation, 2),
-        padding=padding,
-        layout=layout,
-        out_layout=out_layout,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-    )

@@ -10,7 +10,17 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, TensorSpec, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.registry import (
+    Arguments,
+    Array,
+    TensorSpec,
+    builder,
+    call,
+    get,
+    relay_op,
+    sample,
+    tensor,
+)
 from serde.relay.ir.traits import Fusion, FusionPattern, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import batch_matmul as multiply_batches
@@ -216,6 +226,14 @@ def _as_dense(
         sample(uint8(3, 8), int8(2, 2, 3, 4), *sample_parameters(9, 1, 0.25),
                units=6, out_dtype="int32", weight_layout="NC3n4c"),
     ],
+    arguments=Arguments(
+        order=("weight_layout",),
+        names={
+            "weight_zero_point": "kernel_zero_point", "weight_scale": "kernel_scale",
+            "weight_layout": "kernel_layout",
+        },
+        defaults={"units": None, "out_dtype": "int32"},
+    ),
 )  # fmt: skip
 def contrib_dense_pack(
     data: Array,
@@ -233,24 +251,6 @@ def contrib_dense_pack(
     plain = get("layout_transform").kernel(weight, src_layout=weight_layout, dst_layout="NC")
     parameters = (input_zero_point, weight_zero_point, input_scale, weight_scale)
     return dense(data, plain, *parameters, units=units, out_dtype=out_dtype)
-
-
-@builder("qnn.op.contrib_dense_pack")
-def build_contrib_dense_pack(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    kernel_layout: str = "NC",
-    units: AnyValue = None,
-    out_dtype: AnyValue = "int32",
-) -> Expr:
-    """Build ``qnn.contrib_dense_pack``."""
-    parameters = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
-    attrs = {"units": units, "out_dtype": out_dtype, "weight_layout": kernel_layout}
-    return call("qnn.contrib_dense_pack", data, weight, *parameters, **attrs)
 
 
 def _batch_matmul_type(

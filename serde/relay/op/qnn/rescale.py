@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Rescales, SameAxes
 from serde.relay.ir.types import TensorType
@@ -78,6 +77,7 @@ def _quantize_type(
                _scalar(0.5), _zero(-1), out_dtype="int8"),
         sample((), _scalar(0.1), _zero(0), out_dtype="uint16"),
     ],
+    arguments=Arguments(order=("axis",), defaults={"out_dtype": "int8"}),
 )  # fmt: skip
 def quantize(
     data: Array,
@@ -94,19 +94,6 @@ def quantize(
         whole = round_away(np.asarray(data / scale)) + zero_point
     # What is not a number counts as zero: a cast of it means nothing.
     return saturate(np.asarray(np.where(np.isnan(whole), np.float32(0), whole)), out_dtype)
-
-
-@builder("qnn.op.quantize")
-def build_quantize(
-    data: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    axis: int = -1,
-    out_dtype: AnyValue = "int8",
-) -> Expr:
-    """Build ``qnn.quantize``."""
-    operands = (data, output_scale, output_zero_point)
-    return call("qnn.quantize", *operands, axis=axis, out_dtype=out_dtype)
 
 
 def _dequantize_type(
@@ -139,6 +126,7 @@ def _dequantize_type(
         sample(tensor((4,), "int16", low=-9000, high=9000), _scalar(100.0), _zero(1),
                out_dtype="float16"),
     ],
+    arguments=Arguments(order=("axis",), defaults={"out_dtype": "float32"}),
 )  # fmt: skip
 def dequantize(
     data: Array,
@@ -156,19 +144,6 @@ def dequantize(
         return real
     limit = np.float32(np.finfo(out_dtype).max)
     return np.asarray(np.clip(real, -limit, limit)).astype(out_dtype)
-
-
-@builder("qnn.op.dequantize")
-def build_dequantize(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    axis: int = -1,
-    out_dtype: AnyValue = "float32",
-) -> Expr:
-    """Build ``qnn.dequantize``."""
-    operands = (data, input_scale, input_zero_point)
-    return call("qnn.dequantize", *operands, axis=axis, out_dtype=out_dtype)
 
 
 def _requantize_type(
@@ -215,6 +190,7 @@ def _requantize_type(
                _zero(0), compute_dtype="int64", out_dtype="int32"),
         sample(_BYTES, _scalar(0.1), _zero(128), _scalar(0.1), _zero(0), out_dtype="int8"),
     ],
+    arguments=Arguments(defaults={"out_dtype": "int8"}),
 )  # fmt: skip
 def requantize(
     data: Array,
@@ -265,30 +241,3 @@ def rescaled(data: Array, ratio: AnyValue, *, away: bool = False) -> Array:
     if away:
         half = np.where(product < 0, half - 1, half)
     return np.asarray((product + half) >> right).astype(np.int32)
-
-
-@builder("qnn.op.requantize")
-def build_requantize(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    axis: int = -1,
-    rounding: str = "None",
-    compute_dtype: str = "None",
-    out_dtype: AnyValue = "int8",
-) -> Expr:
-    """Build ``qnn.requantize``."""
-    return call(
-        "qnn.requantize",
-        data,
-        input_scale,
-        input_zero_point,
-        output_scale,
-        output_zero_point,
-        axis=axis,
-        rounding=rounding,
-        compute_dtype=compute_dtype,
-        out_dtype=out_dtype,
-    )

@@ -17,7 +17,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, TupleWrapper, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import BitLevel
 from serde.relay.ir.types import TensorType
@@ -152,16 +152,11 @@ def threefry_key(seed: int) -> Constant:
     infer=_generate_type,
     samples=[sample(_KEY, out_shape=(2, 3)), sample(_KEY, out_shape=(8,)),
              sample(_KEY, out_shape=())],
+    arguments=Arguments(names={"out_shape": "shape"}),
 )  # fmt: skip
 def threefry_generate(key: Array, *, out_shape: tuple[int, ...]) -> tuple[Array, Array]:
     """The key to use next, and random bits."""
     return _generate(key, out_shape)
-
-
-@builder("random.threefry_generate")
-def build_threefry_generate(key: Expr, shape: Sequence[int]) -> TupleWrapper:
-    """Return the next key and random uint64 of `shape`."""
-    return TupleWrapper(call("random.threefry_generate", key, out_shape=shape), 2)
 
 
 def _split_type(key: TensorType) -> tuple[TensorType, TensorType]:
@@ -318,9 +313,3 @@ def multinomial(key: Array, probs: Array, *, num_samples: int = 1) -> tuple[Arra
     after, unit = _unit(key, (*probs.shape[:-1], num_samples), np.dtype(np.float32))
     above = reach[..., :, None] - unit[..., None, :]
     return after, np.where(above > 0, above, np.float32(1)).argmin(-2).astype(np.int32)
-
-
-@builder("random.multinomial")
-def build_multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
-    """Return the next key and indices drawn by the weights of the last axis."""
-    return TupleWrapper(call("random.multinomial", key, probs, num_samples=num_samples), 2)

@@ -9,7 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, Tuple, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange
 from serde.relay.ir.types import TensorType
@@ -60,6 +60,7 @@ _CLASSES = tensor((4,), "int32", low=0, high=4)
         ),
         sample((5,), tensor((), "int32", low=0, high=4), (5,), reduction="none", ignore_index=-1),
     ],
+    arguments=Arguments(defaults={"ignore_index": -100}),
 )
 def nll_loss(
     predictions: Array,
@@ -85,25 +86,6 @@ def nll_loss(
     elif reduction == "sum":
         losses = losses.sum()
     return np.asarray(losses).astype(predictions.dtype)
-
-
-@builder("nn.nll_loss")
-def build_nll_loss(
-    predictions: Expr,
-    targets: Expr,
-    weights: Expr,
-    reduction: str = "mean",
-    ignore_index: int = -100,
-) -> Expr:
-    """Build ``nn.nll_loss``."""
-    return call(
-        "nn.nll_loss",
-        predictions,
-        targets,
-        weights,
-        reduction=reduction,
-        ignore_index=ignore_index,
-    )
 
 
 def _cross_entropy_type(

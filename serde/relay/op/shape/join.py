@@ -10,8 +10,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Values
 from serde.relay.ir.types import TensorType
@@ -169,9 +168,3 @@ def fifo_buffer(data: Array, buffer: Array, *, axis: int = 0) -> Array:
     """`buffer` with `data` behind it, and as much less of its front."""
     joined = np.concatenate([buffer, data], axis)
     return np.take(joined, np.arange(data.shape[axis], joined.shape[axis]), axis)
-
-
-@builder("nn.fifo_buffer")
-def build_fifo_buffer(data: Expr, buffer: Expr, axis: int) -> Expr:
-    """Build ``nn.fifo_buffer``."""
-    return call("nn.fifo_buffer", data, buffer, axis=axis)

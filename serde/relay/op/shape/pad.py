@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_window
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, Values
 from serde.relay.ir.types import TensorType
@@ -132,14 +131,6 @@ def mirror_pad(
     return np.pad(data, pad_width, "symmetric" if mode == "SYMMETRIC" else "reflect")
 
 
-@builder("nn.mirror_pad")
-def build_mirror_pad(
-    data: Expr, pad_width: Sequence[Sequence[int]], mode: str = "SYMMETRIC"
-) -> Expr:
-    """Build ``nn.mirror_pad``."""
-    return call("nn.mirror_pad", data, mode=mode, pad_width=pad_width)
-
-
 def _dilate_type(
     data: TensorType, *, strides: tuple[int, ...], dilation_value: float
 ) -> TensorType:
@@ -158,6 +149,7 @@ def _dilate_type(
     infer=_dilate_type,
     meta_class="relay.attrs.DilateAttrs",
     samples=[sample((2, 3), strides=(1, 2)), sample((2, 3), strides=(3, 1), dilation_value=1.5)],
+    arguments=Arguments(names={"x": "data"}),
 )
 def dilate(x: Array, *, strides: tuple[int, ...] = (1, 1), dilation_value: float = 0.0) -> Array:
     """Elements `strides` apart along each axis, with `dilation_value` between them."""
@@ -165,12 +157,6 @@ def dilate(x: Array, *, strides: tuple[int, ...] = (1, 1), dilation_value: float
     result = np.full(lengths, np.asarray(dilation_value).astype(x.dtype))
     result[tuple(slice(None, None, s) for s in strides)] = x
     return result
-
-
-@builder("nn.dilate")
-def build_dilate(data: Expr, strides: AnyValue, dilation_value: float = 0.0) -> Expr:
-    """Build ``nn.dilate``."""
-    return call("nn.dilate", data, strides=strides, dilation_value=dilation_value)
 
 
 def _batch_flatten_type(data: TensorType) -> TensorType:

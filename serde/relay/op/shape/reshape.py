@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, TypeOnly
 from serde.relay.ir.types import TensorType
@@ -268,16 +268,11 @@ def _transpose_type(data: TensorType, *, axes: Sequence[int] | None) -> TensorTy
     traits=(Moves(all=True),),
     infer=_transpose_type,
     samples=[sample((2, 3, 4), axes=[0, -1, 1]), sample((2, 3, 4), axes=None)],
+    arguments=Arguments(defaults={"axes": None}),
 )
 def transpose(data: Array, *, axes: tuple[int, ...] | None) -> Array:
     """The axes in another order; None reverses them."""
     return data.transpose(axes or None)
-
-
-@builder("transpose")
-def build_transpose(data: Expr, axes: Sequence[int] | None = None) -> Expr:
-    """Return `data` with its axes in the order `axes`, or reversed."""
-    return call("transpose", data, axes=axes)
 
 
 def _inserted(axis: int, rank: int) -> int:
@@ -368,17 +363,15 @@ def _named(dtype: AnyValue) -> AnyValue:
 
 
 @relay_op(
-    "shape_of", traits=(TypeOnly(0),), infer=_shape_of_type, samples=[sample((2, 3), dtype="int64")]
+    "shape_of",
+    traits=(TypeOnly(0),),
+    infer=_shape_of_type,
+    samples=[sample((2, 3), dtype="int64")],
+    arguments=Arguments(defaults={"dtype": "int32"}),
 )
 def shape_of(data: Array, *, dtype: np.dtype[AnyValue] | None = None) -> Array:
     """The lengths of the axes."""
     return np.array(data.shape, dtype)
-
-
-@builder("shape_of")
-def build_shape_of(data: Expr, dtype: AnyValue = "int32") -> Expr:
-    """Return the lengths of the axes of `data`."""
-    return call("shape_of", data, dtype=dtype)
 
 
 def _size_type(data: TensorType, *, dtype: AnyValue) -> TensorType:
@@ -390,16 +383,11 @@ def _size_type(data: TensorType, *, dtype: AnyValue) -> TensorType:
     traits=(TypeOnly(0), Fusion(FusionPattern.INJECTIVE)),
     infer=_size_type,
     samples=[sample((2, 3), dtype="int32")],
+    arguments=Arguments(defaults={"dtype": "int32"}),
 )
 def ndarray_size(data: Array, *, dtype: np.dtype[AnyValue] | None = None) -> Array:
     """The number of elements."""
     return np.array(data.size, dtype)
-
-
-@builder("ndarray_size")
-def build_ndarray_size(data: Expr, dtype: AnyValue = "int32") -> Expr:
-    """Return the number of elements of `data`."""
-    return call("ndarray_size", data, dtype=dtype)
 
 
 def _reverse_type(data: TensorType, *, axis: int | None) -> TensorType:

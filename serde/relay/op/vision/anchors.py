@@ -91,27 +91,6 @@ def prior_boxes(
     return (np.clip(boxes, 0, 1) if clip else boxes).reshape(1, -1, 4)
 
 
-@builder("vision.multibox_prior")
-def build_multibox_prior(
-    data: Expr,
-    sizes: AnyValue = (1.0,),
-    ratios: AnyValue = (1.0,),
-    steps: AnyValue = (-1.0, -1.0),
-    offsets: AnyValue = (0.5, 0.5),
-    clip: bool = False,
-) -> Expr:
-    """Build ``vision.multibox_prior``."""
-    return call(
-        "vision.multibox_prior",
-        data,
-        sizes=sizes,
-        ratios=ratios,
-        steps=steps,
-        offsets=offsets,
-        clip=clip,
-    )
-
-
 def _transform_type(
     cls_prob: TensorType,
     loc_pred: TensorType,

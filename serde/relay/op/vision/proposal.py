@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.registry import Array, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
@@ -163,34 +161,3 @@ def proposed(
         found.append(marks.reshape(-1, 1)[order[chosen]])
     dtype = cls_prob.dtype
     return np.concatenate(out).astype(dtype), np.concatenate(found).astype(dtype)
-
-
-@builder("vision.proposal")
-def build_proposal(
-    cls_prob: Expr,
-    bbox_pred: Expr,
-    im_info: Expr,
-    scales: AnyValue,
-    ratios: AnyValue,
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
-) -> Expr:
-    """Build ``vision.proposal``."""
-    return call(
-        "vision.proposal",
-        cls_prob,
-        bbox_pred,
-        im_info,
-        scales=scales,
-        ratios=ratios,
-        feature_stride=feature_stride,
-        threshold=threshold,
-        rpn_pre_nms_top_n=rpn_pre_nms_top_n,
-        rpn_post_nms_top_n=rpn_post_nms_top_n,
-        rpn_min_size=rpn_min_size,
-        iou_loss=iou_loss,
-    )

@@ -8,8 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import layout_axes, require_float, require_same_dtype, require_window
 from serde.relay.ir.traits import (
     Discontinuous,
@@ -131,29 +130,6 @@ def roi_align(
     return out.transpose(layout_axes("NCHW", layout))
 
 
-@builder("vision.roi_align")
-def build_roi_align(
-    data: Expr,
-    rois: Expr,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int = -1,
-    layout: str = "NCHW",
-    mode: str = "avg",
-) -> Expr:
-    """Build ``vision.roi_align``."""
-    return call(
-        "vision.roi_align",
-        data,
-        rois,
-        pooled_size=pooled_size,
-        spatial_scale=spatial_scale,
-        sample_ratio=sample_ratio,
-        layout=layout,
-        mode=mode,
-    )
-
-
 def _roi_pool_type(
     data: TensorType,
     rois: TensorType,
@@ -222,25 +198,6 @@ def roi_pool(
     return out.transpose(layout_axes("NCHW", layout))
 
 
-@builder("vision.roi_pool")
-def build_roi_pool(
-    data: Expr,
-    rois: Expr,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    layout: str = "NCHW",
-) -> Expr:
-    """Build ``vision.roi_pool``."""
-    return call(
-        "vision.roi_pool",
-        data,
-        rois,
-        pooled_size=pooled_size,
-        spatial_scale=spatial_scale,
-        layout=layout,
-    )
-
-
 def _yolo_reorg_type(data: TensorType, *, stride: int) -> TensorType:
     if data.rank != 4 or stride < 1:
         raise TypeInferenceError(f"stride {stride} does not fit {data!r}")
@@ -268,9 +225,3 @@ def yolo_reorg(data: Array, *, stride: int = 1) -> Array:
     parts = data.reshape(batch, -1, height, stride, width, stride)
     moved = parts.transpose(0, 3, 5, 1, 2, 4)
     return moved.reshape(batch, channels * stride**2, height // stride, width // stride)
-
-
-@builder("vision.yolo_reorg")
-def build_yolo_reorg(data: Expr, stride: int) -> Expr:
-    """Build ``vision.yolo_reorg``."""
-    return call("vision.yolo_reorg", data, stride=stride)

@@ -1,0 +1,202 @@
+"""From Relay's operators to those that ONNX has at a version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from serde.onnx.ops import TABLE
+from serde.relay import transform
+from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import rewrite
+from serde.report import Report
+from serde.walk.lowering import quantized_as_floats
+
+__all__ = ["AS_QDQ", "as_qdq", "lowered"]
+
+FIRST_WITH_NIBBLES: Final = 21
+"""First version of the operator set that has integers of 4 bits."""
+
+_BYTES: Final = {"int4": "int8", "uint4": "uint8"}
+
+AS_QDQ = "quantised-as-qdq"
+"""Name of the step that computes quantised operators on floats, rounding halves to even."""
+
+_WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
+
+
+def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
+    """Return the model on floats; products in one step may stay `whole`."""
+    after = [] if whole else [transform.Legalize(supported=_is_no_whole)]
+    return quantized_as_floats(model, AS_QDQ, allow, report, after=after)
+
+
+def _is_no_whole(node: Call) -> bool:
+    return not isinstance(node.op, OpDef) or node.op.name not in _WHOLE
+
+
+_WHOLE_SINCE: Final = {"nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm": 17}
+"""Versions from which on a layer is one operator that models spell out for older ones."""
+
+
+def lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
+    """Return the model in operators that ONNX has at that version."""
+    model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
+
+    def supported(node: Call) -> bool:
+        return TABLE.can_export(node, opset)
+
+    def whole(node: Call) -> bool:
+        name = node.op.name if isinstance(node.op, OpDef) else ""
+        if name == "nn.dense":
+            return isinstance(node.type, TensorType) and node.type.rank == 2
+        return opset >= _WHOLE_SINCE.get(name, opset + 1) and supported(node)
+
+    passes = transform.Sequential(
+        [
+            transform.RaiseLayers(whole, frozenset(model.params)),
+            *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
+            transform.channels_first(),
+            transform.Legalize(supported=supported, expansion=TABLE.expansion),
+            _DenseAsProduct(),
+        ]
+    )
+    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+
+
+@dataclass(frozen=True)
+class _BytesForNibbles(transform.FunctionPass):
+    """Hold weights of 4 bits in 8 where they become floats; their values are the same.
+
+    Scales for blocks are scales for the columns of the weight with the places within a block
+    as its rows, which versions without blocks have.
+    """
+
+    name: ClassVar[str] = "BytesForNibbles"
+
+    def transform(self, function: Function) -> Function:
+        """Rewrite the calls that make floats of them."""
+        result = rewrite(function, lambda _node, new: _with_bytes(new))
+        return result if isinstance(result, Function) else function
+
+
+def _with_bytes(node: Expr) -> Expr:
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return node
+    if node.op.name != "serde.dequantize_linear" or not isinstance(node.args[0].type, TensorType):
+        return node
+    data, scale, zero = node.args
+    wider = _BYTES.get(data.type.dtype if isinstance(data.type, TensorType) else "")
+    if wider is None or not isinstance(data, (Constant, Var)):
+        return node
+    if not isinstance(zero, (Constant, Tuple, Var)):
+        return node
+    held = call("cast", data, dtype=wider)
+    point = None if isinstance(zero, Tuple) else call("cast", zero, dtype=wider)
+    attrs = dict(node.attrs)
+    shape = data.type.concrete_shape if isinstance(data.type, TensorType) else None
+    if not attrs["block_size"]:
+        return call("serde.dequantize_linear", held, scale, point, span=node.span, **attrs)
+    length, block = (shape or ())[attrs["axis"]], attrs["block_size"]
+    if shape is None or length % block:
+        return node
+    axis = attrs["axis"] % len(shape)
+    parts = (*shape[:axis], length // block, block, *shape[axis + 1 :])
+    order = (axis + 1, *(each for each in range(len(parts)) if each != axis + 1))
+    rows = call("reshape", held, newshape=parts)
+    rows = call("reshape", call("transpose", rows, axes=order), newshape=(block, -1))
+    flat = [
+        each if each is None else call("reshape", each, newshape=(-1,)) for each in (scale, point)
+    ]
+    attrs |= {"axis": 1, "block_size": 0}
+    floats = call("serde.dequantize_linear", rows, *flat, span=node.span, **attrs)
+    moved = tuple(parts[each] for each in order)
+    back = tuple(order.index(each) for each in range(len(parts)))
+    floats = call("transpose", call("reshape", floats, newshape=moved), axes=back)
+    return call("reshape", floats, newshape=shape)
+
+
+def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
+    """Return a module without lets, and with functions only where `keep` or recursion asks.
+
+    What is inlined may bring calls of functions that were arguments until then, and functions
+    that call themselves last, so it goes on until nothing changes.
+    """
+    if len(mod.functions) == 1 and not any(map(_is_function_or_let, all_nodes(mod["main"].body))):
+        return mod
+    step = transform.Sequential(
+        [
+            transform.ToGraphNormalForm(),
+            _CallsIntoBranches(),
+            transform.Inline(opaque=not keep, keep_globals=keep),
+            transform.DeadCodeElimination(),
+            transform.InferType(),
+            transform.RaiseRecursion(),
+        ]
+    )
+    result, changed = step.run(mod)
+    if not changed:
+        return mod
+    while changed:
+        result, changed = step.run(result)
+    again = transform.Sequential(
+        [transform.InferType(), transform.FoldShape(), transform.EliminateCommonSubexpr()]
+    )
+    return again(result.with_functions(result.functions, checked=False))
+
+
+def _is_function_or_let(node: Expr) -> bool:
+    return isinstance(node, (Function, Let))
+
+
+@dataclass(frozen=True)
+class _CallsIntoBranches(transform.FunctionPass):
+    """A call of the function that a condition chooses becomes a choice between two calls."""
+
+    name: ClassVar[str] = "CallsIntoBranches"
+
+    def transform(self, function: Function) -> Function:
+        result = rewrite(function, lambda _old, node: _into_branches(node))
+        return result if isinstance(result, Function) else function
+
+
+def _into_branches(node: Expr) -> Expr:
+    if not isinstance(node, Call) or not isinstance(node.op, If):
+        return node
+    chosen = node.op
+    calls = [
+        Call(branch, node.args, span=node.span)
+        for branch in (chosen.true_branch, chosen.false_branch)
+    ]
+    for each in calls:
+        each.type = node.type
+    return If(chosen.cond, calls[0], calls[1], chosen.span)
+
+
+@dataclass(frozen=True)
+class _DenseAsProduct(transform.FunctionPass):
+    """A dense layer on other than two axes becomes a product with the weight turned."""
+
+    name: ClassVar[str] = "DenseAsProduct"
+
+    def transform(self, function: Function) -> Function:
+        body = rewrite(function.body, lambda _old, node: _as_product(node))
+        if body is function.body:
+            return function
+        return Function(function.params, body, function.ret_type, function.attrs, function.span)
+
+
+def _as_product(node: Expr) -> Expr:
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.op.name != "nn.dense":
+        return node
+    data = node.args[0].type
+    if not isinstance(data, TensorType) or data.rank == 2:
+        return node
+    turned = call("transpose", node.args[1], axes=(1, 0), span=node.span)
+    attrs = {name: node.attrs[name] for name in ("units", "out_dtype")}
+    return call("nn.matmul", node.args[0], turned, span=node.span, **attrs)

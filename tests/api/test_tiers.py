@@ -1,0 +1,37 @@
+"""What comes first of a grid of parameters."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from support.tiers import covering, first_of_grid
+
+
+@pytest.mark.parametrize("lengths", [(4, 3, 2), (5, 5, 5), (7, 2, 2, 3)])
+def test_every_pair_of_values_comes_first(lengths: tuple[int, ...]) -> None:
+    grid = list(itertools.product(*map(range, lengths)))
+    chosen = [grid[place] for place in first_of_grid(grid)]
+    assert len(chosen) < len(grid)
+    for i, j in itertools.combinations(range(len(lengths)), 2):
+        pairs = set(itertools.product(range(lengths[i]), range(lengths[j])))
+        assert {(point[i], point[j]) for point in chosen} == pairs
+
+
+def test_every_value_of_two_lists_comes_first() -> None:
+    grid = list(itertools.product(range(9), range(4)))
+    chosen = [grid[place] for place in first_of_grid(grid)]
+    assert {a for a, _ in chosen} == set(range(9))
+    assert {b for _, b in chosen} == set(range(4))
+    assert len(chosen) < 14
+
+
+def test_lists_and_small_grids_are_whole() -> None:
+    assert first_of_grid([(i, i) for i in range(20)]) == set(range(20))
+    assert first_of_grid(list(itertools.product(range(3), range(2)))) == set(range(6))
+    assert first_of_grid([]) == set()
+
+
+def test_a_cover_is_the_same_in_every_process() -> None:
+    grid = list(itertools.product(range(6), range(5), range(4)))
+    assert covering(grid, 2) == covering(grid, 2)
