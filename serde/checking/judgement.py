@@ -54,6 +54,7 @@ __all__ = [
     "Tolerance",
     "floor_of",
     "judge_output",
+    "resolve_tolerance",
     "silence",
     "within",
 ]
@@ -87,7 +88,7 @@ OTHER_SHAPE = "another shape"
 _SILENT_ROUNDINGS = 4
 
 
-def _resolve(given: Tolerance, reference: Array, dtype: str) -> tuple[float, float]:
+def resolve_tolerance(given: Tolerance, reference: Array, dtype: str) -> tuple[float, float]:
     """Return the absolute and relative tolerance for an output computed in `dtype`."""
     relative = DEFAULT_TOLERANCES.get(dtype, 0.0)
     return (
@@ -136,7 +137,7 @@ class Rule:
     def tolerances(self, reference: Array, dtype: str) -> tuple[float, float]:
         """Return the absolute and relative tolerance of the quick rule."""
         if self.tolerance.given or not self.quick or not epsilon(dtype):
-            return _resolve(self.tolerance, reference, dtype)
+            return resolve_tolerance(self.tolerance, reference, dtype)
         few = _QUICK_ROUNDINGS * epsilon(dtype) / 2
         return few * deviation(reference) + _step(reference, dtype), 0.0
 
