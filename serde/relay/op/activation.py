@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import (
     Array,
@@ -198,9 +198,7 @@ def _activation(
 
 
 def _scalar(value: float, like: Expr) -> Expr:
-    if not isinstance(like.type, TensorType):
-        raise TypeInferenceError(f"{like!r} has no type, so its decomposition has no dtype")
-    return const(value, like.type.dtype)
+    return const(value, tensor_type(like).dtype)
 
 
 def _times(data: Expr, factor: float) -> Expr:
@@ -211,7 +209,7 @@ def _plus(data: Expr, term: float) -> Expr:
     return call("add", data, _scalar(term, data))
 
 
-def _rounded(data: Array, function: Callable[[Array], Array]) -> Array:
+def _compute_widened(data: Array, function: Callable[[Array], Array]) -> Array:
     """Return `function` of `data` at float32 or wider, in the dtype of `data`."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(function(widen(data))).astype(data.dtype, copy=False)
@@ -254,7 +252,7 @@ def gelu(data: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array
             return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
-    return _rounded(data, of)
+    return _compute_widened(data, of)
 
 
 def _decompose_elu(data: Expr, *, alpha: float) -> Expr:
@@ -265,7 +263,7 @@ def _decompose_elu(data: Expr, *, alpha: float) -> Expr:
 @_activation("serde.elu", _decompose_elu, alpha=0.5)
 def elu(data: Array, *, alpha: float = 1.0) -> Array:
     """Elements above zero as they are, the others `alpha` times (e to the element, minus 1)."""
-    return _rounded(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
+    return _compute_widened(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
 
 
 _SELU_ALPHA = 1.6732632423543772
@@ -279,7 +277,9 @@ def _decompose_selu(data: Expr, *, alpha: float, gamma: float) -> Expr:
 @_activation("serde.selu", _decompose_selu, alpha=1.5, gamma=1.25)
 def selu(data: Array, *, alpha: float = _SELU_ALPHA, gamma: float = _SELU_GAMMA) -> Array:
     """`gamma` times ``serde.elu``; by default the self-normalising constants (Klambauer, 2017)."""
-    return _rounded(data, lambda x: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
+    return _compute_widened(
+        data, lambda x: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+    )
 
 
 def _decompose_silu(data: Expr) -> Expr:
@@ -289,7 +289,7 @@ def _decompose_silu(data: Expr) -> Expr:
 @_activation("serde.silu", _decompose_silu)
 def silu(data: Array) -> Array:
     """Each element times its logistic function."""
-    return _rounded(data, lambda x: x * _logistic(x))
+    return _compute_widened(data, lambda x: x * _logistic(x))
 
 
 def _swiglu_type(gate: TensorType, value: TensorType, *, alpha: float) -> TensorType:
@@ -327,7 +327,7 @@ def swiglu(gate: Array, value: Array, *, alpha: float = 1.0) -> Array:
 @_activation("serde.softplus", _decompose_softplus)
 def softplus(data: Array) -> Array:
     """Logarithm of one plus the exponential, without overflow."""
-    return _rounded(data, _softplus)
+    return _compute_widened(data, _softplus)
 
 
 def _decompose_mish(data: Expr) -> Expr:
@@ -337,7 +337,7 @@ def _decompose_mish(data: Expr) -> Expr:
 @_activation("serde.mish", _decompose_mish)
 def mish(data: Array) -> Array:
     """Each element times the hyperbolic tangent of its softplus."""
-    return _rounded(data, lambda x: x * np.tanh(_softplus(x)))
+    return _compute_widened(data, lambda x: x * np.tanh(_softplus(x)))
 
 
 def _decompose_softsign(data: Expr) -> Expr:
@@ -347,7 +347,7 @@ def _decompose_softsign(data: Expr) -> Expr:
 @_activation("serde.softsign", _decompose_softsign)
 def softsign(data: Array) -> Array:
     """Each element divided by one plus its magnitude."""
-    return _rounded(data, lambda x: x / (1 + np.abs(x)))
+    return _compute_widened(data, lambda x: x / (1 + np.abs(x)))
 
 
 def _decompose_hard_sigmoid(data: Expr, *, alpha: float, beta: float) -> Expr:
@@ -357,7 +357,7 @@ def _decompose_hard_sigmoid(data: Expr, *, alpha: float, beta: float) -> Expr:
 @_activation("serde.hard_sigmoid", _decompose_hard_sigmoid, alpha=0.125, beta=0.25)
 def hard_sigmoid(data: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """`alpha` times each element plus `beta`, kept between 0 and 1."""
-    return _rounded(data, lambda x: np.clip(x * alpha + beta, 0, 1))
+    return _compute_widened(data, lambda x: np.clip(x * alpha + beta, 0, 1))
 
 
 def _decompose_hard_swish(data: Expr) -> Expr:
@@ -368,7 +368,7 @@ def _decompose_hard_swish(data: Expr) -> Expr:
 @_activation("serde.hard_swish", _decompose_hard_swish)
 def hard_swish(data: Array) -> Array:
     """Each element times a sixth of itself plus 3, that sum kept between 0 and 6."""
-    return _rounded(data, lambda x: x * (np.clip(x + 3, 0, 6) / 6))
+    return _compute_widened(data, lambda x: x * (np.clip(x + 3, 0, 6) / 6))
 
 
 def _decompose_log_sigmoid(data: Expr) -> Expr:
@@ -378,7 +378,7 @@ def _decompose_log_sigmoid(data: Expr) -> Expr:
 @_activation("serde.log_sigmoid", _decompose_log_sigmoid)
 def log_sigmoid(data: Array) -> Array:
     """Logarithm of the logistic function, without overflow."""
-    return _rounded(data, lambda x: -_softplus(-x))
+    return _compute_widened(data, lambda x: -_softplus(-x))
 
 
 def _decompose_swish(data: Expr, *, alpha: float) -> Expr:
@@ -391,7 +391,7 @@ def swish(data: Array, *, alpha: float = 1.0) -> Array:
 
     With `alpha` 1 it is ``serde.silu``; with 1.702 it is known as the quick form of gelu.
     """
-    return _rounded(data, lambda x: x * _logistic(alpha * x))
+    return _compute_widened(data, lambda x: x * _logistic(alpha * x))
 
 
 def _celu_type(data: TensorType, *, alpha: float) -> TensorType:
@@ -413,7 +413,9 @@ def celu(data: Array, *, alpha: float = 1.0) -> Array:
 
     Unlike ``serde.elu`` it is smooth at zero for every `alpha` (Barron, 2017).
     """
-    return _rounded(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)))
+    return _compute_widened(
+        data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
+    )
 
 
 def _decompose_thresholded_relu(data: Expr, *, alpha: float) -> Expr:
@@ -454,12 +456,10 @@ def shrink(data: Array, *, lambd: float = 0.5, bias: float = 0.0) -> Array:
 
 def _decompose_hardmax(data: Expr, *, axis: int) -> Expr:
     """The greatest elements are counted along the axis, since its length may be symbolic."""
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
     greatest = call("equal", data, call("max", data, axis=axis, keepdims=True))
     count = call("cumsum", call("cast", greatest, dtype="int32"), axis=axis)
     first = call("logical_and", greatest, call("equal", count, const(1, "int32")))
-    return call("cast", first, dtype=data.type.dtype)
+    return call("cast", first, dtype=tensor_type(data).dtype)
 
 
 @relay_op(

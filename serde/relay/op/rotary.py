@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.expr import Expr, TupleGetItem, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
@@ -78,9 +78,7 @@ def _decompose_rotary(
     rotary_dim: int,
     interleaved: bool,
 ) -> Expr:
-    type_ = data.type
-    if not isinstance(type_, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no heads")
+    type_ = tensor_type(data)
     size = _head_size(type_, num_heads)
     if not isinstance(size, int):
         raise TypeInferenceError(f"{data!r}: the number of features is unknown")

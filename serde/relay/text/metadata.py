@@ -212,9 +212,9 @@ class Metadata:
         self._lists: dict[str, list[int]] = {}
         self._made: dict[int, tuple[AnyValue, int]] = {}
         if text:
-            self._read(text)
+            self._read_graph(text)
 
-    def _read(self, text: str) -> None:
+    def _read_graph(self, text: str) -> None:
         try:
             graph = json.loads(text)
         except RecursionError:

@@ -34,7 +34,7 @@ class CountLoops(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Rewrite loops bottom-up."""
-        result = rewrite(function, lambda _node, new: _counted(new) or new)
+        result = rewrite(function, lambda _node, new: _rewrite_loop(new) or new)
         return result if isinstance(result, Function) else function
 
 
@@ -52,7 +52,7 @@ def _is(node: Expr, *names: str) -> bool:
     return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
-def _counted(node: Expr) -> Expr | None:
+def _rewrite_loop(node: Expr) -> Expr | None:
     """Return what stands for a loop whose iterations are counted by a state; None for others."""
     if not isinstance(node, Call) or not _is(node, "serde.loop"):
         return None
@@ -75,11 +75,11 @@ def _counted(node: Expr) -> Expr | None:
 def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
     again, *following = body.body.fields if isinstance(body.body, Tuple) else ()
     outer = dict(zip(body.params[1 + len(state) :], captures.fields, strict=True))
-    question = _unmoved(again)
+    question = _strip_reshapes(again)
     if not isinstance(question, Call) or len(question.args) != 2:
         return None
     name = question.op.name if isinstance(question.op, OpDef) else ""
-    left, right = (_unmoved(each) for each in question.args)
+    left, right = (_strip_reshapes(each) for each in question.args)
     if name in _TURNED:
         name, left, right = _TURNED[name], right, left
     bound = _integer(outer.get(right, right) if isinstance(right, Var) else right)
@@ -88,7 +88,12 @@ def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
     for place, begin in enumerate(state.fields):
         step = _step(following[place], body.params[1 + place])
         first = _integer(begin)
-        if _unmoved(following[place]) is not left or step is None or first is None or step < 1:
+        if (
+            _strip_reshapes(following[place]) is not left
+            or step is None
+            or first is None
+            or step < 1
+        ):
             continue
         if first < np.iinfo(np.int32).min:
             continue
@@ -105,7 +110,7 @@ def _holds(like: Constant, value: int) -> bool:
     return value <= np.iinfo(like.data.dtype).max
 
 
-def _unmoved(x: Expr) -> Expr:
+def _strip_reshapes(x: Expr) -> Expr:
     """Return what an expression of one element holds, whatever its axes and width."""
     while isinstance(x, Call) and (_is(x, "cast") or has_trait(x, Reshape)):
         if not _single(x) or not _keeps(x, x.args[0]):
@@ -136,10 +141,10 @@ def _integer(x: Expr) -> int | None:
 
 def _step(following: Expr, param: Var) -> int | None:
     """Return by how much a state grows; None where it does something else."""
-    total = _unmoved(following)
+    total = _strip_reshapes(following)
     if not isinstance(total, Call) or not _is(total, "add") or not _single(total):
         return None
-    left, right = (_unmoved(each) for each in total.args)
+    left, right = (_strip_reshapes(each) for each in total.args)
     if right is param:
         left, right = right, left
     return _integer(right) if left is param else None

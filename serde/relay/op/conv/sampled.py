@@ -64,7 +64,7 @@ def _regular(
     return taps.reshape(-1, 1, 1) + steps.reshape(shape).astype(np.float64)
 
 
-def _fixed(x: Expr, first: int) -> tuple[int, ...]:
+def _require_fixed_lengths(x: Expr, first: int) -> tuple[int, ...]:
     """Return the lengths of the axes from `first` on."""
     shape = x.type.shape[first:] if isinstance(x.type, TensorType) else ()
     fixed = tuple(length for length in shape if isinstance(length, int))
@@ -88,7 +88,7 @@ def _decompose_deformed(
 ) -> Expr:
     """What the taps read is one channel each, which a convolution of one place adds up."""
     (channels, *space), (outputs, inputs, *kernel), (*_, rows, columns) = (
-        _fixed(each, first) for each, first in ((data, 1), (weight, 0), (offset, 1))
+        _require_fixed_lengths(each, first) for each, first in ((data, 1), (weight, 0), (offset, 1))
     )
     dtype = data.type.dtype if isinstance(data.type, TensorType) else "float32"
     taps = kernel[0] * kernel[1]

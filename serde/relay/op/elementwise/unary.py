@@ -94,7 +94,7 @@ def _round(x: Array) -> Array:
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole).astype(x.dtype, copy=False)
 
 
-def _whole(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+def _identity_on_integers(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """Return `function`, the identity on integers."""
     return lambda x: function(x) if is_float(x.dtype.name) else x
 
@@ -168,7 +168,7 @@ _unary(
 )
 _unary(
     "ceil",
-    _whole(np.ceil),
+    _identity_on_integers(np.ceil),
     "Next integer towards plus infinity.",
     infer=_number,
     samples=_NUMBERS,
@@ -176,7 +176,7 @@ _unary(
 )
 _unary(
     "floor",
-    _whole(np.floor),
+    _identity_on_integers(np.floor),
     "Next integer towards minus infinity.",
     infer=_number,
     samples=_NUMBERS,
@@ -184,7 +184,7 @@ _unary(
 )
 _unary(
     "trunc",
-    _whole(np.trunc),
+    _identity_on_integers(np.trunc),
     "Next integer towards zero.",
     infer=_number,
     samples=_NUMBERS,
@@ -192,7 +192,7 @@ _unary(
 )
 _unary(
     "round",
-    _whole(_round),
+    _identity_on_integers(_round),
     "Nearest integer, halves away from zero.",
     infer=_number,
     samples=[*_NUMBERS, sample(_HALVES)],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.types import TensorType
@@ -20,23 +20,11 @@ __all__ = [
     "places",
     "row",
     "square",
-    "typed",
     "walk",
     "widened",
 ]
 
 Step = Callable[..., tuple[Sequence[Expr], Sequence[Expr]]]
-
-
-def typed(data: Expr) -> TensorType:
-    """Return the type of a tensor.
-
-    Raises:
-        TypeInferenceError: It has none.
-    """
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    return data.type
 
 
 def square(data: TensorType) -> TensorType:
@@ -54,14 +42,14 @@ def square(data: TensorType) -> TensorType:
 
 def widened(data: Expr) -> Expr:
     """Return `data` in the dtype to compute in: float32 for what is narrower."""
-    narrow = typed(data).dtype in ("float16", "bfloat16")
+    narrow = tensor_type(data).dtype in ("float16", "bfloat16")
     return call("cast", data, dtype="float32") if narrow else data
 
 
 def narrowed(result: Expr, like: Expr) -> Expr:
     """Return what was computed of :func:`widened` data in the dtype of that data."""
-    dtype = typed(like).dtype
-    return result if typed(result).dtype == dtype else call("cast", result, dtype=dtype)
+    dtype = tensor_type(like).dtype
+    return result if tensor_type(result).dtype == dtype else call("cast", result, dtype=dtype)
 
 
 def places(data: Expr, axis: int) -> Expr:
@@ -69,7 +57,7 @@ def places(data: Expr, axis: int) -> Expr:
 
     Where that is a symbol, they are counted on the matrices themselves, so that it keeps its name.
     """
-    type_ = typed(data)
+    type_ = tensor_type(data)
     length = type_.shape[axis]
     if isinstance(length, int):
         return const(np.arange(length), "int64")
@@ -81,24 +69,24 @@ def places(data: Expr, axis: int) -> Expr:
 
 def row(data: Expr, place: Expr) -> Expr:
     """Return one row of each matrix, without its axis."""
-    return call("take", data, place, axis=typed(data).rank - 2, mode="fast")
+    return call("take", data, place, axis=tensor_type(data).rank - 2, mode="fast")
 
 
 def column(data: Expr, place: Expr) -> Expr:
     """Return one column of each matrix, without its axis."""
-    return call("take", data, place, axis=typed(data).rank - 1, mode="fast")
+    return call("take", data, place, axis=tensor_type(data).rank - 1, mode="fast")
 
 
 def marked(mask: Expr, data: Expr, other: float = 0.0) -> Expr:
     """Return `data` where `mask` holds, and elsewhere one number."""
-    return call("where", mask, data, const(other, typed(data).dtype))
+    return call("where", mask, data, const(other, tensor_type(data).dtype))
 
 
 def identity_like(data: Expr) -> Expr:
     """Return ones on the diagonal, zeros elsewhere, in the shape and dtype of `data`."""
     down = call("expand_dims", places(data, -2), axis=1)
     mask = call("equal", down, places(data, -1))
-    return call("where", mask, const(1.0, typed(data).dtype), call("zeros_like", data))
+    return call("where", mask, const(1.0, tensor_type(data).dtype), call("zeros_like", data))
 
 
 def walk(
@@ -125,13 +113,13 @@ def walk(
         out_axes: The axis of each stack.
         reverse: Whether to walk from the end.
     """
-    state = [Var(f"state{i}", typed(each)) for i, each in enumerate(states)]
-    place = Var("place", TensorType((), typed(along).dtype))
+    state = [Var(f"state{i}", tensor_type(each)) for i, each in enumerate(states)]
+    place = Var("place", TensorType((), tensor_type(along).dtype))
     parts = [
-        Var(f"part{i}", _without(typed(each), axis))
+        Var(f"part{i}", _without(tensor_type(each), axis))
         for i, (each, axis) in enumerate(zip(slices, axes, strict=True))
     ]
-    kept = [Var(f"capture{i}", typed(each)) for i, each in enumerate(captures)]
+    kept = [Var(f"capture{i}", tensor_type(each)) for i, each in enumerate(captures)]
     following, stacked = step(place, *state, *parts, *kept)
     body = Function([*state, place, *parts, *kept], Tuple([*following, *stacked]))
     found = call(

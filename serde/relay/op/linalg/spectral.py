@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
@@ -22,7 +22,6 @@ from serde.relay.op.linalg.columns import (
     places,
     row,
     square,
-    typed,
     walk,
     widened,
 )
@@ -41,9 +40,9 @@ def _lq_type(data: TensorType) -> tuple[TensorType, TensorType]:
     return TensorType((*data.shape[:-1], rows), data.dtype), data
 
 
-def _reflected(data: Expr, vector: Expr, scale: Expr) -> Expr:
+def _reflect_rows(data: Expr, vector: Expr, scale: Expr) -> Expr:
     """Return the rows of `data` reflected at what `vector` is normal to."""
-    rank = typed(data).rank
+    rank = tensor_type(data).rank
     along = call("expand_dims", vector, axis=rank - 2)
     shares = call("sum", call("multiply", data, along), axis=(rank - 1,), keepdims=True)
     scaled = call("multiply", shares, call("expand_dims", scale, axis=rank - 2))
@@ -56,11 +55,11 @@ def _decompose_lq(data: Expr) -> Expr:
     As in LAPACK, the diagonal gets the sign opposite to that of what stood there, and a row that
     has nothing behind its diagonal is left alone.
     """
-    if typed(data).shape[-2] == 0:
-        raise TypeInferenceError(f"factors of {typed(data)!r} have no body")
-    rank = typed(data).rank
+    if tensor_type(data).shape[-2] == 0:
+        raise TypeInferenceError(f"factors of {tensor_type(data)!r} have no body")
+    rank = tensor_type(data).rank
     matrix = widened(data)
-    dtype = typed(matrix).dtype
+    dtype = tensor_type(matrix).dtype
     down, along = places(data, -2), places(data, -1)
     zero, one = const(0.0, dtype), const(1.0, dtype)
 
@@ -79,14 +78,14 @@ def _decompose_lq(data: Expr) -> Expr:
         scale = call("where", still, zero, scale)
         divisor = call("where", still, one, call("subtract", head, end))
         vector = call("where", call("equal", along, place), one, call("divide", behind, divisor))
-        following = _reflected(rest, vector, scale)
+        following = _reflect_rows(rest, vector, scale)
         factor = marked(call("greater_equal", down, place), column(following, place))
         return [following], [factor, vector, scale]
 
     def multiply(
         place: Expr, rows: Expr, vector: Expr, scale: Expr
     ) -> tuple[Sequence[Expr], Sequence[Expr]]:
-        return [_reflected(rows, vector, scale)], []
+        return [_reflect_rows(rows, vector, scale)], []
 
     _, lower, vectors, scales = walk(
         down, [matrix], [down, along], reflect, out_axes=[rank - 1, rank - 2, rank - 2]

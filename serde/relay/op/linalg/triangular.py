@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_same_dtype
@@ -19,7 +19,6 @@ from serde.relay.op.linalg.columns import (
     places,
     row,
     square,
-    typed,
     walk,
     widened,
 )
@@ -36,9 +35,9 @@ TRIANGLES = np.array([[[2, 1, -2], [1, -3, 0.5], [-2, 0.5, 4]], [[1, 3, 0], [9, 
 
 def _decompose_cholesky(data: Expr) -> Expr:
     """Column by column: what a column explains is taken off the rest of the matrix."""
-    if typed(data).shape[-1] == 0:
+    if tensor_type(data).shape[-1] == 0:
         return data
-    rank = typed(data).rank
+    rank = tensor_type(data).rank
     index = places(data, -1)
 
     def step(place: Expr, rest: Expr, index: Expr) -> tuple[Sequence[Expr], Sequence[Expr]]:
@@ -94,9 +93,9 @@ def _system_type(a: TensorType, b: TensorType, *, lower: bool, transpose: bool) 
 
 def _decompose_triangular_solve(a: Expr, b: Expr, *, lower: bool, transpose: bool) -> Expr:
     """Unknown by unknown: each leaves the equations of those that follow."""
-    if typed(a).shape[-1] == 0:
+    if tensor_type(a).shape[-1] == 0:
         return b
-    rank = typed(a).rank
+    rank = tensor_type(a).rank
     index = places(a, -1)
     forward = lower != transpose
     later = "greater" if forward else "less"

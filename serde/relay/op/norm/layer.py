@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
@@ -41,11 +41,10 @@ def _complete_rms_norm(
 
 
 def _decompose_rms_norm(data: Expr, gamma: Expr, *, axis: int, epsilon: float) -> Expr:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    axes = tuple(range(normalize_axis(axis, data.type.rank), data.type.rank))
+    type_ = tensor_type(data)
+    axes = tuple(range(normalize_axis(axis, type_.rank), type_.rank))
     power = call("mean", call("multiply", data, data), axis=axes, keepdims=True)
-    factor = call("rsqrt", call("add", power, const(epsilon, data.type.dtype)))
+    factor = call("rsqrt", call("add", power, const(epsilon, type_.dtype)))
     return call("multiply", call("multiply", data, factor), gamma)
 
 
@@ -117,9 +116,8 @@ def _decompose_layer_norm(
     epsilon: float,
     stash_dtype: np.dtype[AnyValue],
 ) -> Expr:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    stash, dtype, rank = dtype_name(stash_dtype), data.type.dtype, data.type.rank
+    type_ = tensor_type(data)
+    stash, dtype, rank = dtype_name(stash_dtype), type_.dtype, type_.rank
     axes = tuple(range(normalize_axis(axis, rank), rank))
     wide = _as(data, stash)
     mean = call("mean", wide, axis=axes, keepdims=True)

@@ -153,10 +153,10 @@ def _affine_type(
     center: bool,
     scale: bool,
 ) -> TensorType:
-    return _scaled(data, gamma, beta, axis)
+    return _infer_affine(data, gamma, beta, axis)
 
 
-def _scaled(data: TensorType, gamma: TensorType, beta: TensorType, axis: int) -> TensorType:
+def _infer_affine(data: TensorType, gamma: TensorType, beta: TensorType, axis: int) -> TensorType:
     """Return the type of `data` scaled and shifted along an axis by values of its dtype."""
     for vector in (gamma, beta):
         if vector.dtype != data.dtype:
@@ -245,7 +245,7 @@ def _group_norm_type(
     center: bool,
     scale: bool,
 ) -> TensorType:
-    result = _scaled(data, gamma, beta, axis)
+    result = _infer_affine(data, gamma, beta, axis)
     channels = result.shape[normalize_axis(axis, data.rank)]
     if num_groups < 1 or (type(channels) is int and channels % num_groups):
         raise TypeInferenceError(f"{channels} channels do not form {num_groups} groups")

@@ -6,8 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis, require_float
@@ -21,9 +20,7 @@ _EPSILON = 1e-9
 
 
 def _dtype(data: Expr) -> str:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
-    return data.type.dtype
+    return tensor_type(data).dtype
 
 
 def _mean_variance_type(data: TensorType, *, axes: tuple[int, ...]) -> TensorType:

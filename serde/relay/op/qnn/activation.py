@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Rescales, SameAxes
@@ -17,7 +17,6 @@ from serde.relay.op.qnn.parameters import (
     require_scalars,
     round_away,
     saturate,
-    typed,
 )
 from serde.relay.op.qnn.rescale import requantize, rescaled
 
@@ -60,7 +59,7 @@ def _as_leaky_relu(
     level = requantized(wide, input_scale, input_zero_point, *target)
     below = call("add", _times(level, alpha), _times(output_zero_point, 1 - alpha))
     result = call("where", call("less", wide, input_zero_point), below, level)
-    return to_dtype(result, typed(data).dtype)
+    return to_dtype(result, tensor_type(data).dtype)
 
 
 def _times(x: Expr, ratio: float) -> Expr:

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, require_same_dtype
 from serde.relay.ir.traits import Rescales, SameAxes
@@ -21,7 +21,6 @@ from serde.relay.op.qnn.parameters import (
     require_scalars,
     same_value,
     saturate,
-    typed,
 )
 from serde.relay.op.qnn.rescale import requantize
 from serde.weights import numpy_dtype
@@ -126,7 +125,7 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
         b = requantized(rhs, rhs_scale, rhs_zero_point, *target, axis=rhs_axis)
         both = call("add" if sign > 0 else "subtract", a, b)
         shifted = call("subtract" if sign > 0 else "add", both, output_zero_point)
-        return to_dtype(shifted, typed(lhs).dtype)
+        return to_dtype(shifted, tensor_type(lhs).dtype)
 
     kernel.__doc__ = doc
     relay_op(
@@ -204,8 +203,8 @@ def _as_mul(
     lhs_axis: int,
     rhs_axis: int,
 ) -> Expr:
-    a = _shifted(lhs, lhs_zero_point, lhs_axis)
-    b = _shifted(rhs, rhs_zero_point, rhs_axis)
+    a = _subtract_zero_point(lhs, lhs_zero_point, lhs_axis)
+    b = _subtract_zero_point(rhs, rhs_zero_point, rhs_axis)
     if isinstance(lhs_scale, Constant) and isinstance(rhs_scale, Constant):
         scale: Expr = Constant(np.asarray(lhs_scale.data * rhs_scale.data))
     else:
@@ -218,15 +217,15 @@ def _as_mul(
         output_scale,
         output_zero_point,
         axis=lhs_axis,
-        out_dtype=typed(lhs).dtype,
+        out_dtype=tensor_type(lhs).dtype,
     )
 
 
-def _shifted(x: Expr, zero_point: Expr, axis: int) -> Expr:
+def _subtract_zero_point(x: Expr, zero_point: Expr, axis: int) -> Expr:
     """Return `x` as int32 with its zero point taken off."""
     wide = call("cast", x, dtype="int32")
-    following = typed(x).rank - 1 - axis % max(1, typed(x).rank)
-    if typed(zero_point).rank and following:
+    following = tensor_type(x).rank - 1 - axis % max(1, tensor_type(x).rank)
+    if tensor_type(zero_point).rank and following:
         zero_point = call("expand_dims", zero_point, axis=1, num_newaxis=following)
     return call("subtract", wide, zero_point)
 
@@ -267,7 +266,7 @@ def _as_concatenate(
             parts.append(each)
             continue
         parameters = (scale, zero_point, output_scale, output_zero_point)
-        parts.append(call("qnn.requantize", each, *parameters, out_dtype=typed(each).dtype))
+        parts.append(call("qnn.requantize", each, *parameters, out_dtype=tensor_type(each).dtype))
     return call("concatenate", parts, axis=axis)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
-from serde.relay.op.qnn.parameters import require_dtype, require_scalars, typed
+from serde.relay.op.qnn.parameters import require_dtype, require_scalars
 from serde.relay.op.qnn.rescale import dequantize, quantize
 from serde.weights import numpy_dtype
 
@@ -68,7 +68,7 @@ def _declare(name: str, function: Function, doc: str) -> None:
 
     def decompose(data: Expr, *parameters: Expr) -> Expr:
         """Look the number up; with parameters that are not constant there is no table."""
-        dtype = typed(data).dtype
+        dtype = tensor_type(data).dtype
         values = [each.data for each in parameters if isinstance(each, Constant)]
         if len(values) < len(parameters):
             return _by_real_numbers(name, dtype, data, *parameters)

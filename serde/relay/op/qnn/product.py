@@ -186,7 +186,7 @@ def build_dense(
     return call("qnn.dense", data, weight, *parameters, units=units, out_dtype=out_dtype)
 
 
-def _unpacked(weight: TensorType, layout: str) -> TensorType:
+def _unpack_weight(weight: TensorType, layout: str) -> TensorType:
     attrs = {"src_layout": layout, "dst_layout": "NC"}
     result = get("layout_transform").infer(weight, **attrs)
     return TensorType(result.shape, result.dtype)
@@ -202,7 +202,7 @@ def _dense_pack_type(
 ) -> TensorType:
     if data.rank != 2:
         raise TypeInferenceError(f"expected data of rank 2, found {data!r}")
-    plain = _unpacked(weight, weight_layout)
+    plain = _unpack_weight(weight, weight_layout)
     return _dense_type(data, plain, *parameters, units=units, out_dtype=out_dtype)
 
 

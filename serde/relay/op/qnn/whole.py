@@ -39,7 +39,7 @@ def _require_scalar(scale: TensorType, zero: TensorType, dtype: str) -> None:
         raise TypeInferenceError(f"expected scalars for {dtype}, found {scale!r} and {zero!r}")
 
 
-def _requantized(sums: Array, factor: Array, zero: Array, dtype: DType) -> Array:
+def _requantize(sums: Array, factor: Array, zero: Array, dtype: DType) -> Array:
     """Round half to even and cut to the range; `factor` is float32."""
     limits = np.iinfo(dtype)
     steps = np.rint(sums.astype(np.float32) * factor) + zero.astype(np.float32)
@@ -186,7 +186,7 @@ def qlinear_conv2d(
     factor = data_scale * weight_scale.reshape(-1, 1, 1) / out_scale
     if bias is not None:
         sums = sums + bias.reshape(-1, 1, 1)
-    return _requantized(sums, factor, out_zero, out_dtype)
+    return _requantize(sums, factor, out_zero, out_dtype)
 
 
 def _matmul_type(
@@ -293,4 +293,4 @@ def qlinear_matmul(
         out_dtype: int8 or uint8.
     """
     sums = (lhs.astype(np.float64) - lhs_zero) @ (rhs.astype(np.float64) - rhs_zero)
-    return _requantized(sums, lhs_scale * rhs_scale / out_scale, out_zero, out_dtype)
+    return _requantize(sums, lhs_scale * rhs_scale / out_scale, out_zero, out_dtype)

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange
@@ -114,9 +114,8 @@ def _decompose_cross_entropy(
     ignore_index: int | None,
 ) -> Expr:
     """Without `ignore_index` no label is ignored, since none is negative."""
-    if not isinstance(scores.type, TensorType):
-        raise TypeInferenceError(f"{scores!r} has no type, so its decomposition has no dtype")
-    classes, dtype = scores.type.shape[1], scores.type.dtype
+    type_ = tensor_type(scores)
+    classes, dtype = type_.shape[1], type_.dtype
     if weights is not None:
         factors = weights
     elif isinstance(classes, int):

@@ -11,8 +11,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, sample, tensor
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
@@ -57,7 +56,7 @@ def _log_sum_exp(data: Array, axis: Axes, keepdims: bool) -> Array:
     return np.asarray(total if keepdims else total.squeeze(axis)).astype(data.dtype)
 
 
-def _decomposed(before: str | None, after: str | None) -> Callable[..., Expr]:
+def _build_decomposition(before: str | None, after: str | None) -> Callable[..., Expr]:
     """Return the decomposition of :func:`_of_sum`; before is an operator's name or "square"."""
 
     def decompose(data: Expr, **attrs: AnyValue) -> Expr:
@@ -76,9 +75,7 @@ def _decompose_log_sum_exp(
     data: Expr, *, axis: Sequence[int] | None, keepdims: bool, exclude: bool
 ) -> Expr:
     """An infinite peak is not subtracted, for the difference of infinities is no number."""
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    axes = reduced(data.type.rank, axis, exclude)
+    axes = reduced(tensor_type(data).rank, axis, exclude)
     greatest = call("max", data, axis=axes, keepdims=True)
     peak = call("where", call("isfinite", greatest), greatest, call("zeros_like", greatest))
     terms = call("exp", call("subtract", data, peak))
@@ -96,7 +93,7 @@ declare(
     _of_sum(np.abs, _same),
     "Sum of magnitudes over axes.",
     infer=number_type,
-    decompose=_decomposed("abs", None),
+    decompose=_build_decomposition("abs", None),
     more=[_INTEGERS, _HALVES, _DOUBLES],
 )
 declare(
@@ -104,7 +101,7 @@ declare(
     _of_sum(np.square, np.sqrt),
     "Root of the sum of squares over axes.",
     infer=_float_type,
-    decompose=_decomposed("square", "sqrt"),
+    decompose=_build_decomposition("square", "sqrt"),
     more=[_HALVES, _DOUBLES],
 )
 declare(
@@ -112,7 +109,7 @@ declare(
     _of_sum(np.square, _same),
     "Sum of squares over axes.",
     infer=number_type,
-    decompose=_decomposed("square", None),
+    decompose=_build_decomposition("square", None),
     more=[_INTEGERS, _HALVES, _DOUBLES],
 )
 declare(
@@ -120,7 +117,7 @@ declare(
     _of_sum(_same, np.log),
     "Logarithm of the sum over axes.",
     infer=_float_type,
-    decompose=_decomposed(None, "log"),
+    decompose=_build_decomposition(None, "log"),
     more=_POSITIVE,
 )
 declare(

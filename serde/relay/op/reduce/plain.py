@@ -39,7 +39,7 @@ def reduced(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, 
     return tuple(i for i in range(rank) if (i in named) != exclude)
 
 
-def _kept(data: TensorType, axes: Sequence[int], keepdims: bool) -> list[Dim]:
+def _reduce_shape(data: TensorType, axes: Sequence[int], keepdims: bool) -> list[Dim]:
     if keepdims:
         return [1 if i in axes else dim for i, dim in enumerate(data.shape)]
     return [dim for i, dim in enumerate(data.shape) if i not in axes]
@@ -50,7 +50,7 @@ def reduce_type(
 ) -> TensorType:
     """Return the type of a reduction to the dtype of `data`."""
     axes = reduced(data.rank, axis, exclude)
-    return TensorType(_kept(data, axes, keepdims), data.dtype)
+    return TensorType(_reduce_shape(data, axes, keepdims), data.dtype)
 
 
 def number_type(data: TensorType, **attrs: AnyValue) -> TensorType:
@@ -213,7 +213,7 @@ def _arg_type(
 ) -> TensorType:
     axes = reduced(data.rank, axis, exclude)
     _require_elements(data, axes)
-    return TensorType(_kept(data, axes, keepdims), "int32")
+    return TensorType(_reduce_shape(data, axes, keepdims), "int32")
 
 
 def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
@@ -289,12 +289,12 @@ def _variance_type(
     require_float(data)
     require_same_dtype(data, mean)
     axes = reduced(data.rank, axis, exclude)
-    expected = _kept(data, axes, True)
+    expected = _reduce_shape(data, axes, True)
     if mean.rank != data.rank:
         raise TypeInferenceError(f"expected a mean of rank {data.rank}, found {mean!r}")
     for wanted, found in zip(expected, mean.shape, strict=True):
         join_dim(wanted, found)
-    return TensorType(_kept(data, axes, keepdims), data.dtype)
+    return TensorType(_reduce_shape(data, axes, keepdims), data.dtype)
 
 
 @relay_op(

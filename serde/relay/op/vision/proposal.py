@@ -65,7 +65,7 @@ def base_anchors(ratios: Sequence[float], scales: Sequence[float], base: int) ->
     return np.array(boxes)
 
 
-def _predicted(anchors: Array, offsets: Array, iou_loss: bool) -> Array:
+def _decode_boxes(anchors: Array, offsets: Array, iou_loss: bool) -> Array:
     if iou_loss:
         return anchors + offsets
     size = anchors[..., 2:] - anchors[..., :2] + 1
@@ -143,7 +143,7 @@ def proposed(
         zip(cls_prob, bbox_pred, im_info.astype(np.float64), strict=True)
     ):
         moved = offsets.astype(np.float64).reshape(count, 4, height, width).transpose(2, 3, 0, 1)
-        boxes = _predicted(anchors, moved, iou_loss)
+        boxes = _decode_boxes(anchors, moved, iou_loss)
         boxes = np.maximum(np.minimum(boxes, info[[1, 0, 1, 0]] - 1), 0)
         marks = scores[count:].transpose(1, 2, 0).astype(np.float64)
         marks[int(info[0] / feature_stride) :] = -1

@@ -50,7 +50,7 @@ def _decompose_rotated(
         return const(value, dtype)
 
     grid, near = [], []
-    places, samples = _turned(rois, pooled_size, spatial_scale, sample_ratio, dtype)
+    places, samples = _rotate_samples(rois, pooled_size, spatial_scale, sample_ratio, dtype)
     for place, length in zip(places, fixed, strict=True):
         near.append(call("greater_equal", place, number(-1)))
         near.append(call("less_equal", place, number(length)))
@@ -67,7 +67,7 @@ def _decompose_rotated(
     return mean_of(read, near, samples, pooled_size, dtype)
 
 
-def _turned(
+def _rotate_samples(
     rois: Expr, pooled_size: tuple[int, ...], scale: float, ratio: int, dtype: str
 ) -> tuple[list[Expr], list[Samples]]:
     """Return where samples are, down and to the right, each ``(regions, rows, columns)``."""

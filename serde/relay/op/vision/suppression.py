@@ -251,7 +251,7 @@ def non_max_suppression(
         rows[image, : len(order)] = data[image, order]
         places[image, : len(order)] = indices[image, order]
         if iou_threshold > 0:
-            gone = _suppressed(
+            gone = _find_suppressed(
                 rows[image, : len(order)],
                 int(max_output_size),
                 float(iou_threshold),
@@ -267,7 +267,7 @@ def non_max_suppression(
     return _first(places, stays), stays.sum(1, keepdims=True).astype(np.int32)
 
 
-def _suppressed(
+def _find_suppressed(
     rows: Array, limit: int, threshold: float, corners: slice, score: int, class_: int | None
 ) -> Array:
     """Return the places of the rows that go."""
