@@ -191,7 +191,7 @@ def attention(
     is_causal: bool = False,
     softcap: float | None = None,
 ) -> Array:
-    """Values summed with the softmax of the products of queries and keys (Vaswani, 2017).
+    """``y = softmax(scale * query @ key.T + mask) @ value`` (Vaswani, 2017).
 
     A query that may attend to nothing yields zeros, as in PyTorch and ONNX.
 
@@ -204,7 +204,7 @@ def attention(
             products. It broadcasts to (batch, heads, queries, keys).
         scale: Factor of the products; one over the root of the width if None.
         is_causal: Whether the query at place i attends to the keys up to place i only.
-        softcap: Bound that products approach by a hyperbolic tangent before the mask, if any.
+        softcap: Products s become ``softcap * tanh(s / softcap)`` before the mask, if given.
 
     Returns:
         (batch, heads, queries, value width).

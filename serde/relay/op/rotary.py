@@ -156,7 +156,7 @@ def rotary_embedding(
     rotary_dim: int = 0,
     interleaved: bool = False,
 ) -> Array:
-    """Pairs of features turned by the angles of their position (Su, 2021).
+    """``y1 = cos * x1 - sin * x2``, ``y2 = sin * x1 + cos * x2`` for pairs of features (Su, 2021).
 
     Source: RotaryEmbedding of ONNX 23.
 

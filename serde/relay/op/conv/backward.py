@@ -84,7 +84,7 @@ def conv2d_backward_weight(
     out_layout: str = "",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """The gradient of a weight, from that of the convolution's result and from its data.
+    """``dw[o, c, k] = sum_ni grad[n, o, i] * data[n, c, i * stride + k * dilation - padding]``.
 
     The attributes are the convolution's, but for the layouts, which are those of `grad`, of
     `data` and of the weight.

@@ -144,9 +144,10 @@ def deformable_conv2d(
     out_layout: str = "",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """Convolution whose taps are moved by `offset`, read between pixels (Dai et al., 2017).
+    """``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding + offset[k, i]]``.
 
-    For each deformable group and each tap, `offset` has two channels: down and right.
+    Places between pixels are read bilinearly (Dai et al., 2017). For each deformable group and
+    each tap, `offset` has two channels: down and right.
     """
     axes = layout_axes(data_layout, "NCHW")
     x = exact_operand(data, 1).transpose(axes)
@@ -236,10 +237,10 @@ def correlation(
     is_multiply: bool = True,
     layout: str = "NCHW",
 ) -> Array:
-    """Likeness of patches of one image and displaced patches of another (FlowNet, 2015).
+    """``y[d, i] = mean_ck(data1[c, i * stride1 + k] * data2[c, i * stride1 + k + d])``.
 
-    Each displacement is a channel; the value is the mean over the patch and the input
-    channels of products, or with `is_multiply` false of absolute differences.
+    Each displacement d is a channel; k runs over a patch of `kernel_size` and c over the input
+    channels. With `is_multiply` false the mean is of ``abs(data1 - data2)``. Source: FlowNet, 2015.
     """
     before, after = split_padding(padding, 2)
     a = pad_sides(widen(data1), before, after)

@@ -146,10 +146,11 @@ def deform_conv2d(
     groups: int = 1,
     offset_groups: int = 1,
 ) -> Array:
-    """Convolution whose taps are moved by `offset` and weighed by `mask` (Zhu et al., 2018).
+    """``y[o, i] = sum_ck w[o, c, k] * mask[k, i] * x[c, p + offset[k, i]] + bias[o]``.
 
-    They read between pixels, and zero outside the image, to which its edges fade. For each offset
-    group and each tap `offset` has two channels, down and right, `mask` one.
+    With ``p = i * stride + k * dilation - padding`` (Zhu et al., 2018). Taps read between pixels,
+    and zero outside the image, to which its edges fade. For each offset group and each tap
+    `offset` has two channels, down and right, `mask` one.
     """
     batch, channels, *space = data.shape
     outputs, inputs, *kernel = weight.shape

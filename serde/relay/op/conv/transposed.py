@@ -190,7 +190,7 @@ def _declare(rank: int, *samples: Sample) -> None:
         out_layout: str = "",
         out_dtype: np.dtype[AnyValue] | None = None,
     ) -> Array:
-        """Transposed convolution; the weight has the input channels first.
+        """``y[o, i * stride + k * dilation - padding] += w[c, o, k] * x[c, i]`` over c, i and k.
 
         Along each axis the result is ``(n - 1) * stride + (k - 1) * dilation + 1 - padding +
         output_padding`` long, where padding is that of both sides.

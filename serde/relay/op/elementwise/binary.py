@@ -136,14 +136,26 @@ _ORDER = (Truth, UsuallyInRange(ranges.compared_lengths))
 _EQUALITY = (Commutative, Truth, UsuallyInRange(ranges.compared_truths))
 _LOGIC = (Commutative, Truth, UsuallyInRange(ranges.truth_values))
 
-_binary("add", np.add, "Sum.", infer=_number, samples=_NUMBERS, traits=(Commutative, Arithmetic))
 _binary(
-    "subtract", np.subtract, "Difference.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,)
+    "add",
+    np.add,
+    "``y = lhs + rhs``.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Commutative, Arithmetic),
+)
+_binary(
+    "subtract",
+    np.subtract,
+    "``y = lhs - rhs``.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Arithmetic,),
 )
 _binary(
     "multiply",
     np.multiply,
-    "Product.",
+    "``y = lhs * rhs``.",
     infer=_number,
     samples=_NUMBERS,
     traits=(Commutative, Arithmetic, UsuallyInRange(ranges.mask_factor)),
@@ -151,7 +163,7 @@ _binary(
 _binary(
     "divide",
     _divide,
-    "Quotient; of integers, rounded towards zero.",
+    "``y = lhs / rhs``; of integers, rounded towards zero.",
     infer=_number,
     samples=_QUOTIENTS,
     traits=(Arithmetic(bounded=True), InRange(ranges.integer_divisor)),
@@ -159,7 +171,7 @@ _binary(
 _binary(
     "floor_divide",
     np.floor_divide,
-    "Quotient rounded towards minus infinity.",
+    "``y = floor(lhs / rhs)``.",
     infer=_number,
     samples=_QUOTIENTS,
     traits=_STEPPED_QUOTIENT,
@@ -167,7 +179,7 @@ _binary(
 _binary(
     "trunc_divide",
     _truncated_quotient,
-    "Quotient rounded towards zero.",
+    "``y = trunc(lhs / rhs)``.",
     infer=_number,
     samples=_QUOTIENTS,
     traits=_STEPPED_QUOTIENT,
@@ -175,7 +187,7 @@ _binary(
 _binary(
     "mod",
     np.fmod,
-    "Remainder with the sign of the dividend, as in C.",
+    "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C.",
     infer=_number,
     samples=_QUOTIENTS,
     traits=_STEPPED_QUOTIENT,
@@ -183,7 +195,7 @@ _binary(
 _binary(
     "trunc_mod",
     np.fmod,
-    "Remainder with the sign of the dividend, as in C.",
+    "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C.",
     infer=_number,
     samples=_QUOTIENTS,
     traits=_STEPPED_QUOTIENT,
@@ -191,7 +203,7 @@ _binary(
 _binary(
     "floor_mod",
     np.mod,
-    "Remainder with the sign of the divisor, as in Python.",
+    "``y = lhs - floor(lhs / rhs) * rhs``, as % in Python.",
     infer=_number,
     samples=_QUOTIENTS,
     traits=_STEPPED_QUOTIENT,
@@ -199,7 +211,7 @@ _binary(
 _binary(
     "power",
     _power,
-    "`lhs` to the power `rhs`.",
+    "``y = lhs ** rhs``.",
     infer=_number,
     samples=_POWERS,
     traits=(Arithmetic, InRange(ranges.integer_powers)),
@@ -207,7 +219,7 @@ _binary(
 _binary(
     "maximum",
     np.maximum,
-    "The greater of the two.",
+    "``y = max(lhs, rhs)``.",
     infer=_any,
     samples=_ORDERED,
     traits=(Commutative,),
@@ -215,35 +227,39 @@ _binary(
 _binary(
     "minimum",
     np.minimum,
-    "The smaller of the two.",
+    "``y = min(lhs, rhs)``.",
     infer=_any,
     samples=_ORDERED,
     traits=(Commutative,),
 )
 
-_binary("equal", np.equal, "Whether equal.", infer=_compare, samples=_ORDERED, traits=_EQUALITY)
+_binary(
+    "equal", np.equal, "``y = lhs == rhs``.", infer=_compare, samples=_ORDERED, traits=_EQUALITY
+)
 _binary(
     "not_equal",
     np.not_equal,
-    "Whether different.",
+    "``y = lhs != rhs``.",
     infer=_compare,
     samples=_ORDERED,
     traits=_EQUALITY,
 )
-_binary("less", np.less, "Whether smaller.", infer=_compare, samples=_ORDERED, traits=_ORDER)
+_binary("less", np.less, "``y = lhs < rhs``.", infer=_compare, samples=_ORDERED, traits=_ORDER)
 _binary(
     "less_equal",
     np.less_equal,
-    "Whether smaller or equal.",
+    "``y = lhs <= rhs``.",
     infer=_compare,
     samples=_ORDERED,
     traits=_ORDER,
 )
-_binary("greater", np.greater, "Whether greater.", infer=_compare, samples=_ORDERED, traits=_ORDER)
+_binary(
+    "greater", np.greater, "``y = lhs > rhs``.", infer=_compare, samples=_ORDERED, traits=_ORDER
+)
 _binary(
     "greater_equal",
     np.greater_equal,
-    "Whether greater or equal.",
+    "``y = lhs >= rhs``.",
     infer=_compare,
     samples=_ORDERED,
     traits=_ORDER,
@@ -252,7 +268,7 @@ _binary(
 _binary(
     "logical_and",
     _logical(np.logical_and),
-    "Whether both are true.",
+    "``y = lhs and rhs``.",
     infer=_any,
     samples=_TRUTHS,
     traits=_LOGIC,
@@ -260,7 +276,7 @@ _binary(
 _binary(
     "logical_or",
     _logical(np.logical_or),
-    "Whether one is true, or both.",
+    "``y = lhs or rhs``.",
     infer=_any,
     samples=_TRUTHS,
     traits=_LOGIC,
@@ -268,7 +284,7 @@ _binary(
 _binary(
     "logical_xor",
     _logical(np.logical_xor),
-    "Whether exactly one is true.",
+    "``y = lhs xor rhs``, of truth values.",
     infer=_any,
     samples=_TRUTHS,
     traits=_LOGIC,
@@ -276,7 +292,7 @@ _binary(
 _binary(
     "bitwise_and",
     np.bitwise_and,
-    "Bits set in both.",
+    "``y = lhs & rhs``: bits set in both.",
     infer=_bits,
     samples=_BITS,
     traits=(Commutative,),
@@ -284,7 +300,7 @@ _binary(
 _binary(
     "bitwise_or",
     np.bitwise_or,
-    "Bits set in one, or in both.",
+    "Bits set in ``lhs`` or in ``rhs``, or in both.",
     infer=_bits,
     samples=_BITS,
     traits=(Commutative,),
@@ -292,7 +308,7 @@ _binary(
 _binary(
     "bitwise_xor",
     np.bitwise_xor,
-    "Bits set in exactly one.",
+    "``y = lhs ^ rhs``: bits set in exactly one.",
     infer=_bits,
     samples=_BITS,
     traits=(Commutative,),
@@ -300,7 +316,7 @@ _binary(
 _binary(
     "left_shift",
     np.left_shift,
-    "Bits moved up by `rhs` places.",
+    "``y = lhs << rhs``.",
     infer=_shift,
     samples=_SHIFTS,
     traits=(Arithmetic, InRange(ranges.within(1, (0, 7)))),
@@ -308,7 +324,7 @@ _binary(
 _binary(
     "right_shift",
     np.right_shift,
-    "Bits moved down by `rhs` places; the sign is kept.",
+    "``y = lhs >> rhs``; the sign is kept.",
     infer=_shift,
     samples=_SHIFTS,
     traits=(Arithmetic(bounded=True), InRange(ranges.within(1, (0, 7)))),
@@ -331,5 +347,5 @@ def _where_type(condition: TensorType, x: TensorType, y: TensorType) -> TensorTy
     ],
 )
 def where(condition: Array, x: Array, y: Array) -> Array:
-    """`x` where the condition is true or not zero, else `y`."""
+    """``x if condition else y``; a number is true if it is not zero."""
     return np.where(condition != 0, x, y)

@@ -45,7 +45,7 @@ def _fixed_point_type(data: TensorType, *, multiplier: int, shift: int) -> Tenso
     ],
 )
 def fixed_point_multiply(data: Array, *, multiplier: int, shift: int) -> Array:
-    """`data` times `multiplier` * 2**(`shift` - 31), rounded to the nearest, halves upwards."""
+    """``y = floor(x * multiplier * 2**(shift - 31) + 0.5)``."""
     left, right = np.int64(max(shift, 0)), np.int64(max(-shift, 0))
     return _multiply(data, np.asarray(multiplier, np.int64), np.asarray(left), np.asarray(right))
 

@@ -52,5 +52,5 @@ _TIES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 1.4, -1.6, 838860
     ],
 )
 def round_even(data: Array) -> Array:
-    """The nearest integer to each element, of two the even one (IEEE 754's default)."""
+    """``y = rint(x)``: the nearest integer, of two as near the even one (IEEE 754's default)."""
     return np.rint(widen(data)).astype(data.dtype, copy=False)

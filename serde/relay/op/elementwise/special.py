@@ -262,17 +262,17 @@ _INSIDE = np.array([0.0, 1e-10, 0.3, -0.9999, 0.99999, 1.0, -1.0])
 
 _HALF = sample(tensor((), "float16", low=0.1, high=0.9))
 
-_declare("serde.log1p", _narrow(np.log1p), _log1p_of, "Logarithm of one plus each element.",
+_declare("serde.log1p", _narrow(np.log1p), _log1p_of, "``y = log(1 + x)``.",
          [sample(_SMALL.astype(np.float32)), sample(tensor((2, 3), "float64", low=-0.9))],
 )  # fmt: skip
-_declare("serde.expm1", _narrow(np.expm1), _expm1_of, "Exponential of each element, less one.",
+_declare("serde.expm1", _narrow(np.expm1), _expm1_of, "``y = exp(x) - 1``.",
          [sample(_SMALL.astype(np.float32)), sample(tensor((2, 3), "float64"))])  # fmt: skip
 _declare("serde.lgamma", _each(_lgamma), _lgamma_of,
-         "Logarithm of the magnitude of the gamma function; infinite at its poles.",
+         "``y = log(abs(gamma(x)))``; infinite at the poles.",
          [sample(_POLES.astype(np.float32)), sample(_POLES), _HALF])  # fmt: skip
 _declare("serde.tgamma", _each(_tgamma), _tgamma_of,
-         "Gamma function; no number at the negative integers, infinite at zero.",
+         "``y = gamma(x)``; NaN at the negative integers, infinite at zero.",
          [sample(_POLES.astype(np.float32)), sample(_POLES), _HALF])  # fmt: skip
 _declare("serde.erfinv", _each(_erf_inverse), _erfinv_of,
-         "Inverse of the error function; no number beyond -1 and 1.",
+         "``x = erf(y)``; NaN beyond -1 and 1.",
          [sample(_INSIDE.astype(np.float32)), sample(_INSIDE), _HALF])  # fmt: skip

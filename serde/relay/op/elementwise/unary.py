@@ -115,45 +115,50 @@ _CLASSES = [sample(_SPECIAL), sample((2, 3)), sample(tensor((2,), "int32"))]
 _INTEGERS = [sample(tensor((2, 3), "int32")), sample(tensor((4,), "uint8", low=0, high=250))]
 _HALVES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609.0], np.float32)
 
-_unary("acos", np.arccos, "Inverse cosine, in radians.", samples=_UNIT)
+_unary("acos", np.arccos, "``y = acos(x)``, in radians.", samples=_UNIT)
 _unary(
     "acosh",
     np.arccosh,
-    "Inverse hyperbolic cosine.",
+    "``y = acosh(x)``, the inverse of cosh.",
     samples=[sample(tensor((2, 3), low=1.1, high=4.0))],
 )
-_unary("asin", np.arcsin, "Inverse sine, in radians.", samples=_UNIT)
-_unary("asinh", np.arcsinh, "Inverse hyperbolic sine.")
-_unary("atan", np.arctan, "Inverse tangent, in radians.")
-_unary("atanh", np.arctanh, "Inverse hyperbolic tangent.", samples=_UNIT)
-_unary("cos", np.cos, "Cosine of radians.")
-_unary("cosh", np.cosh, "Hyperbolic cosine.")
-_unary("erf", erf, "Error function.", samples=[sample((2, 3)), sample(tensor((5,), "float64"))])
-_unary("exp", np.exp, "Exponential.")
-_unary("fast_erf", erf, "Error function; a target may approximate it, this kernel does not.")
-_unary("fast_exp", np.exp, "Exponential; a target may approximate it, this kernel does not.")
-_unary("fast_tanh", np.tanh, "Hyperbolic tangent; a target may approximate it.")
-_unary("log", np.log, "Natural logarithm.", samples=_POSITIVE)
-_unary("log10", np.log10, "Logarithm to base 10.", samples=_POSITIVE)
-_unary("log2", np.log2, "Logarithm to base 2.", samples=_POSITIVE)
-_unary("rsqrt", _rsqrt, "One over the square root.", samples=_POSITIVE)
+_unary("asin", np.arcsin, "``y = asin(x)``, in radians.", samples=_UNIT)
+_unary("asinh", np.arcsinh, "``y = asinh(x)``, the inverse of sinh.")
+_unary("atan", np.arctan, "``y = atan(x)``, in radians.")
+_unary("atanh", np.arctanh, "``y = atanh(x)``, the inverse of tanh.", samples=_UNIT)
+_unary("cos", np.cos, "``y = cos(x)``, of radians.")
+_unary("cosh", np.cosh, "``y = (exp(x) + exp(-x)) / 2``.")
+_unary(
+    "erf",
+    erf,
+    "``y = erf(x)``, the error function.",
+    samples=[sample((2, 3)), sample(tensor((5,), "float64"))],
+)
+_unary("exp", np.exp, "``y = exp(x)``.")
+_unary("fast_erf", erf, "``y = erf(x)``; a target may approximate it, this kernel does not.")
+_unary("fast_exp", np.exp, "``y = exp(x)``; a target may approximate it, this kernel does not.")
+_unary("fast_tanh", np.tanh, "``y = tanh(x)``; a target may approximate it, this kernel does not.")
+_unary("log", np.log, "``y = log(x)``, to base e.", samples=_POSITIVE)
+_unary("log10", np.log10, "``y = log10(x)``.", samples=_POSITIVE)
+_unary("log2", np.log2, "``y = log2(x)``.", samples=_POSITIVE)
+_unary("rsqrt", _rsqrt, "``y = 1 / sqrt(x)``.", samples=_POSITIVE)
 _unary(
     "sigmoid",
     _sigmoid,
-    "Logistic function.",
+    "``y = 1 / (1 + exp(-x))``.",
     samples=[sample((2, 3)), sample(tensor((4,), low=-200, high=200))],
 )
-_unary("sin", np.sin, "Sine of radians.")
-_unary("sinh", np.sinh, "Hyperbolic sine.")
-_unary("sqrt", np.sqrt, "Square root.", samples=_POSITIVE)
-_unary("tan", np.tan, "Tangent of radians.")
-_unary("tanh", np.tanh, "Hyperbolic tangent.")
+_unary("sin", np.sin, "``y = sin(x)``, of radians.")
+_unary("sinh", np.sinh, "``y = (exp(x) - exp(-x)) / 2``.")
+_unary("sqrt", np.sqrt, "``y = sqrt(x)``.", samples=_POSITIVE)
+_unary("tan", np.tan, "``y = tan(x)``, of radians.")
+_unary("tanh", np.tanh, "``y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))``.")
 
-_unary("abs", np.abs, "Absolute value.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,))
+_unary("abs", np.abs, "``y = abs(x)``.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,))
 _unary(
     "negative",
     np.negative,
-    "The number with its sign changed.",
+    "``y = -x``.",
     infer=_number,
     samples=_NUMBERS,
     traits=(Arithmetic,),
@@ -161,7 +166,7 @@ _unary(
 _unary(
     "sign",
     np.sign,
-    "-1, 0 or 1 as the number is below, at or above zero.",
+    "``y = -1 if x < 0 else 1 if x > 0 else 0``.",
     infer=_number,
     samples=_NUMBERS,
     traits=(Discontinuous,),
@@ -169,7 +174,7 @@ _unary(
 _unary(
     "ceil",
     _identity_on_integers(np.ceil),
-    "Next integer towards plus infinity.",
+    "``y = ceil(x)``: the least integer that is at least x.",
     infer=_number,
     samples=_NUMBERS,
     traits=(Values(0), Discontinuous),
@@ -177,7 +182,7 @@ _unary(
 _unary(
     "floor",
     _identity_on_integers(np.floor),
-    "Next integer towards minus infinity.",
+    "``y = floor(x)``: the greatest integer that is at most x.",
     infer=_number,
     samples=_NUMBERS,
     traits=(Values(0), Discontinuous),
@@ -185,7 +190,7 @@ _unary(
 _unary(
     "trunc",
     _identity_on_integers(np.trunc),
-    "Next integer towards zero.",
+    "``y = sign(x) * floor(abs(x))``.",
     infer=_number,
     samples=_NUMBERS,
     traits=(Values(0), Discontinuous),
@@ -193,7 +198,7 @@ _unary(
 _unary(
     "round",
     _identity_on_integers(_round),
-    "Nearest integer, halves away from zero.",
+    "``y = sign(x) * floor(abs(x) + 0.5)``: halves away from zero.",
     infer=_number,
     samples=[*_NUMBERS, sample(_HALVES)],
     traits=(Values(0), Discontinuous),
@@ -202,7 +207,7 @@ _unary(
 _unary(
     "isfinite",
     _isfinite,
-    "Whether neither infinite nor NaN.",
+    "``y = abs(x) < inf``: whether neither infinite nor NaN.",
     infer=_predicate,
     samples=_CLASSES,
     traits=(Truth,),
@@ -210,18 +215,25 @@ _unary(
 _unary(
     "isinf",
     np.isinf,
-    "Whether plus or minus infinity.",
+    "``y = abs(x) == inf``.",
     infer=_predicate,
     samples=_CLASSES,
     traits=(Truth,),
 )
-_unary("isnan", np.isnan, "Whether NaN.", infer=_predicate, samples=_CLASSES, traits=(Truth,))
+_unary(
+    "isnan",
+    np.isnan,
+    "``y = x != x``: whether NaN.",
+    infer=_predicate,
+    samples=_CLASSES,
+    traits=(Truth,),
+)
 
-_unary("bitwise_not", np.invert, "Every bit flipped.", infer=_integer, samples=_INTEGERS)
+_unary("bitwise_not", np.invert, "``y = ~x``.", infer=_integer, samples=_INTEGERS)
 _unary(
     "logical_not",
     _not,
-    "Whether zero or false, in the dtype of the operand.",
+    "``y = x == 0``, in the dtype of the operand.",
     infer=_same,
     samples=[sample(tensor((2, 3), "bool")), sample(tensor((4,), "int32"))],
     traits=(Truth, UsuallyInRange(ranges.truth_values)),
@@ -229,7 +241,7 @@ _unary(
 _unary(
     "copy",
     np.copy,
-    "The same values.",
+    "``y = x``.",
     infer=_same,
     samples=_NUMBERS,
     traits=(Reshape, Moves(all=True)),
@@ -279,6 +291,6 @@ def _clip_type(data: TensorType, *, a_min: float, a_max: float) -> TensorType:
     ],
 )
 def clip(data: Array, *, a_min: float, a_max: float) -> Array:
-    """Each number, but at least `a_min` and at most `a_max`."""
+    """``y = min(max(x, a_min), a_max)``."""
     low, high = clip_limits(data.dtype, a_min, a_max)
     return np.asarray(np.minimum(np.maximum(data, low), high))

@@ -158,9 +158,9 @@ _SCANNED = [
     samples=_SCANNED,
 )
 def cumsum(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
-    """Sum of all up to each along `axis`, or with `reverse` of all from each on.
+    """``y[i] = sum(x[j] for j <= i)`` along `axis`, with `reverse` for j >= i.
 
-    `exclusive` leaves each itself out.
+    `exclusive` leaves out j = i.
     """
     return _accumulate(np.cumsum, 0, data, axis, exclusive, reverse)
 
@@ -173,9 +173,9 @@ def cumsum(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = F
     samples=_SCANNED,
 )
 def cumprod(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
-    """Product of all up to each along `axis`, or with `reverse` of all from each on.
+    """``y[i] = prod(x[j] for j <= i)`` along `axis`, with `reverse` for j >= i.
 
-    `exclusive` leaves each itself out.
+    `exclusive` leaves out j = i.
     """
     return _accumulate(np.cumprod, 1, data, axis, exclusive, reverse)
 

@@ -104,7 +104,7 @@ def sparse_dense(
     *,
     sparse_lhs: bool = False,
 ) -> Array:
-    """The product of `dense_data` and a transposed sparse matrix, or with both exchanged."""
+    """``y = dense_data @ sparse.T``, or ``sparse @ dense_data.T`` with both exchanged."""
     matrix = _dense(sparse_data, sparse_indices, sparse_indptr, dense_data.shape[1])
     left, right = (matrix, dense_data) if sparse_lhs else (dense_data, matrix)
     depth = dense_data.shape[1]

@@ -56,7 +56,7 @@ def _decompose_rms_norm(data: Expr, gamma: Expr, *, axis: int, epsilon: float) -
     samples=[sample((2, 3, 4), (4,)), sample((2, 3, 4), (3, 4), axis=1, epsilon=1e-3)],
 )
 def rms_norm(data: Array, gamma: Array, *, axis: int = -1, epsilon: float = 1e-5) -> Array:
-    """`data` divided by its root mean square over the axes from `axis` on, then scaled.
+    """``y = x / sqrt(mean(x**2) + epsilon) * gamma``, the mean over the axes from `axis` on.
 
     `gamma` has the lengths of those axes (Zhang and Sennrich, 2019).
     """
@@ -152,11 +152,11 @@ def layer_norm(
     epsilon: float = 1e-5,
     stash_dtype: np.dtype[AnyValue] = _FLOAT32,
 ) -> tuple[Array, Array, Array]:
-    """`data` standardised over the axes from `axis` on, scaled and shifted; then mean and spread.
+    """``y = (x - mean) / sqrt(var + epsilon) * gamma + beta``; mean; ``1 / sqrt(var + epsilon)``.
 
-    `gamma` and `beta` have the lengths of those axes (Ba, Kiros and Hinton, 2016). The second
-    and third result are the mean and the inverse of the standard deviation; they, and what
-    standardises, are computed in `stash_dtype`. ``nn.layer_norm`` takes one axis, any.
+    Mean and variance are over the axes from `axis` on, and computed in `stash_dtype`, as are the
+    second and third result. `gamma` and `beta` have the lengths of those axes (Ba, Kiros and
+    Hinton, 2016). ``nn.layer_norm`` takes one axis, any.
     """
     axes = tuple(range(axis % data.ndim, data.ndim))
     wide = widen(data.astype(stash_dtype, copy=False))

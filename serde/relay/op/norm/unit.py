@@ -49,7 +49,7 @@ def _decompose_mean_variance(data: Expr, *, axes: tuple[int, ...]) -> Expr:
     ],
 )
 def mean_variance_normalization(data: Array, *, axes: tuple[int, ...] = (0, 2, 3)) -> Array:
-    """`data` less its mean over `axes`, divided by its standard deviation over them plus 1e-9."""
+    """``y = (x - mean(x)) / (sqrt(mean(x**2) - mean(x)**2) + 1e-9)`` over `axes`."""
     wide = widen(data)
     centred = wide - wide.mean(axes, keepdims=True)
     deviation = np.sqrt(np.square(centred).mean(axes, keepdims=True))
@@ -85,7 +85,7 @@ def _decompose_lp(data: Expr, *, axis: int, p: int) -> Expr:
     ],
 )
 def lp_normalization(data: Array, *, axis: int = -1, p: Literal[1, 2] = 2) -> Array:
-    """`data` divided by its norm along `axis`: the sum of magnitudes, or the root of squares.
+    """``y = x / sum(abs(x) ** p) ** (1 / p)`` along `axis`.
 
     Where all is zero, the result is zero.
     """

@@ -105,7 +105,7 @@ def lp_pool(
     layout: str = "NCHW",
     ceil_mode: bool = False,
 ) -> Array:
-    """The `p`-norm of each window: the root of the sum of powers of magnitudes.
+    """``y[i] = sum_k(abs(x[i * stride + k * dilation - padding]) ** p) ** (1 / p)``.
 
     Padding counts as zeros. `pool_size` has 1 to 3 spatial lengths, `layout` as many;
     one stride or dilation holds for all axes. As LpPool of ONNX has it.

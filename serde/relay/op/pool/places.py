@@ -159,7 +159,7 @@ def max_pool_with_places(
     padding: tuple[int, ...],
     column_major: bool = False,
 ) -> tuple[Array, Array]:
-    """The greatest element of each window, and its number among all, batch and channels included.
+    """``max(x)`` and ``argmax(x)`` of each window, the index counted in the whole of `data`.
 
     Of equal ones it is the first. `column_major` numbers the spatial axes with the first fastest.
     """

@@ -86,10 +86,10 @@ def leaky_relu(
     *,
     alpha: float = 0.25,
 ) -> Array:
-    """The number itself, or `alpha` times the number below the zero point.
+    """``y = q if x >= input_zero_point else alpha * q + (1 - alpha) * output_zero_point``.
 
-    The slope is a Q31 number and applied after requantizing: alpha * q + (1 - alpha) * zero,
-    each term rounded, halves upwards.
+    Here q is the input requantized. The slope is a Q31 number; each term is rounded, halves
+    upwards.
     """
     target = (output_scale, output_zero_point)
     level = requantize(data, input_scale, input_zero_point, *target, out_dtype=_INT32)
@@ -189,7 +189,7 @@ def softmax(
     *,
     axis: int = -1,
 ) -> Array:
-    """Exponentials along `axis`, scaled so that they sum to one, by shifts and integers alone.
+    """``y = exp(x) / sum(exp(x))`` along `axis`, by shifts and integers alone.
 
     The method is algorithm 1 of https://arxiv.org/abs/2207.01405; the scale must not exceed 1.
     """

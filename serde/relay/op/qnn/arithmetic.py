@@ -137,10 +137,12 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
     )(kernel)
 
 
-_declare_sum("add", np.add, 1, "Sum of two tensors, each first requantized to the result's scale.")
+_declare_sum(
+    "add", np.add, 1, "``y = lhs + rhs`` of real numbers, each requantized to the result's scale."
+)
 _declare_sum(
     "subtract", np.subtract, -1,
-    "Difference of two tensors, each first requantized to the result's scale.",
+    "``y = lhs - rhs`` of real numbers, each requantized to the result's scale.",
 )  # fmt: skip
 
 
@@ -176,7 +178,7 @@ def mul(
     lhs_axis: int = -1,
     rhs_axis: int = -1,
 ) -> Array:
-    """Product of two tensors in int32, requantized from the product of their scales."""
+    """``y = requantize((lhs - lhs_zero_point) * (rhs - rhs_zero_point), lhs_scale * rhs_scale)``."""
     a = lhs.astype(np.int32) - along_axis(lhs_zero_point, lhs.ndim, lhs_axis)
     b = rhs.astype(np.int32) - along_axis(rhs_zero_point, rhs.ndim, rhs_axis)
     return requantize(

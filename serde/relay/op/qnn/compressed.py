@@ -264,7 +264,7 @@ _CODES = tensor((4, 6), "int8", low=-9, high=9)
     ],
 )  # fmt: skip
 def dequantize_blocks(data: Array, scale: Array, offset: Array | None = None) -> Array:
-    """`data` less `offset`, times `scale`, in the dtype of `scale`; each serves a block."""
+    """``y = scale * (data - offset)`` in the dtype of `scale`; each serves a block."""
     result = data.astype(scale.dtype)
     if offset is not None:
         result = result - _along(offset.astype(scale.dtype), data.shape)

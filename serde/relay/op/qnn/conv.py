@@ -154,7 +154,10 @@ def conv2d(
     out_layout: str = "",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """Convolution of (data - zero) with (weight - zero) in integers; padding is the zero point."""
+    """``nn.conv2d(data - input_zero_point, weight - weight_zero_point)`` in integers.
+
+    Padding consists of the zero point.
+    """
     return run_convolution(
         shifted(data, input_zero_point),
         shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout)),
@@ -228,7 +231,7 @@ def conv2d_transpose(
     out_layout: str = "",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """Transposed convolution of (data - zero) with (weight - zero) in integers."""
+    """``nn.conv2d_transpose(data - input_zero_point, weight - weight_zero_point)`` in integers."""
     return run_transposed(
         shifted(data, input_zero_point.reshape(())),
         shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout, "I")),

@@ -85,7 +85,7 @@ def _decompose_matmul(
 def matmul_integer(
     a: Array, b: Array, a_zero_point: Array | None, b_zero_point: Array | None
 ) -> Array:
-    """The matrix product of (a - zero) and (b - zero) in int32, as in ONNX.
+    """``y = (a - a_zero_point) @ (b - b_zero_point)`` in int32, as in ONNX.
 
     Args:
         a: Bytes, (..., rows, depth); a vector is a row.
@@ -179,7 +179,7 @@ def conv_integer(
     dilation: tuple[int, ...],
     groups: int = 1,
 ) -> Array:
-    """Cross-correlation of (data - zero) and (weight - zero) in int32, as in ONNX.
+    """``y = conv(data - data_zero_point, weight - weight_zero_point)`` in int32, as in ONNX.
 
     Args:
         data: Bytes, (batch, channels, ...) with one to three spatial axes.

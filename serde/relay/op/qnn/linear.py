@@ -188,11 +188,11 @@ def quantize_linear(
     saturate: bool = True,
     precision: DType | None = None,
 ) -> Array:
-    """`data` over `scale`, rounded half to even, plus the zero point, cut to the range.
+    """``y = saturate(rint(x / scale) + zero_point)``.
 
-    The division is of the precision of `scale` unless `precision` says otherwise. The result
-    may be an integer of 2 to 16 bits, or a float of 4 to 8 bits, whose zero point is none;
-    without `saturate` a float of 8 bits overflows to infinity or to no number.
+    Halves are rounded to even. The division is of the precision of `scale` unless `precision`
+    says otherwise. The result may be an integer of 2 to 16 bits, or a float of 4 to 8 bits, whose
+    zero point is none; without `saturate` a float of 8 bits overflows to infinity or to NaN.
     """
     narrow = scale.dtype if precision is None else precision
     spread = _broadcast_parameter(scale, data, axis, block_size).astype(narrow)
@@ -278,7 +278,7 @@ def dequantize_linear(
     block_size: int = 0,
     out_dtype: DType | None = None,
 ) -> Array:
-    """`data` less the zero point, times `scale`, in `out_dtype` or else the dtype of `scale`.
+    """``y = (x - zero_point) * scale`` in `out_dtype` or else the dtype of `scale`.
 
     The product is taken in float32 and rounded once.
     """
@@ -325,8 +325,9 @@ def _decompose_dynamic(data: Expr) -> Expr:
     ],
 )
 def dynamic_quantize_linear(data: Array) -> tuple[Array, Array, Array]:
-    """`data` quantised to uint8 by its own range, which zero is part of; scale; zero point.
+    """``y = saturate(rint(x / scale) + zero_point)`` as uint8; scale; zero point.
 
+    ``scale = (max(x, 0) - min(x, 0)) / 255``, ``zero_point = saturate(rint(-min(x, 0) / scale))``.
     The scale is one where all is zero.
     """
     low = np.minimum(data.min(), np.float32(0))

@@ -29,15 +29,15 @@ def _sigmoid(x: Array) -> Array:
 
 
 FUNCTIONS: dict[str, tuple[Function, str]] = {
-    "abs": (np.abs, "Absolute value"),
-    "erf": (erf, "Error function"),
-    "exp": (np.exp, "Exponential"),
-    "hardswish": (_hard_swish, "x * clip(x + 3, 0, 6) / 6"),
-    "log": (np.log, "Natural logarithm"),
-    "rsqrt": (lambda x: np.asarray(np.float32(1) / np.sqrt(x)), "One over the square root"),
-    "sigmoid": (_sigmoid, "Logistic function"),
-    "sqrt": (np.sqrt, "Square root"),
-    "tanh": (np.tanh, "Hyperbolic tangent"),
+    "abs": (np.abs, "``y = abs(x)``"),
+    "erf": (erf, "``y = erf(x)``"),
+    "exp": (np.exp, "``y = exp(x)``"),
+    "hardswish": (_hard_swish, "``y = x * min(max(x + 3, 0), 6) / 6``"),
+    "log": (np.log, "``y = log(x)``"),
+    "rsqrt": (lambda x: np.asarray(np.float32(1) / np.sqrt(x)), "``y = 1 / sqrt(x)``"),
+    "sigmoid": (_sigmoid, "``y = 1 / (1 + exp(-x))``"),
+    "sqrt": (np.sqrt, "``y = sqrt(x)``"),
+    "tanh": (np.tanh, "``y = tanh(x)``"),
 }
 """Name behind ``qnn.``: the function of real numbers, and what it is."""
 

@@ -85,7 +85,7 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Array:
-    """Means over windows of the requantized numbers, as int32 and cut towards zero.
+    """``y = trunc(nn.avg_pool2d(q))``, where q is the input requantized, as int32.
 
     Padding counts as the number 0, not as the zero point, as TVM computes it.
     """

@@ -165,7 +165,7 @@ def dense(
     units: Dim | None,
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """Sums of (data - zero) * (weight - zero); their scale is the product of the two scales."""
+    """``y = (data - input_zero_point) @ (weight - weight_zero_point).T`` in integers."""
     kernel = shifted(weight, weight_zero_point.reshape(-1, 1))
     return multiply(shifted(data, input_zero_point), kernel, units=units, out_dtype=out_dtype)
 
@@ -296,7 +296,7 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> Array:
-    """Products of the matrices of two batches, each without its zero point, in int32."""
+    """``y[b] = (x[b] - x_zero_point) @ (y[b] - y_zero_point)`` in int32, transposed as asked."""
     return multiply_batches(
         shifted(x, x_zero_point),
         shifted(y, y_zero_point),

@@ -87,7 +87,7 @@ def quantize(
     out_dtype: np.dtype[AnyValue],
     axis: int = -1,
 ) -> Array:
-    """round(data / scale) + zero_point, saturated; halves are rounded away from zero."""
+    """``y = saturate(round(x / scale) + zero_point)``; halves are rounded away from zero."""
     scale = along_axis(output_scale, data.ndim, axis)
     zero_point = along_axis(output_zero_point, data.ndim, axis).astype(np.float32)
     with np.errstate(all="ignore"):
@@ -136,7 +136,7 @@ def dequantize(
     out_dtype: np.dtype[AnyValue],
     axis: int = -1,
 ) -> Array:
-    """(data - zero_point) * scale in float32; float16 saturates at its largest numbers."""
+    """``y = (x - zero_point) * scale`` in float32; float16 saturates at its largest numbers."""
     scale = along_axis(input_scale, data.ndim, axis)
     shifted = data.astype(np.int32) - along_axis(input_zero_point, data.ndim, axis)
     real = np.asarray(shifted.astype(np.float32) * scale)
@@ -204,7 +204,7 @@ def requantize(
     compute_dtype: ComputeDtype = "None",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """The same real numbers at another scale: (data - zero) * ratio + zero, saturated.
+    """``y = saturate(round((x - input_zero) * input_scale / output_scale) + output_zero)``.
 
     The ratio of the scales is a Q31 mantissa and a power of two, products are int64, halves
     go up (``"None"`` is ``"UPWARD"``) or away from zero. A floating `compute_dtype` multiplies

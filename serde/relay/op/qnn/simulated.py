@@ -104,7 +104,7 @@ _ZEROS = np.array([3, 0, 7], np.int32)
 def simulated_quantize(
     data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array, *, axis: int = -1
 ) -> Array:
-    """round(data / scale) + zero_point, cut to the range of a dtype, in the dtype of the data.
+    """``y = saturate(round(x / scale) + zero_point)`` in the dtype of the data.
 
     `out_dtype` is 1 for int8, 2 for uint8, 3 for int32; otherwise the data stays as it is.
     """
@@ -194,7 +194,7 @@ def simulated_dequantize(
     out_dtype: np.dtype[AnyValue] | None,
     axis: int = -1,
 ) -> Array:
-    """(data - zero_point) * scale in the dtype of the data, or the data where `in_dtype` is 0.
+    """``y = (x - zero_point) * scale`` in the dtype of the data, or x where `in_dtype` is 0.
 
     `out_dtype` comes with TVM's attribute class and can name the dtype of the data only.
     """

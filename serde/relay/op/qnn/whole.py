@@ -157,7 +157,9 @@ def qlinear_conv2d(
     groups: int = 1,
     out_dtype: DType = np.dtype("uint8"),
 ) -> Array:
-    """A convolution whose integer sums are rescaled once, halves to even.
+    """``y = saturate(rint(sums * data_scale * weight_scale / out_scale) + out_zero)``.
+
+    ``sums = nn.conv2d(data - data_zero, weight - weight_zero) + bias``, halves round to even.
 
     Source: QLinearConv of ONNX 10. The decomposition sums in float32, so that it may differ by
     one step.
@@ -276,7 +278,9 @@ def qlinear_matmul(
     *,
     out_dtype: DType = np.dtype("uint8"),
 ) -> Array:
-    """A product of matrices whose integer sums are rescaled once, halves to even.
+    """``y = saturate(rint(sums * lhs_scale * rhs_scale / out_scale) + out_zero)``.
+
+    ``sums = (lhs - lhs_zero) @ (rhs - rhs_zero)``, halves round to even.
 
     Source: QLinearMatMul of ONNX 10. The decomposition sums in float32, so that it may differ by
     one step.

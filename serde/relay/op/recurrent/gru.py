@@ -170,11 +170,16 @@ def gru(
 ) -> tuple[Array, Array]:
     """One layer of gated recurrent units.
 
-    With f and g the activations, as ONNX has it:
-    z = f(X Wz' + H Rz' + Wbz + Rbz), r = f(X Wr' + H Rr' + Wbr + Rbr),
-    h = g(X Wh' + (r H) Rh' + Rbh + Wbh), or where `linear_before_reset`
-    h = g(X Wh' + r (H Rh' + Rbh) + Wbh), as cuDNN, PyTorch and MXNet have it; the next H is
-    (1 - z) h + z H.
+    With f and g the activations, as ONNX has it::
+
+        z = f(X @ Wz.T + H @ Rz.T + Wbz + Rbz)
+        r = f(X @ Wr.T + H @ Rr.T + Wbr + Rbr)
+        h = g(X @ Wh.T + (r * H) @ Rh.T + Rbh + Wbh)
+        H = (1 - z) * h + z * H
+
+    With `linear_before_reset`, as cuDNN, PyTorch and MXNet have it::
+
+        h = g(X @ Wh.T + r * (H @ Rh.T + Rbh) + Wbh)
 
     Args:
         data: Sequences: (time, batch, input), or (batch, time, input) for the layout NTC.

@@ -215,11 +215,16 @@ def lstm(
 ) -> tuple[Array, Array, Array]:
     """One layer of long short-term memory.
 
-    With f, g and h the activations, as ONNX has it:
-    i = f(X Wi' + H Ri' + Pi C + Wbi + Rbi), f = f(X Wf' + H Rf' + Pf C + Wbf + Rbf),
-    c = g(X Wc' + H Rc' + Wbc + Rbc), the next C is f C + i c,
-    o = f(X Wo' + H Ro' + Po C + Wbo + Rbo) of that C, the next H is o h(C), times the
-    transposed projection if there is one.
+    With f, g and h the activations, as ONNX has it::
+
+        i = f(X @ Wi.T + H @ Ri.T + Pi * C + Wbi + Rbi)
+        f = f(X @ Wf.T + H @ Rf.T + Pf * C + Wbf + Rbf)
+        c = g(X @ Wc.T + H @ Rc.T + Wbc + Rbc)
+        C = f * C + i * c
+        o = f(X @ Wo.T + H @ Ro.T + Po * C + Wbo + Rbo)
+        H = o * h(C)
+
+    A `projection` makes it ``H = (o * h(C)) @ projection.T``.
 
     Args:
         data: Sequences: (time, batch, input), or (batch, time, input) for the layout NTC.

@@ -132,9 +132,7 @@ def rnn(
     clip: float | None = None,
     layout: layer.Layout = "TNC",
 ) -> tuple[Array, Array]:
-    """One plain recurrent layer: the state is a function of the input and of the state before.
-
-    With f the activation: H = f(X W' + H R' + Wb + Rb), as ONNX has it.
+    """One plain recurrent layer: ``H = f(X @ W.T + H @ R.T + Wb + Rb)``, with f the activation.
 
     Args:
         data: Sequences: (time, batch, input), or (batch, time, input) for the layout NTC.

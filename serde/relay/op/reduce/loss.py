@@ -70,10 +70,10 @@ def nll_loss(
     reduction: Literal["mean", "sum", "none"] = "mean",
     ignore_index: int,
 ) -> Array:
-    """The weighted negative of the prediction of each target class; 0 where that is ignored.
+    """``y[n] = -weights[targets[n]] * predictions[n, targets[n]]``; 0 where that is ignored.
 
-    Classes are on axis 1, of a vector on its only axis. The mean divides by the sum of the
-    weights.
+    Classes are on axis 1, of a vector on its only axis. The mean is ``sum(y) / sum(w)``, where
+    ``w[n] = weights[targets[n]]``.
     """
     axis = min(1, targets.ndim)
     kept = targets != ignore_index
@@ -150,7 +150,7 @@ def softmax_cross_entropy_loss(
     reduction: Literal["mean", "sum", "none"] = "mean",
     ignore_index: int | None = None,
 ) -> tuple[Array, Array]:
-    """The negative log likelihood of each label under a softmax of axis 1, and that softmax's log.
+    """``nll_loss(log_softmax(scores), labels, weights)``, and that log softmax, along axis 1.
 
     The mean divides by the sum of the labels' weights, of which each is one where none are
     given; a label equal to `ignore_index` has neither loss nor weight.

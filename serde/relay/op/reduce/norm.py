@@ -91,7 +91,7 @@ _POSITIVE = [sample(tensor((4, 3), "float16", low=0.5), axis=1), _DOUBLES]
 declare(
     "serde.reduce_l1",
     _of_sum(np.abs, _same),
-    "Sum of magnitudes over axes.",
+    "``y = sum(abs(x))`` over axes.",
     infer=number_type,
     decompose=_build_decomposition("abs", None),
     more=[_INTEGERS, _HALVES, _DOUBLES],
@@ -99,7 +99,7 @@ declare(
 declare(
     "serde.reduce_l2",
     _of_sum(np.square, np.sqrt),
-    "Root of the sum of squares over axes.",
+    "``y = sqrt(sum(x**2))`` over axes.",
     infer=_float_type,
     decompose=_build_decomposition("square", "sqrt"),
     more=[_HALVES, _DOUBLES],
@@ -107,7 +107,7 @@ declare(
 declare(
     "serde.reduce_sum_square",
     _of_sum(np.square, _same),
-    "Sum of squares over axes.",
+    "``y = sum(x**2)`` over axes.",
     infer=number_type,
     decompose=_build_decomposition("square", None),
     more=[_INTEGERS, _HALVES, _DOUBLES],
@@ -115,7 +115,7 @@ declare(
 declare(
     "serde.reduce_log_sum",
     _of_sum(_same, np.log),
-    "Logarithm of the sum over axes.",
+    "``y = log(sum(x))`` over axes.",
     infer=_float_type,
     decompose=_build_decomposition(None, "log"),
     more=_POSITIVE,
@@ -123,7 +123,7 @@ declare(
 declare(
     "serde.logsumexp",
     _log_sum_exp,
-    "Logarithm of the sum of exponentials over axes, without overflow.",
+    "``y = log(sum(exp(x)))`` over axes, without overflow.",
     infer=_log_sum_exp_type,
     decompose=_decompose_log_sum_exp,
     more=[

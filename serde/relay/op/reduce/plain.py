@@ -151,12 +151,17 @@ _OTHERS = [
 ]
 
 declare(
-    "sum", _sum, "Sum over axes.", infer=number_type, more=_OTHERS, traits=(Float32(), Arithmetic)
+    "sum",
+    _sum,
+    "``y = sum(x)`` over axes.",
+    infer=number_type,
+    more=_OTHERS,
+    traits=(Float32(), Arithmetic),
 )
 declare(
     "prod",
     _prod,
-    "Product over axes.",
+    "``y = prod(x)`` over axes.",
     infer=number_type,
     more=_OTHERS,
     traits=(Float32(), Arithmetic),
@@ -164,7 +169,7 @@ declare(
 declare(
     "mean",
     _mean,
-    "Arithmetic mean over axes; of integers, rounded towards zero.",
+    "``y = sum(x) / count(x)`` over axes; of integers, rounded towards zero.",
     infer=number_type,
     more=_OTHERS,
     traits=(Float32("reductions"),),
@@ -172,7 +177,7 @@ declare(
 declare(
     "max",
     np.max,
-    "Greatest element over axes.",
+    "``y = max(x)`` over axes.",
     infer=extreme_type,
     more=_OTHERS,
     traits=(Values(0),),
@@ -180,7 +185,7 @@ declare(
 declare(
     "min",
     np.min,
-    "Smallest element over axes.",
+    "``y = min(x)`` over axes.",
     infer=extreme_type,
     more=_OTHERS,
     traits=(Values(0),),
@@ -188,7 +193,7 @@ declare(
 declare(
     "all",
     np.all,
-    "Whether all are true, over axes.",
+    "``y = all(x)``: whether all are true, over axes.",
     infer=_truth_type,
     dtype="bool",
     traits=(Truth,),
@@ -196,7 +201,7 @@ declare(
 declare(
     "any",
     np.any,
-    "Whether one is true, over axes.",
+    "``y = any(x)``: whether one is true, over axes.",
     infer=_truth_type,
     dtype="bool",
     traits=(Truth,),
@@ -271,9 +276,9 @@ def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
     builder(name)(build)
 
 
-_declare_arg("argmax", np.argmax, "Place of the greatest element over axes, as int32; among equals "
+_declare_arg("argmax", np.argmax, "``y = argmax(x)`` over axes, the index as int32; among equals "
              "the first, or the last if asked. Of several axes, the row-major one.")  # fmt: skip
-_declare_arg("argmin", np.argmin, "Place of the smallest element over axes, as int32; among equals "
+_declare_arg("argmin", np.argmin, "``y = argmin(x)`` over axes, the index as int32; among equals "
              "the first, or the last if asked. Of several axes, the row-major one.")  # fmt: skip
 
 
@@ -317,7 +322,7 @@ def variance(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> Array:
-    """Mean squared distance from `mean` over axes; `unbiased` divides by one less."""
+    """``y = sum((x - mean)**2) / n`` over axes; with `unbiased`, divided by ``n - 1``."""
     axes = reduced(data.ndim, axis, exclude)
     wide = accumulator(data.dtype)
     distance = data.astype(wide, copy=False) - mean.astype(wide, copy=False)
@@ -359,7 +364,7 @@ def build_std(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> Expr:
-    """Return the standard deviation over `axis`."""
+    """Return ``sqrt(variance(x))`` over `axis`."""
     return call("sqrt", build_variance(data, axis, keepdims, exclude, unbiased))
 
 
@@ -390,7 +395,7 @@ def build_mean_std(
 
 @builder("logsumexp")
 def build_logsumexp(data: Expr, axis: Axes = None, keepdims: bool = False) -> Expr:
-    """Return the logarithm of the sum of exponentials over `axis`, without overflow."""
+    """Return ``log(sum(exp(x)))`` over `axis`, without overflow."""
     peak = call("max", data, axis=axis, keepdims=True)
     total = call("sum", call("exp", call("subtract", data, peak)), axis=axis, keepdims=True)
     result = call("add", call("log", total), peak)
