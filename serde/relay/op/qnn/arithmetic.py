@@ -178,7 +178,7 @@ def mul(
     lhs_axis: int = -1,
     rhs_axis: int = -1,
 ) -> Array:
-    """``y = requantize((lhs - lhs_zero_point) * (rhs - rhs_zero_point), lhs_scale * rhs_scale)``."""
+    """``requantize((lhs - lhs_zero_point) * (rhs - rhs_zero_point), lhs_scale * rhs_scale)``."""
     a = lhs.astype(np.int32) - along_axis(lhs_zero_point, lhs.ndim, lhs_axis)
     b = rhs.astype(np.int32) - along_axis(rhs_zero_point, rhs.ndim, rhs_axis)
     return requantize(
