@@ -33,12 +33,16 @@ lint: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 bench: setup $(TORCH_STAMP)
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/startup.py --no-bytecode --runs 5
+	-$(BIN)/python benchmarks/startup.py --cold --runs 5
 	$(BIN)/python benchmarks/nodes.py
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/onnx_import.py
 	$(TORCH_BIN)/python benchmarks/coreml.py
 
 docs: setup
+	$(BIN)/python tools/operator_index.py
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
 	$(BIN)/python tools/stubs.py
 

@@ -56,7 +56,11 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
-    package_data={"serde": ["py.typed", "*.pyi"], "serde.relay": ["*.pyi", "_builders/**/*.pyi"]},
+    package_data={
+        "": ["*.pyi", "index.json"],
+        "serde": ["py.typed"],
+        "serde.relay": ["_builders/**/*.pyi"],
+    },
     python_requires=">=3.10,<3.14",
     install_requires=[
         "numpy>=1.26",

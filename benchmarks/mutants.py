@@ -67,6 +67,9 @@ SHARE = 8
 SECONDS = {"first": 90, "rest": 180}
 """CPU seconds of recorded tests that are run at most for a mutant, by tier."""
 
+MEMORY = 2**34
+"""Bytes that a process of tests may address."""
+
 OTHER = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -456,25 +459,33 @@ class Selection:
         metafunc._calls = calls or metafunc._calls
 
 
-def tests_fail(copy: Path, names: Sequence[str], seconds: float) -> str:
-    """Run tests in a fork until one fails; return the one that did, or nothing."""
+def tests_fail(copy: Path, names: Sequence[str], seconds: int) -> str:
+    """Run tests in a fork until one fails; return the one that did, or nothing.
+
+    Args:
+        copy: The repository.
+        names: The tests.
+        seconds: CPU seconds after which they are taken to hang.
+    """
     files = list(dict.fromkeys(name.partition("::")[0] for name in names))
     told = copy / "failed"
     told.unlink(missing_ok=True)
     child = os.fork()
     if not child:
         try:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             _run_tests(copy, files, names, told)
         finally:
             os._exit(3)
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + 20 * seconds
     while time.monotonic() < deadline:
         if os.waitpid(child, os.WNOHANG)[0]:
             return told.read_text() if told.exists() else "the process ended"
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return f"{seconds:.0f} seconds were not enough"
+    return "the tests hang"
 
 
 def _run_tests(copy: Path, files: list[str], names: Sequence[str], told: Path) -> None:
@@ -535,9 +546,9 @@ def judge(mutant: Mutant, recorded: Recorded, copy: Path) -> Result:
     try:
         for part in (first[:12], first[12:60], first[60:]):
             if part and not result.first:
-                result.first = tests_fail(copy, part, 60 + 6 * SECONDS["first"])
+                result.first = tests_fail(copy, part, 60 + 2 * SECONDS["first"])
         if rest and not result.first:
-            result.rest = tests_fail(copy, rest, 60 + 6 * SECONDS["rest"])
+            result.rest = tests_fail(copy, rest, 60 + 2 * SECONDS["rest"])
     finally:
         shutil.copy2(original, target)
     return result

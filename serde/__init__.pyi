@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal, overload
 
-import coremltools
-import mxnet
-import mxnet.gluon
+import coremltools  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import mxnet  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import mxnet.gluon  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import numpy as np
-import onnx
+import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from serde import relay as relay
 from serde._version import __version__ as __version__
 from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
-from serde.checking.judgement import Tolerance
+from serde.checking.tolerance import Tolerance
 from serde.conversion.signature import FormatName
 from serde.coreml.interface.requests import Image, Range
 from serde.errors import FormatError as FormatError

@@ -11,6 +11,7 @@ from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import PIVOT, bind_options, get_bridge, source_bridge, target_bridge
+from serde.checking.tolerance import Tolerance
 from serde.conversion.mapping import tensor_mapping as mapped_names
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_ends
 from serde.conversion.signature import takes_options
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from serde.checking.data import CheckData
-    from serde.checking.verdict import Tolerance
 
 __all__ = [
     "convert",

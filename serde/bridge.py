@@ -15,7 +15,6 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any as AnyValue
@@ -26,8 +25,8 @@ from serde.errors import CheckError, FormatError, OptionError
 from serde.io.atomic import check_files
 from serde.options import ExportOptions, ImportOptions, bind_options
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.types import TensorType, Type
 from serde.report import Report
+from serde.summary import ModelSummary, TensorNames, TensorSummary
 
 __all__ = [
     "FORMATS",
@@ -66,62 +65,6 @@ PIVOT = "relay"
 ModelT = TypeVar("ModelT")
 ImportOptionsT = TypeVar("ImportOptionsT", bound=ImportOptions)
 ExportOptionsT = TypeVar("ExportOptionsT", bound=ExportOptions)
-
-
-@dataclass(frozen=True, slots=True)
-class TensorSummary:
-    """An input or output: its shape (names for dynamic dimensions) and dtype, None if not known."""
-
-    name: str
-    shape: tuple[int | str, ...] | None = None
-    dtype: str | None = None
-
-    @classmethod
-    def of(cls, name: str, type_: Type | None) -> TensorSummary:
-        """Return what a type says of a tensor."""
-        if not isinstance(type_, TensorType):
-            return cls(name)
-        shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
-        return cls(name, shape, type_.dtype)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSummary:
-    """What a format says about a model by itself; None where it does not say.
-
-    Attributes:
-        version: Version of the format, or of what wrote the model.
-        inputs: Inputs in order.
-        outputs: Outputs in order.
-        parameters: Number of elements of all weights.
-        parameter_bytes: Their size in bytes.
-        facts: Further facts for people, by name.
-    """
-
-    version: str = ""
-    inputs: tuple[TensorSummary, ...] | None = None
-    outputs: tuple[TensorSummary, ...] | None = None
-    parameters: int | None = None
-    parameter_bytes: int | None = None
-    facts: Mapping[str, AnyValue] = field(default_factory=dict)
-
-    @property
-    def complete(self) -> bool:
-        """Whether shape and dtype of every input and output are known."""
-        if self.inputs is None or self.outputs is None:
-            return False
-        tensors = (*self.inputs, *self.outputs)
-        return all(t.shape is not None and t.dtype is not None for t in tensors)
-
-
-@dataclass(frozen=True, slots=True)
-class TensorNames:
-    """What a native model calls its inputs, outputs, weights and nodes, in its order."""
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    weights: tuple[str, ...]
-    nodes: tuple[str, ...] = ()
 
 
 _OPTIONS_OF: Mapping[str, str] = {

@@ -21,10 +21,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from serde.report import Report
+from serde.report import Report
 
 __all__ = [
     "CheckError",
@@ -100,6 +98,9 @@ class UnsupportedModelError(ConversionError):
     def __init__(self, report: Report) -> None:
         super().__init__(report.as_text())
         self.report = report
+
+
+Report.refusal = UnsupportedModelError
 
 
 class ConverterBug(ConversionError):

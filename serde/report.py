@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
-
-from serde.errors import UnsupportedModelError
+from typing import Any, ClassVar
 
 __all__ = ["Issue", "OutputVerdict", "Report", "Stage"]
 
@@ -122,6 +120,9 @@ class Report:
     facts: dict[str, Any] = field(default_factory=dict)
     verdicts: list[OutputVerdict] = field(default_factory=list)
     engines: tuple[str, str] | None = None
+    refusal: ClassVar[type[Exception]] = RuntimeError
+    """:class:`serde.errors.UnsupportedModelError`, which is entered there: errors carry reports,
+    so that module stands above this one."""
 
     def add(self, op: str, node: str, reason: str, hint: str | None = None) -> None:
         """Record one gap."""
@@ -141,7 +142,7 @@ class Report:
             UnsupportedModelError: It carries this report.
         """
         if self.issues:
-            raise UnsupportedModelError(self)
+            raise self.refusal(self)
 
     @property
     def passed(self) -> bool:

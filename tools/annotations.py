@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import collections.abc
+import importlib
 import inspect
 import math
 import types
 import typing
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any as AnyValue
 from typing import NewType, TypeVar, Union
 
 import numpy as np
 
-__all__ = ["Names", "default_text", "flattened"]
+__all__ = ["Names", "default_text", "flattened", "type_hints"]
 
 _RENAMED = {"typing.Any": "AnyValue"}
 """What is imported under another name, because Relay has its own."""
 
 _SHORT = {"numpy": "np"}
+
+_ABSENT = "  # type: ignore[import-not-found,import-untyped,unused-ignore]"
+"""Behind the import of a package that users need not have."""
 
 
 class Names:
@@ -46,7 +53,7 @@ class Names:
     def lines(self) -> list[str]:
         """Return the import statements."""
         whole = [
-            f"import {name} as {_SHORT[name]}" if name in _SHORT else f"import {name}"
+            f"import {name} as {_SHORT[name]}" if name in _SHORT else f"import {name}{_ABSENT}"
             for name in sorted(self._modules)
         ]
         parts = [
@@ -83,13 +90,44 @@ class Names:
         if isinstance(hint, (type, NewType)):
             if isinstance(hint, NewType):
                 return self.use(hint.__module__, hint.__name__)
-            return self.use(hint.__module__, hint.__qualname__)
+            return self.use(_home(hint), hint.__qualname__)
         raise TypeError(f"no stub can say the type {hint!r}")
+
+
+def _home(cls: type) -> str:
+    """Return the module that a class is known by, which need not be where it is defined."""
+    module = cls.__module__
+    while "." in module and module.rpartition(".")[2].startswith("_"):
+        module = module.rpartition(".")[0]
+    return module
 
 
 def _once(names: set[str]) -> set[str]:
     """Leave out a name that is handed on as well."""
     return {name for name in names if f"{name} as {name}" not in names}
+
+
+def type_hints(function: AnyValue) -> dict[str, AnyValue]:
+    """Return the types of a function, those included that are imported for type checkers only.
+
+    Before 3.11, Python adds None where that is a default; hence a function without any.
+    """
+    bare = types.FunctionType(function.__code__, function.__globals__, closure=function.__closure__)
+    bare.__annotations__ = function.__annotations__
+    scope = {**_checked_names(function.__globals__["__file__"]), **function.__globals__}
+    return typing.get_type_hints(bare, scope)
+
+
+@cache
+def _checked_names(file: str) -> Mapping[str, AnyValue]:
+    """Return what a module imports of serde, wherever in it that is."""
+    return {
+        alias.asname or alias.name: getattr(importlib.import_module(node.module), alias.name)
+        for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("serde.")
+        for alias in node.names
+        if node.module is not None
+    }
 
 
 def flattened(hint: AnyValue) -> tuple[AnyValue, ...]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal
 
-from annotations import Names, default_text, flattened
+from annotations import Names, default_text, flattened, type_hints
 
 from serde.bridge import FORMATS, get_bridge
 from serde.conversion.signature import (
@@ -180,11 +180,11 @@ def _definition(function: PublicFunction, variant: Variant, names: Names) -> str
 def _hints(wrapped: AnyValue) -> dict[str, AnyValue]:
     """Return the types of a function; a text where one names a package that may not be there."""
     try:
-        return typing.get_type_hints(wrapped)
+        return type_hints(wrapped)
     except NameError:
         result = wrapped.__annotations__.pop("return")
         try:
-            return {**typing.get_type_hints(wrapped), "return": result}
+            return {**type_hints(wrapped), "return": result}
         finally:
             wrapped.__annotations__["return"] = result
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 
 import numpy as np
-from annotations import Names, default_text, flattened
+from annotations import Names, default_text, flattened, type_hints
 
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Expr
@@ -144,7 +144,7 @@ def _source(file: str) -> str:
 def _signature(path: str, builder: Callable[..., AnyValue], names: Names) -> str:
     """Return the parameters and the result of a builder, or of one of its overloads."""
     definition = all_ops().get(path.replace("qnn.op.", "qnn.", 1))
-    hints = typing.get_type_hints(builder)
+    hints = type_hints(builder)
     parameters = []
     signature = inspect.signature(builder)
     for parameter in signature.parameters.values():
@@ -187,6 +187,9 @@ def _declared(
     A builder written by hand makes a constant of a number where the operator has an operand; and
     what is no attribute of the operator's dynamic form can be an expression.
     """
+    if definition is not None:  # A parameter may be called otherwise than in the schema.
+        renamed = {shown: schema for schema, shown in definition.arguments.names.items()}
+        name = renamed.get(name, name)
     if by_hand and name.endswith("dtype"):
         return names.use(*_DTYPE)
     for operand in () if definition is None else definition.operands:
@@ -197,7 +200,7 @@ def _declared(
             return f"{text} | float | {names.use('collections.abc', 'Sequence')}[float]"
     if definition is None or name not in definition.attributes:
         return names.text(AnyValue)
-    accepted = _accepted(typing.get_type_hints(definition.kernel)[name], names)
+    accepted = _accepted(type_hints(definition.kernel)[name], names)
     dynamic = all_ops().get(f"dyn.{path}")
     if by_hand and dynamic is not None and name not in dynamic.attributes:
         accepted.insert(0, names.use(Expr.__module__, "Expr"))

@@ -42,6 +42,7 @@ from serde.checking.distance import (
     ratio,
     smallest,
 )
+from serde.checking.tolerance import Tolerance
 from serde.report import OutputVerdict
 from serde.weights import Array, dtype_name
 
@@ -53,6 +54,7 @@ __all__ = [
     "Tolerance",
     "floor_of",
     "judge_output",
+    "resolve_tolerance",
     "silence",
     "within",
 ]
@@ -86,30 +88,13 @@ OTHER_SHAPE = "another shape"
 _SILENT_ROUNDINGS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """What a check accepts; a part that is None follows from the dtype of the output.
-
-    Attributes:
-        atol: Absolute tolerance, in the unit of the output.
-        rtol: Tolerance relative to each element of the source's output.
-    """
-
-    atol: float | None = None
-    rtol: float | None = None
-
-    @property
-    def given(self) -> bool:
-        """Whether the caller decides."""
-        return self.atol is not None or self.rtol is not None
-
-    def resolve(self, reference: Array, dtype: str) -> tuple[float, float]:
-        """Return the absolute and relative tolerance for an output computed in `dtype`."""
-        relative = DEFAULT_TOLERANCES.get(dtype, 0.0)
-        return (
-            _absolute(reference, dtype, relative) if self.atol is None else self.atol,
-            relative if self.rtol is None else self.rtol,
-        )
+def resolve_tolerance(given: Tolerance, reference: Array, dtype: str) -> tuple[float, float]:
+    """Return the absolute and relative tolerance for an output computed in `dtype`."""
+    relative = DEFAULT_TOLERANCES.get(dtype, 0.0)
+    return (
+        _absolute(reference, dtype, relative) if given.atol is None else given.atol,
+        relative if given.rtol is None else given.rtol,
+    )
 
 
 def _absolute(reference: Array, dtype: str, relative: float) -> float:
@@ -138,7 +123,7 @@ class Rule:
         quick: Whether an exact run follows what does not agree at once.
     """
 
-    tolerance: Tolerance = Tolerance()
+    tolerance: Tolerance = Tolerance()  # noqa: RUF009 (it is frozen)
     float16: bool = False
     quick: bool = False
 
@@ -152,7 +137,7 @@ class Rule:
     def tolerances(self, reference: Array, dtype: str) -> tuple[float, float]:
         """Return the absolute and relative tolerance of the quick rule."""
         if self.tolerance.given or not self.quick or not epsilon(dtype):
-            return self.tolerance.resolve(reference, dtype)
+            return resolve_tolerance(self.tolerance, reference, dtype)
         few = _QUICK_ROUNDINGS * epsilon(dtype) / 2
         return few * deviation(reference) + _step(reference, dtype), 0.0
 

@@ -31,6 +31,7 @@ from serde.checking.judgement import (
     Tolerance,
     floor_of,
     judge_output,
+    resolve_tolerance,
     silence,
     within,
 )
@@ -511,7 +512,7 @@ def _is_draw(node: Expr) -> bool:
 
 def _is_alike(expected: Array, found: Array, verdict: OutputVerdict) -> bool:
     """Whether a target is as silent as its source: the same but for rounding."""
-    atol, rtol = Tolerance().resolve(expected, verdict.dtypes[0])
+    atol, rtol = resolve_tolerance(Tolerance(), expected, verdict.dtypes[0])
     return judge_output("", expected, found, Rule(Tolerance(atol, rtol))).passed
 
 

@@ -11,7 +11,7 @@ import click
 from serde.errors import OptionError
 
 if TYPE_CHECKING:
-    from serde.checking.verdict import Tolerance
+    from serde.checking.tolerance import Tolerance
 
 __all__ = [
     "Flag",
@@ -161,7 +161,7 @@ def checking_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def _tolerance(atol: float | None, rtol: float | None) -> Tolerance | None:
     if atol is None and rtol is None:
         return None
-    from serde.checking.verdict import Tolerance
+    from serde.checking.tolerance import Tolerance
 
     return Tolerance(atol, rtol)
 

@@ -15,9 +15,9 @@ from serde.relay.ir.traits import Arithmetic, Rescales
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
 from serde.report import Issue, Report
-from serde.walk.table import ConverterTable
+from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["as_floats", "ask", "features", "lowered", "with_layers"]
+__all__ = ["as_floats", "ask", "features", "with_layers"]
 
 AS_FLOATS = "quantised-as-floats"
 """Name of the step that computes quantised operators on floats."""
@@ -31,14 +31,7 @@ def as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> Relay
     nodes = post_order(model.main.body)
     if not any(has_trait(node, Rescales) for node in nodes):
         return model
-    mod, changed = transform.QuantizedAsFloat().run(model.mod)
-    if not changed:
-        return model
-    what = "quantised operators are computed on floats and round halves to even"
-    issue = Issue("qnn", "main", what, f"allow {AS_FLOATS!r}")
-    (report.allowed if AS_FLOATS in allow else report.issues).append(issue)
-    report.raise_if_refused()
-    return model.evolve(mod=mod)
+    return quantized_as_floats(model, AS_FLOATS, allow, report)
 
 
 def ask(
@@ -97,25 +90,6 @@ def with_layers(
     raised = transform.RaiseLayers(supported, frozenset(model.params), keep)
     mod, changed = raised.run(model.mod)
     return model.evolve(mod=mod) if changed else model
-
-
-def lowered(
-    model: RelayModel, table: ConverterTable, supported: Callable[[Call], bool], report: Report
-) -> RelayModel:
-    """Return the model in operators that a target has, as `supported` tells of calls."""
-    passes = transform.Sequential(
-        [
-            transform.Inline(opaque=True),
-            transform.ToGraphNormalForm(),
-            transform.RaiseRecursion(),
-            transform.DynamicToStatic(),
-            transform.channels_first(),
-            transform.Legalize(supported, table.expansion),
-            transform.SimplifyExpr(),
-            transform.FoldConstant(),
-        ]
-    )
-    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report, share=False)
 
 
 def features(names: Sequence[str], values: Sequence[Value], version: int) -> list[Feature]:

@@ -10,12 +10,13 @@ from typing import Any as AnyValue
 from serde.errors import Unsupported
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
-from serde.mxnet.model import DIMS_KEY, DTYPES, MxnetModel, with_input_order
+from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input_order
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent.stack import STACK, MergeStacks
 from serde.relay import transform
 from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If
+from serde.relay.ir.leaves import leaf_types, output_names
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
@@ -23,6 +24,7 @@ from serde.relay.ir.visit import post_order
 from serde.report import Report
 from serde.walk.export_context import Values
 from serde.walk.exporter import ExportWalk, Known, source_name
+from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
 from serde.weights import Weight
 
@@ -42,6 +44,7 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
     walk.declare()
     outputs = walk.write()
     report.raise_if_refused()
+    _check_outputs(model, report)
     graph = with_input_order(builder.finish(outputs), model.meta.inputs)
     if np_shape:
         report.notes.append(
@@ -62,25 +65,19 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, 1)
 
-    passes = transform.Sequential(
-        [
-            transform.Inline(opaque=True),
-            transform.ToGraphNormalForm(),
-            transform.RaiseRecursion(),
-            transform.DynamicToStatic(),
+    return lower_to_static(
+        model,
+        TABLE,
+        supported,
+        report,
+        before=[
             transform.Compose(transform.box_nms_patterns(model.params)),
             transform.RaiseSliceLike(),
             transform.RaiseLayers(_is_whole, frozenset(model.params)),
-            transform.channels_first(),
-            transform.Legalize(supported, TABLE.expansion),
-            transform.SimplifyExpr(),
-            MergeStacks(),
-            transform.SimplifyExpr(),
-            transform.FoldConstant(),
-        ]
+        ],
+        after=[MergeStacks(), transform.SimplifyExpr()],
+        packing=(STACK.name,),
     )
-    model = model.evolve(mod=passes(model.mod))
-    return transform.fold_weights(model, report=report, packing=(STACK.name,))
 
 
 def _is_whole(node: Call) -> bool:
@@ -107,6 +104,20 @@ def _tensors(*types: Type | None) -> list[TensorType]:
         elif isinstance(type_, TensorType):
             found.append(type_)
     return found
+
+
+def _check_outputs(model: RelayModel, report: Report) -> None:
+    """Refuse outputs that are constants of a dtype that MXNet has not, for these are widened.
+
+    Raises:
+        UnsupportedModelError: There is one.
+    """
+    result = model.main.body.type
+    names = output_names(model.meta.outputs, result)
+    for name, type_ in zip(names, leaf_types(result), strict=True):
+        if type_.dtype not in COMPUTED:
+            report.add("output", name, f"MXNet computes no {type_.dtype}")
+    report.raise_if_refused()
 
 
 class _MxnetWalk(ExportWalk[Value]):

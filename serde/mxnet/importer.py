@@ -17,7 +17,7 @@ from serde.mxnet.model import DIMS_KEY, INPUT_KEY, Entry, MxnetModel, Node
 from serde.mxnet.model import Graph as MxnetGraph
 from serde.mxnet.ops import TABLE
 from serde.mxnet.precision import precision_note
-from serde.mxnet.shape_completion import ShapeCompletion
+from serde.mxnet.shape_completion import ShapeCompletion, tells_lengths
 from serde.relay.ir.collection import pause_garbage_collection
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Span, Var
@@ -246,12 +246,13 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
     def _convert(self, place: int, scope: Scope) -> Sequence[Expr]:
         """Return what a node gives, once its inputs have the lengths that it implies."""
         node, count = scope.graph.nodes[place], scope.needed[place]
-        if not self._as_numpy:
+        op = canonical_name(node.op)
+        if not self._as_numpy and tells_lengths(op):
             self._completion(scope).complete(node)
         label = f"{scope.prefix}{node.name}"
         ctx = ImportContext(label, node, count, self, scope, np_shape=self._np_shape)
         inputs = [scope.value(entry) for entry in _used_inputs(node)]
-        found = self.call(TABLE, ctx, canonical_name(node.op), inputs, node.attrs)
+        found = self.call(TABLE, ctx, op, inputs, node.attrs)
         if len(found) < count:
             self.report.add(node.op, label, f"output {count - 1} is used but not converted")
         return [*found, *(Hole() for _ in range(len(found), count))]

@@ -19,7 +19,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, Var
 from serde.relay.ir.types import TensorType, Type
 
-__all__ = ["ShapeCompletion"]
+__all__ = ["ShapeCompletion", "tells_lengths"]
 
 _SAME_SHAPE = frozenset([
     "_equal", "_grad_add", "_greater", "_greater_equal", "_hypot", "_lesser",
@@ -43,6 +43,11 @@ Missing = tuple[Entry, Dim]
 """An input of a node, and the length that it lacks."""
 
 
+def tells_lengths(op: str) -> bool:
+    """Whether an operator implies lengths of what it takes."""
+    return op in _SAME_SHAPE or op in ("Concat", "RNN", "_foreach")
+
+
 @dataclass(frozen=True)
 class ShapeCompletion:
     """Completes a graph while it is walked over.
@@ -62,19 +67,19 @@ class ShapeCompletion:
     open_ended: bool = False
 
     def complete(self, node: Node) -> None:
-        """Give the tensors of unknown length that a node takes the length that it implies."""
+        """Give the tensors of unknown length that a node takes the length that it implies.
+
+        Args:
+            node: A node that :func:`tells_lengths`.
+        """
         rule = self._rule(canonical_name(node.op))
-        if rule is None:
-            return
         shapes = {entry: _shape(self.results[entry.node][entry.index]) for entry in node.inputs}
         if any(_unknown(shape) for shape in shapes.values()):
             for entry, length in list(rule(node, shapes)):
                 self._fill(entry, length)
 
-    def _rule(self, op: str) -> Callable[[Node, Shapes], Iterator[Missing]] | None:
-        if op in _SAME_SHAPE or op == "Concat":
-            return _as_others
-        return {"RNN": self._of_rnn, "_foreach": self._of_loop}.get(op)
+    def _rule(self, op: str) -> Callable[[Node, Shapes], Iterator[Missing]]:
+        return {"RNN": self._of_rnn, "_foreach": self._of_loop}.get(op, _as_others)
 
     def _of_rnn(self, node: Node, shapes: Shapes) -> Iterator[Missing]:
         """Yield the batch for states that a body takes; the importer leaves zeros out."""

@@ -94,7 +94,7 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     return walk.assembly.model(inputs, outputs, meta, scope.expressions())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Step:
     """A node, and which of its outputs bear on those of its graph."""
 

@@ -14,7 +14,8 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
-from serde.report import Issue, Report
+from serde.report import Report
+from serde.walk.lowering import quantized_as_floats
 
 __all__ = ["AS_QDQ", "as_qdq", "lowered"]
 
@@ -31,17 +32,8 @@ _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
 def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
     """Return the model on floats; products in one step may stay `whole`."""
-    steps: list[transform.Pass] = [transform.QuantizedAsFloat()]
-    if not whole:
-        steps.append(transform.Legalize(supported=_is_no_whole))
-    mod, changed = transform.Sequential(steps).run(model.mod)
-    if not changed:
-        return model
-    what = "quantised operators are computed on floats and round halves to even"
-    issue = Issue("qnn", "main", what, f"allow {AS_QDQ!r}")
-    (report.allowed if AS_QDQ in allow else report.issues).append(issue)
-    report.raise_if_refused()
-    return model.evolve(mod=mod)
+    after = [] if whole else [transform.Legalize(supported=_is_no_whole)]
+    return quantized_as_floats(model, AS_QDQ, allow, report, after=after)
 
 
 def _is_no_whole(node: Call) -> bool:

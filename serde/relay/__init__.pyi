@@ -111,8 +111,10 @@ def argmin(
 ) -> Expr:
     """Place of the smallest element over axes, as int32; among equals the first, or the last if asked. Of several axes, the row-major one."""
 
-def argsort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: DType = "int32") -> Expr:
-    """Return the indices that put `data` in order along `axis`."""
+def argsort(
+    data: Expr, axis: int = -1, is_ascend: bool = True, dtype: DType | None = "int32"
+) -> Expr:
+    """The indices that put the elements in order along `axis`."""
 
 def argwhere(condition: Expr) -> Expr:
     """The coordinates of the elements that are true or not zero, one a row."""
@@ -232,9 +234,9 @@ def fixed_point_multiply_per_axis(
     rshift: Expr,
     is_lshift_required: bool,
     is_rshift_required: bool,
-    axes: Sequence[int],
+    axes: int | Sequence[int],
 ) -> Expr:
-    """Return `x` times the Q31 numbers `y`, shifted up and down, along `axes`."""
+    """As fixed_point_multiply, with a multiplier and shifts for each index of `axes`."""
 
 def floor(data: Expr) -> Expr:
     """Next integer towards minus infinity."""
@@ -378,8 +380,8 @@ def mod(lhs: Expr, rhs: Expr) -> Expr:
 def multiply(lhs: Expr, rhs: Expr) -> Expr:
     """Product."""
 
-def ndarray_size(data: Expr, dtype: DType = "int32") -> Expr:
-    """Return the number of elements of `data`."""
+def ndarray_size(data: Expr, dtype: DType | None = "int32") -> Expr:
+    """The number of elements."""
 
 def negative(data: Expr) -> Expr:
     """The number with its sign changed."""
@@ -478,8 +480,8 @@ def searchsorted(
 def sequence_mask(data: Expr, valid_length: Expr, mask_value: float = 0.0, axis: int = 0) -> Expr:
     """`data` with `mask_value` from step `valid_length[b]` on, for each batch index b."""
 
-def shape_of(data: Expr, dtype: DType = "int32") -> Expr:
-    """Return the lengths of the axes of `data`."""
+def shape_of(data: Expr, dtype: DType | None = "int32") -> Expr:
+    """The lengths of the axes."""
 
 def sigmoid(data: Expr) -> Expr:
     """Logistic function."""
@@ -501,8 +503,8 @@ def sliding_window(
 ) -> Expr:
     """All windows over the axes from `axis` on; their own axes come last."""
 
-def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Expr:
-    """Return `data` in order along `axis`."""
+def sort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: DType | None = None) -> Expr:
+    """The elements in order along `axis`; `dtype`, shared with argsort, has no meaning here."""
 
 def sparse_fill_empty_rows(
     sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr
@@ -583,9 +585,13 @@ def sum(
     """Sum over axes."""
 
 def take(
-    data: Expr, indices: Expr, axis: int | None = None, batch_dims: int = 0, mode: str = "clip"
+    data: Expr,
+    indices: Expr,
+    axis: int | None = None,
+    batch_dims: int = 0,
+    mode: Literal["clip", "wrap", "fast"] = "clip",
 ) -> Expr:
-    """Return the entries of `axis` of `data` at `indices`."""
+    """The entries of `axis`, or of the flat tensor, at `indices`."""
 
 def tan(data: Expr) -> Expr:
     """Tangent of radians."""
@@ -630,8 +636,8 @@ def topk(
 ) -> Expr | TupleWrapper:
     """Return the `k` (an integer or an expression) greatest elements along `axis`."""
 
-def transpose(data: Expr, axes: Sequence[int] | None = None) -> Expr:
-    """Return `data` with its axes in the order `axes`, or reversed."""
+def transpose(data: Expr, axes: int | Sequence[int] | None = None) -> Expr:
+    """The axes in another order; None reverses them."""
 
 def trilu(data: Expr, k: Expr | float | Sequence[float], upper: bool = True) -> Expr:
     """Return a triangle of `data`; `k` is an integer or an expression."""

@@ -30,7 +30,7 @@ __all__ = ["Graph", "ImportWalk", "Node"]
 SourceT = TypeVar("SourceT")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Node(Generic[SourceT]):
     """A node of a model as the walk sees it.
 
@@ -47,7 +47,7 @@ class Node(Generic[SourceT]):
     source: SourceT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Graph(Generic[SourceT]):
     """A graph of a model as the walk sees it.
 

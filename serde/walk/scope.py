@@ -51,7 +51,7 @@ class Scope(Generic[KeyT, ValueT]):
         if name == "":
             raise self.fault("a value needs a name")
         if name in self.values:
-            raise self.fault(f"{name}: the name is given twice")
+            raise self.fault("the name is given twice", str(name))
         self.values[name] = value
 
     def knows(self, name: KeyT) -> bool:
@@ -122,6 +122,7 @@ class Scope(Generic[KeyT, ValueT]):
         own = {"values": {}, "prefix": f"{label}/", "parent": self, "captures": None}
         return replace(self, **{**own, "depth": self.depth + 1, **changes})
 
-    def fault(self, message: str) -> FormatError:
-        """Return an error about this graph."""
-        return FormatError(f"{self.prefix}{message}", path=self.source)
+    def fault(self, message: str, name: str = "") -> FormatError:
+        """Return an error about this graph, or about what is called `name` in it."""
+        where = f"{self.prefix}{name}".rstrip("/")
+        return FormatError(f"{where}: {message}" if where else message, path=self.source)

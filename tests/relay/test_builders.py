@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,3 +56,20 @@ def test_a_constant_makes_an_attribute_and_a_computed_value_an_operand(name: str
     left = executor.evaluate(relay.Function([data], static))(x)
     right = executor.evaluate(relay.Function([data, computed], dynamic))(x, value)
     np.testing.assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize(
+    ("builder", "first"),
+    [
+        (relay.nn.space_to_batch_nd, ["data", "block_shape", "paddings"]),
+        (relay.nn.batch_to_space_nd, ["data", "block_shape", "crops"]),
+        (relay.fixed_point_multiply_per_axis, ["x", "y", "lshift", "rshift", "is_lshift_required"]),
+        (relay.serde.qlinear_conv2d, ["data", "weight", "bias", "data_scale"]),
+    ],
+)
+def test_parameters_that_must_be_given_stand_where_tvm_has_them(
+    builder: Any, first: list[str]
+) -> None:
+    parameters = list(inspect.signature(builder).parameters.values())
+    assert [each.name for each in parameters[: len(first)]] == first
+    assert all(each.default is inspect.Parameter.empty for each in parameters[: len(first)])

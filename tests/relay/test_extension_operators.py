@@ -406,3 +406,10 @@ def test_swiglu(alpha: float) -> None:
     expected = gate / (1 + np.exp(-alpha * gate.astype(np.float64))) * value
     for each in results("serde.swiglu", gate, value, alpha=alpha):
         np.testing.assert_allclose(each, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3)])
+def test_eigenvalues_of_nothing(shape: tuple[int, ...]) -> None:
+    x = Var("x", TensorType(shape))
+    values, vectors = run(Function([x], call("serde.eigh", x)), [np.zeros(shape, np.float32)])
+    assert (values.shape, vectors.shape) == (shape[:-1], shape)

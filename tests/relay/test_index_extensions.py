@@ -108,6 +108,9 @@ def test_roll_along_a_symbolic_axis(shift: int) -> None:
         ("serde.nonzero", [()], {}, "a scalar"),
         ("serde.roll", [(3,)], {"shift": [1, 2], "axes": 0}, "2 shifts do not fit 1 axes"),
         ("serde.cumsum", [(3,)], {"axis": 1}, "axis 1 is outside"),
+        ("sort", [(3,)], {"axis": 1}, "axis 1 is outside"),
+        ("argsort", [(3, 2)], {"axis": -3}, "axis -3 is outside"),
+        ("topk", [(3, 2)], {"k": 1, "axis": 2}, "axis 2 is outside"),
     ],
 )
 def test_refusals(name: str, shapes: Any, attrs: Any, message: str) -> None:

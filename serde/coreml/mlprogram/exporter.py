@@ -13,7 +13,7 @@ from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.interface.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.planning import plan
 from serde.coreml.interface.requests import DEFAULT_RANGE
-from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
+from serde.coreml.lowering import as_floats, ask, features, with_layers
 from serde.coreml.mlprogram.builder import ProgramBuilder, set_text
 from serde.coreml.mlprogram.classify import append_classify, is_softmax
 from serde.coreml.mlprogram.export_context import ExportContext
@@ -37,6 +37,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.report import Report
 from serde.walk.exporter import ExportWalk, Known, name_outputs, source_name
+from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
 from serde.weights import Weight
@@ -85,7 +86,7 @@ def program_from_relay(
     model = with_plain_constants(model, forms, report)
     if half:
         model = narrowed(model, wide, report)
-    model = lowered(model, TABLE, supported, report)
+    model = lower_to_static(model, TABLE, supported, report, share=False)
     model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)
     builder = ProgramBuilder(target.number)

@@ -10,7 +10,7 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.coreml.mlprogram.lists import ListFacts
 from serde.coreml.mlprogram.values import Plain
-from serde.errors import Unsupported
+from serde.errors import FormatError, Unsupported
 from serde.io.packed import PackedWeight
 from serde.relay.ir.expr import Constant, Expr
 from serde.walk.import_context import GraphImporter
@@ -76,7 +76,8 @@ class ImportContext(BaseContext):
             FormatError: There is none.
         """
         if index >= len(self._blocks):
-            raise self._scope.fault(f"{self.node}: expected {index + 1} blocks")
+            message = f"{self.node}: expected {index + 1} blocks"
+            raise FormatError(message, path=self._scope.source)
         return self._blocks[index]
 
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int) -> Expr:

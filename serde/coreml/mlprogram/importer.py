@@ -192,7 +192,8 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
             return self._constant(binding.value, op, label)
         value = scope.find(binding.name)
         if value is None:
-            raise scope.fault(f"{label} ({op.type}): no value is called {binding.name!r}")
+            message = f"{label} ({op.type}): no value is called {binding.name!r}"
+            raise FormatError(message, path=scope.source)
         return value
 
     def _attribute(

@@ -11,7 +11,7 @@ import numpy as np
 from serde.coreml.interface.description import Feature, Interface
 from serde.coreml.interface.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.planning import plan
-from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
+from serde.coreml.lowering import as_floats, ask, features, with_layers
 from serde.coreml.mlprogram.exporter import ProgramWalk
 from serde.coreml.mlprogram.losses import Forms, lost_compression, with_plain_constants
 from serde.coreml.mlprogram.ops.table import constants_hold
@@ -29,6 +29,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Issue, Report
 from serde.walk.exporter import name_outputs
+from serde.walk.lowering import lower_to_static
 from serde.weights import Weight
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def network_from_relay(
     forms = Forms(lambda _node: False, _BYTES, half, half_scales=False)
     report.notes.extend(lost_compression(model, forms))
     model = with_plain_constants(model, forms, report)
-    model = lowered(with_layers(model, supported), DIRECT, supported, report)
+    model = lower_to_static(with_layers(model, supported), DIRECT, supported, report, share=False)
     ask(model, CONSENT, options.allow, report)
     model = with_numbers(with_images(model, interface), target)
     builder = LayerBuilder(LAYERS, target.number, has_layers)

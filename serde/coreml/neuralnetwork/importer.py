@@ -69,7 +69,7 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
     return walk.assembly.model(inputs, list(results.values()), meta, scope.expressions())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Step:
     """A layer; a branch in which an iteration may end, with the layers that follow it."""
 

@@ -17,6 +17,8 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 
+Build = Callable[[ImportContext, Expr, int], Expr]
+
 
 @OPS.exports("nn.relu")
 def export_relu(ctx: ExportContext, x: Value) -> Value:
@@ -223,73 +225,6 @@ for _name, (_target, _first, _versions) in RENAMED.items():
 OPS.exports("serde.silu", since=24, when=_has_axes)(_make_exporter("Swish"))
 
 
-@OPS.exports("nn.softmax", "nn.fast_softmax", since=13)
-def export_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return ctx.emit("Softmax", x, axis=axis)
-
-
-@OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return _emit_on_rows(ctx, "Softmax", x, axis)
-
-
-@OPS.imports("Softmax", since=13)
-def import_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
-    return relay.nn.softmax(x, axis=axis)
-
-
-@OPS.imports("Softmax", since=(1, 11))
-def import_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    return apply_to_rows(ctx, x, axis, relay.nn.softmax)
-
-
-@OPS.exports("nn.log_softmax", since=13)
-def export_log_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return ctx.emit("LogSoftmax", x, axis=axis)
-
-
-@OPS.exports("nn.log_softmax")
-def export_log_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return _emit_on_rows(ctx, "LogSoftmax", x, axis)
-
-
-@OPS.imports("LogSoftmax", since=13)
-def import_log_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
-    return relay.nn.log_softmax(x, axis=axis)
-
-
-@OPS.imports("LogSoftmax", since=(1, 11))
-def import_log_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    return apply_to_rows(ctx, x, axis, relay.nn.log_softmax)
-
-
-@OPS.exports("serde.hardmax", since=13)
-def export_hardmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return ctx.emit("Hardmax", x, axis=axis)
-
-
-@OPS.exports("serde.hardmax")
-def export_hardmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return _emit_on_rows(ctx, "Hardmax", x, axis)
-
-
-@OPS.imports("Hardmax", since=13)
-def import_hardmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
-    """The first of equal maxima is 1."""
-    type_ = ctx.type(x)
-    length = type_.shape[axis]
-    if not isinstance(length, int):
-        return call("serde.hardmax", x, axis=axis)
-    on, off = scalar_like(ctx, x, 1), scalar_like(ctx, x, 0)
-    first = relay.argmax(x, axis=(axis,), keepdims=False)
-    return relay.one_hot(first, on, off, length, axis % type_.rank, type_.dtype)
-
-
-@OPS.imports("Hardmax", since=(1, 11))
-def import_hardmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    return apply_to_rows(ctx, x, axis, lambda rows, axis: import_hardmax(ctx, rows, axis=axis))
-
-
 def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
     """Before 13, all dimensions from `axis` on form one row: the axis must be the last."""
     rank = ctx.type(x).rank
@@ -315,6 +250,61 @@ def apply_to_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., E
     if isinstance(row, Any) or any(isinstance(dim, Any) for dim in shape):
         raise Unsupported(f"rows of several axes, some without a length or a name: {shape}")
     return relay.reshape(build(relay.reshape(x, [rows, row]), axis=1), shape)
+
+
+def _build_hardmax(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+    """Return ``y[i] = 1 if i == argmax(x) else 0`` along an axis; the first of equal maxima."""
+    type_ = ctx.type(x)
+    length = type_.shape[axis]
+    if not isinstance(length, int):
+        return call("serde.hardmax", x, axis=axis)
+    on, off = scalar_like(ctx, x, 1), scalar_like(ctx, x, 0)
+    first = relay.argmax(x, axis=(axis,), keepdims=False)
+    return relay.one_hot(first, on, off, length, axis % type_.rank, type_.dtype)
+
+
+def _make_softmax_exporters(op: str) -> tuple[Callable[..., Value], Callable[..., Value]]:
+    """Return the exporters from 13 on and before."""
+
+    def export_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+        return ctx.emit(op, x, axis=axis)
+
+    def export_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+        return _emit_on_rows(ctx, op, x, axis)
+
+    return export_softmax, export_softmax_v1
+
+
+def _make_softmax_importers(build: Build) -> tuple[Callable[..., Expr], Callable[..., Expr]]:
+    """Return the importers from 13 on and before."""
+
+    def import_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
+        return build(ctx, x, axis)
+
+    def import_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+        return apply_to_rows(ctx, x, axis, lambda rows, axis: build(ctx, rows, axis))
+
+    return import_softmax, import_softmax_v1
+
+
+SOFTMAX: dict[str, tuple[tuple[str, ...], Build]] = {
+    "Softmax": (
+        ("nn.softmax", "nn.fast_softmax"),
+        lambda ctx, x, axis: relay.nn.softmax(x, axis=axis),
+    ),
+    "LogSoftmax": (("nn.log_softmax",), lambda ctx, x, axis: relay.nn.log_softmax(x, axis=axis)),
+    "Hardmax": (("serde.hardmax",), _build_hardmax),
+}
+"""The operator of ONNX: Relay's that it is written for, and what it is read as."""
+
+
+for _name, (_targets, _build) in SOFTMAX.items():
+    _export, _export_v1 = _make_softmax_exporters(_name)
+    OPS.exports(*_targets, since=13)(_export)
+    OPS.exports(*_targets)(_export_v1)
+    _import, _import_v1 = _make_softmax_importers(_build)
+    OPS.imports(_name, since=13)(_import)
+    OPS.imports(_name, since=(1, 11))(_import_v1)
 
 
 @OPS.exports("serde.swiglu", since=28)

@@ -115,6 +115,7 @@ def export_scan(
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
 ) -> Writing[tuple[Value, ...]]:
+    """Slices and stacked results lose the axis that is scanned or stacked along."""
     inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_types()
     if not results:
@@ -154,6 +155,7 @@ def import_scan(
     scan_output_axes: tuple[int, ...] = (),
     scan_output_directions: tuple[int, ...] = (),
 ) -> list[Expr]:
+    """States have the types that join those before and behind the body, found by iterating."""
     count = len(inputs) - num_scan_inputs
     outputs = len(body.output) - count
     if count < 0 or len(body.input) != len(inputs) or outputs < 0:

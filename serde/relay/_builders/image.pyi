@@ -7,20 +7,20 @@ from serde.relay._builders._types import DType
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr
 
-def affine_grid(data: Expr, target_shape: Sequence[int] | None = None) -> Expr:
-    """Build ``image.affine_grid``."""
+def affine_grid(data: Expr, target_shape: int | Sequence[int] | None = None) -> Expr:
+    """The grid (n, 2, height, width) that maps an image by 2 by 3 matrices; ends are -1 and 1."""
 
 def crop_and_resize(
     data: Expr,
     boxes: Expr,
     box_indices: Expr,
-    crop_size: DimLike | Sequence[DimLike] | None,
-    layout: str,
-    method: str = "bilinear",
-    extrapolation_value: float = 0,
+    crop_size: DimLike | Sequence[DimLike] | None = None,
+    layout: str = "NCHW",
+    method: Literal["bilinear", "nearest_neighbor"] = "bilinear",
+    extrapolation_value: float = 0.0,
     out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``image.crop_and_resize``."""
+    """Each box cut out of the image that `box_indices` names, and resized."""
 
 def dilation2d(
     data: Expr,
@@ -30,9 +30,9 @@ def dilation2d(
     dilations: int | Sequence[int] = (1, 1),
     data_layout: str = "NCHW",
     kernel_layout: str = "IHW",
-    out_dtype: DType = "",
+    out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``image.dilation2d``; padding is told for all four sides."""
+    """The greatest sum of an element and that of a window over it, for each place of the window."""
 
 def grid_sample(
     data: Expr,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from serde.relay._builders._types import DType
 from serde.relay.ir.expr import Constant, Expr, TupleWrapper
 
-def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
-    """Return the next key and indices drawn by the weights of the last axis."""
+def multinomial(key: Expr, probs: Expr, num_samples: int = 1) -> TupleWrapper:
+    """The key to use next, and indices of the last axis, each drawn as often as `probs` says."""
 
 def normal(
     key: Expr,
@@ -17,8 +17,8 @@ def normal(
 ) -> TupleWrapper:
     """Return the next key and normal numbers of `shape`; mean and deviation may be numbers."""
 
-def threefry_generate(key: Expr, shape: Sequence[int]) -> TupleWrapper:
-    """Return the next key and random uint64 of `shape`."""
+def threefry_generate(key: Expr, shape: int | Sequence[int]) -> TupleWrapper:
+    """The key to use next, and random bits."""
 
 def threefry_key(seed: int) -> Constant:
     """Return a new key, a constant of ten uint64."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, overload
 
+from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, TupleWrapper
 
 def all_class_non_max_suppression(
@@ -31,7 +32,7 @@ def multibox_prior(
     offsets: float | Sequence[float] = (0.5, 0.5),
     clip: bool = False,
 ) -> Expr:
-    """Build ``vision.multibox_prior``."""
+    """Boxes (left, top, right, bottom) around each place of a feature map, in parts of its size."""
 
 def multibox_transform_loc(
     cls_prob: Expr,
@@ -100,16 +101,16 @@ def proposal(
     cls_prob: Expr,
     bbox_pred: Expr,
     im_info: Expr,
-    scales: float | Sequence[float],
-    ratios: float | Sequence[float],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
+    scales: float | Sequence[float] = (4.0, 8.0, 16.0, 32.0),
+    ratios: float | Sequence[float] = (0.5, 1.0, 2.0),
+    feature_stride: int = 16,
+    threshold: float = 0.7,
+    rpn_pre_nms_top_n: int = 6000,
+    rpn_post_nms_top_n: int = 300,
+    rpn_min_size: int = 16,
+    iou_loss: bool = False,
 ) -> Expr:
-    """Build ``vision.proposal``."""
+    """The best boxes of each image as (image, left, top, right, bottom), overlaps suppressed."""
 
 def regular_non_max_suppression(
     boxes: Expr,
@@ -125,18 +126,22 @@ def regular_non_max_suppression(
 def roi_align(
     data: Expr,
     rois: Expr,
-    pooled_size: tuple[int, ...],
+    pooled_size: DimLike | Sequence[DimLike],
     spatial_scale: float,
     sample_ratio: int = -1,
-    layout: str = "NCHW",
-    mode: str = "avg",
+    layout: Literal["NCHW", "NHWC"] = "NCHW",
+    mode: Literal["avg", "max"] = "avg",
 ) -> Expr:
-    """Build ``vision.roi_align``."""
+    """The mean (or the greatest) of bilinear samples in each bin of each region."""
 
 def roi_pool(
-    data: Expr, rois: Expr, pooled_size: tuple[int, ...], spatial_scale: float, layout: str = "NCHW"
+    data: Expr,
+    rois: Expr,
+    pooled_size: DimLike | Sequence[DimLike],
+    spatial_scale: float,
+    layout: Literal["NCHW", "NHWC"] = "NCHW",
 ) -> Expr:
-    """Build ``vision.roi_pool``."""
+    """The greatest element in each bin of each region, 0 in an empty one."""
 
-def yolo_reorg(data: Expr, stride: int) -> Expr:
-    """Build ``vision.yolo_reorg``."""
+def yolo_reorg(data: Expr, stride: int = 1) -> Expr:
+    """Space to channels in Darknet's order, which takes the tensor for one of fewer channels."""

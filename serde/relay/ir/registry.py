@@ -561,12 +561,15 @@ def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
         name: inspect.Parameter(name, kind, default=arguments.defaults.get(name, each.default))
         for name, each in definition.attributes.items()
     }
-    order = dict.fromkeys([*arguments.order, *attributes])
+    others = [name for name in attributes if name not in arguments.order]
     if kind is keyword:
-        order = dict.fromkeys(
-            sorted(order, key=lambda name: attributes[name].default is not REQUIRED)
-        )
-    parameters |= {name: attributes[name] for name in order}
+        others.sort(key=lambda name: attributes[name].default is not REQUIRED)
+    ordered = [attributes[name] for name in (*arguments.order, *others)]
+    if kind is keyword:
+        must = [place for place, each in enumerate(ordered) if each.default is REQUIRED]
+        count = must[-1] + 1 if must else 0
+        ordered[:count] = [each.replace(default=REQUIRED) for each in ordered[:count]]
+    parameters |= {each.name: each for each in ordered}
     shown = {name: arguments.names.get(name, name) for name in parameters}
     signature = inspect.Signature([p.replace(name=shown[n]) for n, p in parameters.items()])
 

@@ -208,7 +208,7 @@ def import_reorganize_data(
         raise Unsupported(f"blocks of {block_size}")
     if mode == "SPACE_TO_DEPTH":
         return restore(relay.nn.space_to_depth(data, block_size))
-    order = "CRD" if mode == "PIXEL_SHUFFLE" else "DCR"
+    order: Literal["CRD", "DCR"] = "CRD" if mode == "PIXEL_SHUFFLE" else "DCR"
     return restore(relay.nn.depth_to_space(data, block_size, mode=order))
 
 

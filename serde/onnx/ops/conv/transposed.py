@@ -90,6 +90,7 @@ def import_conv_transpose(
     output_padding: tuple[int, ...] = (),
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
+    """A length that is asked for, or SAME, decides the pads: the total is split over both sides."""
     kernel = conv.kernel(ctx, w, "a transposed convolution")
     ndim, pads = len(kernel), conv.pads
     strides = per_axis(conv.strides, ndim, "strides")

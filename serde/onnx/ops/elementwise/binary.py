@@ -54,12 +54,6 @@ def _cast_bool(ctx: ExportContext, x: Value) -> Value:
     return cast(ctx, x, np.int32) if ctx.type(x).dtype == "bool" else x
 
 
-OPS.exports("greater")(_make_comparison_exporter("Greater"))
-
-
-OPS.exports("less")(_make_comparison_exporter("Less"))
-
-
 def _make_logical_exporter(target: str) -> Callable[..., Value]:
     def export_logical(ctx: ExportContext, *operands: Value) -> Value:
         """Relay takes numbers, too, and gives their dtype back."""
@@ -135,28 +129,25 @@ def export_not_equal(ctx: ExportContext, x: Value, y: Value) -> Value:
     return ctx.emit("Not", ctx.emit("Equal", x, y))
 
 
-@OPS.exports("less_equal", since=12)
-def export_less_equal(ctx: ExportContext, x: Value, y: Value) -> Value:
-    return ctx.emit("LessOrEqual", _cast_bool(ctx, x), _cast_bool(ctx, y))
+def _make_or_equal_exporters(op: str) -> tuple[Callable[..., Value], Callable[..., Value]]:
+    """Return the exporters of a comparison or equality, from 12 on and before."""
+
+    def export_or_equal(ctx: ExportContext, x: Value, y: Value) -> Value:
+        return ctx.emit(f"{op}OrEqual", _cast_bool(ctx, x), _cast_bool(ctx, y))
+
+    def export_or_equal_v1(ctx: ExportContext, x: Value, y: Value) -> Value:
+        """Two comparisons, since the negation of the opposite one is true for NaN."""
+        x, y = _cast_bool(ctx, x), _cast_bool(ctx, y)
+        return ctx.emit("Or", ctx.emit(op, x, y), ctx.emit("Equal", x, y))
+
+    return export_or_equal, export_or_equal_v1
 
 
-@OPS.exports("less_equal")
-def export_less_equal_v1(ctx: ExportContext, x: Value, y: Value) -> Value:
-    """Two comparisons, since the negation of the opposite one is true for NaN."""
-    x, y = _cast_bool(ctx, x), _cast_bool(ctx, y)
-    return ctx.emit("Or", ctx.emit("Less", x, y), ctx.emit("Equal", x, y))
-
-
-@OPS.exports("greater_equal", since=12)
-def export_greater_equal(ctx: ExportContext, x: Value, y: Value) -> Value:
-    return ctx.emit("GreaterOrEqual", _cast_bool(ctx, x), _cast_bool(ctx, y))
-
-
-@OPS.exports("greater_equal")
-def export_greater_equal_v1(ctx: ExportContext, x: Value, y: Value) -> Value:
-    """Two comparisons, since the negation of the opposite one is true for NaN."""
-    x, y = _cast_bool(ctx, x), _cast_bool(ctx, y)
-    return ctx.emit("Or", ctx.emit("Greater", x, y), ctx.emit("Equal", x, y))
+for _name, _target in {"greater": "Greater", "less": "Less"}.items():
+    OPS.exports(_name)(_make_comparison_exporter(_target))
+    _export, _export_v1 = _make_or_equal_exporters(_target)
+    OPS.exports(f"{_name}_equal", since=12)(_export)
+    OPS.exports(f"{_name}_equal")(_export_v1)
 
 
 @OPS.exports("mod", "trunc_mod")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any as AnyValue
@@ -277,6 +277,45 @@ def export_resize(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ResizeAttributes:
+    """Attributes of Resize."""
+
+    antialias: bool = False
+    axes: tuple[int, ...] = ()
+    coordinate_transformation_mode: Mode = "half_pixel"
+    cubic_coeff_a: float = -0.75
+    exclude_outside: bool = False
+    extrapolation_value: float = 0.0
+    keep_aspect_ratio_policy: Policy = "stretch"
+    mode: Method = "nearest"
+    nearest_mode: Rounding = "round_prefer_floor"
+
+    def image_resize(self, ctx: ImportContext, x: Expr, lengths: Mapping[int, Dim]) -> Expr | None:
+        """Return Relay's own operator where it says the same, given the new lengths of axes."""
+        type_, mode = ctx.type(x), self.coordinate_transformation_mode
+        if self.antialias or self.keep_aspect_ratio_policy != "stretch":
+            return None
+        if mode in ("tf_crop_and_resize", "half_pixel_symmetric"):
+            return None
+        spatial = [lengths.get(axis, type_.shape[axis]) for axis in range(2, type_.rank)]
+        kept = all(lengths.get(axis, n) == n for axis, n in enumerate(type_.shape[:2]))
+        odd = mode == "pytorch_half_pixel" and self.mode == "cubic"
+        fits = len(spatial) in SPATIAL and kept and not odd and not _has_unknown(spatial)
+        if not fits or not (self.mode == "nearest" or is_float(type_.dtype)):
+            return None
+        return getattr(relay.image, f"resize{len(spatial)}d")(
+            x,
+            size=spatial,
+            layout="NC" + SPATIAL[len(spatial)],
+            method=RELAY_METHODS[self.mode],
+            coordinate_transformation_mode=mode,
+            rounding_method=self.nearest_mode if self.mode == "nearest" else "",
+            cubic_alpha=self.cubic_coeff_a,
+            cubic_exclude=int(self.exclude_outside),
+        )
+
+
 @OPS.imports("Resize", since=(11, 13, 18, 19))
 def import_resize(
     ctx: ImportContext,
@@ -285,32 +324,10 @@ def import_resize(
     scales: Expr | None = None,
     sizes: Expr | None = None,
     *,
-    antialias: bool = False,
-    axes: tuple[int, ...] = (),
-    coordinate_transformation_mode: Mode = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: bool = False,
-    extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: Policy = "stretch",
-    mode: Method = "nearest",
-    nearest_mode: Rounding = "round_prefer_floor",
+    resize: ResizeAttributes,
 ) -> Expr:
-    return build_resize(
-        ctx,
-        x,
-        _drop_empty(ctx, scales),
-        _drop_empty(ctx, sizes),
-        _drop_empty(ctx, roi),
-        axes=axes,
-        mode=coordinate_transformation_mode,
-        method=mode,
-        rounding=nearest_mode,
-        alpha=cubic_coeff_a,
-        exclude=exclude_outside,
-        outside=extrapolation_value,
-        antialias=antialias,
-        policy=keep_aspect_ratio_policy,
-    )
+    given = [_drop_empty(ctx, each) for each in (scales, sizes, roi)]
+    return build_resize(ctx, x, *given, resize=resize)
 
 
 @OPS.imports("Resize", since=10)
@@ -318,7 +335,10 @@ def import_resize_v10(
     ctx: ImportContext, x: Expr, scales: Expr, *, mode: Literal["nearest", "linear"] = "nearest"
 ) -> Expr:
     """Before 11, ``y[i] = x[floor(i / scale)]``."""
-    return build_resize(ctx, x, scales, None, mode="asymmetric", method=mode)
+    resize = ResizeAttributes(
+        coordinate_transformation_mode="asymmetric", mode=mode, nearest_mode="floor"
+    )
+    return build_resize(ctx, x, scales, resize=resize)
 
 
 def _infer_lengths(
@@ -346,42 +366,21 @@ def build_resize(
     ctx: ImportContext,
     x: Expr,
     scales: Expr | None,
-    sizes: Expr | None,
+    sizes: Expr | None = None,
     roi: Expr | None = None,
     *,
-    axes: tuple[int, ...] = (),
-    mode: str,
-    method: str,
-    rounding: str = "floor",
-    alpha: float = -0.75,
-    exclude: bool = False,
-    outside: float = 0.0,
-    antialias: bool = False,
-    policy: str = "stretch",
+    resize: ResizeAttributes,
 ) -> Expr:
     """Return `x` resized: by Relay's own operator where it says the same."""
-    type_ = ctx.type(x)
-    named = normalize_axes(axes, type_.rank) if axes else tuple(range(type_.rank))
+    rank, axes = ctx.type(x).rank, resize.axes
+    named = normalize_axes(axes, rank) if axes else tuple(range(rank))
     known, exact = _infer_lengths(ctx, x, scales, sizes, named)
-    plain = not antialias and policy == "stretch" and exact and known is not None
-    if plain and known is not None and mode not in ("tf_crop_and_resize", "half_pixel_symmetric"):
-        lengths = dict(zip(named, known, strict=True))
-        spatial = [lengths.get(axis, type_.shape[axis]) for axis in range(2, type_.rank)]
-        kept = all(lengths.get(axis, n) == n for axis, n in enumerate(type_.shape[:2]))
-        odd = mode == "pytorch_half_pixel" and method == "cubic"
-        fits = len(spatial) in SPATIAL and kept and not odd and not _has_unknown(spatial)
-        if fits and (method == "nearest" or is_float(type_.dtype)):
-            return getattr(relay.image, f"resize{len(spatial)}d")(
-                x,
-                size=spatial,
-                layout="NC" + SPATIAL[len(spatial)],
-                method=RELAY_METHODS[method],
-                coordinate_transformation_mode=mode,
-                rounding_method=rounding if method == "nearest" else "",
-                cubic_alpha=alpha,
-                cubic_exclude=int(exclude),
-            )
+    if exact and known is not None:
+        found = resize.image_resize(ctx, x, dict(zip(named, known, strict=True)))
+        if found is not None:
+            return found
     given = known if sizes is not None and known is not None and not _has_unknown(known) else None
+    mode = resize.coordinate_transformation_mode
     operands = {"scales": scales, "roi": roi if mode == "tf_crop_and_resize" else None}
     values = {
         name: tuple(ctx.constant(each).tolist())
@@ -398,14 +397,14 @@ def build_resize(
         scale=values.get("scales"),
         region=values.get("roi"),
         axes=axes,
-        method=method,
+        method=resize.mode,
         mode=mode,
-        rounding=rounding,
-        cubic_alpha=alpha,
-        exclude_outside=exclude,
-        extrapolation_value=outside,
-        antialias=antialias,
-        policy=policy,
+        rounding=resize.nearest_mode,
+        cubic_alpha=resize.cubic_coeff_a,
+        exclude_outside=resize.exclude_outside,
+        extrapolation_value=resize.extrapolation_value,
+        antialias=resize.antialias,
+        policy=resize.keep_aspect_ratio_policy,
     )
 
 

@@ -14,7 +14,7 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.image.interpolation import emit_resize
-from serde.onnx.ops.image.resize import METHODS, build_resize, choose_rounding
+from serde.onnx.ops.image.resize import METHODS, ResizeAttributes, build_resize, choose_rounding
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
@@ -96,8 +96,12 @@ def export_upsampling(
 def import_upsample(
     ctx: ImportContext, x: Expr, scales: Expr, *, mode: UpsampleMode = "nearest"
 ) -> Expr:
-    method = "nearest" if mode == "nearest" else "linear"
-    return build_resize(ctx, x, scales, None, mode="asymmetric", method=method)
+    resize = ResizeAttributes(
+        coordinate_transformation_mode="asymmetric",
+        mode="nearest" if mode == "nearest" else "linear",
+        nearest_mode="floor",
+    )
+    return build_resize(ctx, x, scales, resize=resize)
 
 
 @OPS.imports("Upsample", since=7)

@@ -52,6 +52,7 @@ def import_tree_ensemble(
     post_transform: int = 0,
     tree_roots: tuple[int, ...],
 ) -> Expr:
+    """Whether a child is a leaf or a node is in ``nodes_trueleafs`` and ``nodes_falseleafs``."""
     if not (0 <= aggregate_function < len(_AGGREGATES) and 0 <= post_transform < len(_TRANSFORMS)):
         raise Unsupported(
             f"aggregate_function {aggregate_function} or post_transform {post_transform}"

@@ -205,6 +205,7 @@ def export_max_pool_with_places(
 def import_max_pool(
     ctx: ImportContext, x: Expr, *, pool: DilatedPoolAttributes, storage_order: bool = False
 ) -> Expr | list[Expr]:
+    """With a second output, the indices of the maxima are flat over the whole tensor."""
     kernel, ndim = pool.kernel_shape, len(pool.kernel_shape)
     if ctx.wants(1):
         attrs, past = read_window(ctx, x, pool)

@@ -235,6 +235,7 @@ def import_pad(
     *,
     mode: Mode = "constant",
 ) -> Expr:
+    """Widths and axes that are computed become operands; ``wrap`` then gathers axis by axis."""
     value = scalar_like(ctx, x, 0) if constant_value is None else constant_value
     value = as_scalar(ctx, value)
     rank = ctx.type(x).rank

@@ -10,52 +10,34 @@ from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, TupleWrapper
 
 def adaptive_avg_pool1d(
-    data: Expr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCW",
-    out_layout: str = "",
+    data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCW", out_layout: str = ""
 ) -> Expr:
-    """Build ``nn.adaptive_avg_pool1d``."""
+    """Maximum or mean over as many parts of each axis as `output_size` says."""
 
 def adaptive_avg_pool2d(
-    data: Expr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCHW",
-    out_layout: str = "",
+    data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCHW", out_layout: str = ""
 ) -> Expr:
-    """Build ``nn.adaptive_avg_pool2d``."""
+    """Maximum or mean over as many parts of each axis as `output_size` says."""
 
 def adaptive_avg_pool3d(
-    data: Expr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCDHW",
-    out_layout: str = "",
+    data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCDHW", out_layout: str = ""
 ) -> Expr:
-    """Build ``nn.adaptive_avg_pool3d``."""
+    """Maximum or mean over as many parts of each axis as `output_size` says."""
 
 def adaptive_max_pool1d(
-    data: Expr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCW",
-    out_layout: str = "",
+    data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCW", out_layout: str = ""
 ) -> Expr:
-    """Build ``nn.adaptive_max_pool1d``."""
+    """Maximum or mean over as many parts of each axis as `output_size` says."""
 
 def adaptive_max_pool2d(
-    data: Expr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCHW",
-    out_layout: str = "",
+    data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCHW", out_layout: str = ""
 ) -> Expr:
-    """Build ``nn.adaptive_max_pool2d``."""
+    """Maximum or mean over as many parts of each axis as `output_size` says."""
 
 def adaptive_max_pool3d(
-    data: Expr,
-    output_size: int | Sequence[int] | None = None,
-    layout: str = "NCDHW",
-    out_layout: str = "",
+    data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCDHW", out_layout: str = ""
 ) -> Expr:
-    """Build ``nn.adaptive_max_pool3d``."""
+    """Maximum or mean over as many parts of each axis as `output_size` says."""
 
 def avg_pool1d(
     data: Expr,
@@ -68,7 +50,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Expr:
-    """Build ``nn.avg_pool1d``; single numbers hold for all axes and sides."""
+    """Mean over windows: ``y[i] = sum_k x[i * stride + k * dilation - padding] / n``."""
 
 def avg_pool2d(
     data: Expr,
@@ -81,7 +63,7 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Expr:
-    """Build ``nn.avg_pool2d``; single numbers hold for all axes and sides."""
+    """Mean over windows: ``y[i] = sum_k x[i * stride + k * dilation - padding] / n``."""
 
 def avg_pool3d(
     data: Expr,
@@ -94,7 +76,7 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Expr:
-    """Build ``nn.avg_pool3d``; single numbers hold for all axes and sides."""
+    """Mean over windows: ``y[i] = sum_k x[i * stride + k * dilation - padding] / n``."""
 
 def batch_flatten(data: Expr) -> Expr:
     """All axes but the first as one."""
@@ -124,7 +106,7 @@ def batch_norm(
 def batch_to_space_nd(
     data: Expr, block_shape: int | Sequence[int], crops: Sequence[Sequence[int]]
 ) -> Expr:
-    """Build ``nn.batch_to_space_nd``."""
+    """Samples put back as the elements of blocks, then cropped: undoes ``nn.space_to_batch_nd``."""
 
 def bias_add(data: Expr, bias: Expr, axis: int = 1) -> Expr:
     """`data` plus the element of `bias` that belongs to its place on `axis`."""
@@ -132,18 +114,18 @@ def bias_add(data: Expr, bias: Expr, axis: int = 1) -> Expr:
 def conv1d(
     data: Expr,
     weight: Expr,
-    strides: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
+    strides: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1,),
     groups: int = 1,
     channels: DimLike | None = None,
     kernel_size: int | Sequence[int] | None = None,
     data_layout: str = "NCW",
     kernel_layout: str = "OIW",
     out_layout: str = "",
-    out_dtype: DType = "",
+    out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``nn.conv1d``; single numbers hold for all axes and sides."""
+    """Cross-correlation along the spatial axes."""
 
 def conv1d_transpose(
     data: Expr,
@@ -158,9 +140,9 @@ def conv1d_transpose(
     kernel_layout: str = "IOW",
     out_layout: str = "",
     output_padding: int | Sequence[int] = (0,),
-    out_dtype: DType = "",
+    out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``nn.conv1d_transpose``."""
+    """Transposed convolution; the weight has the input channels first."""
 
 def conv2d(
     data: Expr,
@@ -174,9 +156,9 @@ def conv2d(
     data_layout: str = "NCHW",
     kernel_layout: str = "OIHW",
     out_layout: str = "",
-    out_dtype: DType = "",
+    out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``nn.conv2d``; single numbers hold for all axes and sides."""
+    """Cross-correlation along the spatial axes."""
 
 def conv2d_backward_weight(
     grad: Expr,
@@ -190,9 +172,9 @@ def conv2d_backward_weight(
     grad_layout: str = "NCHW",
     data_layout: str = "NCHW",
     kernel_layout: str = "OIHW",
-    out_dtype: DType = "",
+    out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``nn.conv2d_backward_weight``; each attribute of a layout holds what it says."""
+    """The gradient of a weight, from that of the convolution's result and from its data."""
 
 def conv2d_transpose(
     data: Expr,
@@ -207,9 +189,9 @@ def conv2d_transpose(
     kernel_layout: str = "IOHW",
     out_layout: str = "",
     output_padding: int | Sequence[int] = (0, 0),
-    out_dtype: DType = "",
+    out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``nn.conv2d_transpose``; single numbers hold for all axes and sides."""
+    """Transposed convolution; the weight has the input channels first."""
 
 def conv3d(
     data: Expr,
@@ -223,9 +205,9 @@ def conv3d(
     data_layout: str = "NCDHW",
     kernel_layout: str = "OIDHW",
     out_layout: str = "",
-    out_dtype: DType = "",
+    out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``nn.conv3d``; single numbers hold for all axes and sides."""
+    """Cross-correlation along the spatial axes."""
 
 def conv3d_transpose(
     data: Expr,
@@ -240,22 +222,22 @@ def conv3d_transpose(
     kernel_layout: str = "IODHW",
     out_layout: str = "",
     output_padding: int | Sequence[int] = (0, 0, 0),
-    out_dtype: DType = "",
+    out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``nn.conv3d_transpose``; single numbers hold for all axes and sides."""
+    """Transposed convolution; the weight has the input channels first."""
 
 def correlation(
     data1: Expr,
     data2: Expr,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: int | Sequence[int],
-    is_multiply: bool,
-    layout: str,
+    kernel_size: int = 1,
+    max_displacement: int = 1,
+    stride1: int = 1,
+    stride2: int = 1,
+    padding: int | Sequence[int] = (0, 0),
+    is_multiply: bool = True,
+    layout: str = "NCHW",
 ) -> Expr:
-    """Build ``nn.correlation``; one padding holds for both axes."""
+    """Likeness of patches of one image and displaced patches of another (FlowNet, 2015)."""
 
 def deformable_conv2d(
     data: Expr,
@@ -271,18 +253,20 @@ def deformable_conv2d(
     data_layout: str = "NCHW",
     kernel_layout: str = "OIHW",
     out_layout: str = "",
-    out_dtype: DType = "",
+    out_dtype: DType | None = None,
 ) -> Expr:
-    """Build ``nn.deformable_conv2d``; single numbers hold for all axes and sides."""
+    """Convolution whose taps are moved by `offset`, read between pixels (Dai et al., 2017)."""
 
 def dense(data: Expr, weight: Expr, units: DimLike | None = None, out_dtype: DType = "") -> Expr:
     """Build ``nn.dense``; without `units` the weight must have a type."""
 
-def depth_to_space(data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Expr:
-    """Build ``nn.depth_to_space``."""
+def depth_to_space(
+    data: Expr, block_size: int = 1, layout: str = "NCHW", mode: Literal["DCR", "CRD", ""] = "DCR"
+) -> Expr:
+    """Channels moved into square blocks of pixels."""
 
-def dilate(data: Expr, strides: int | Sequence[int], dilation_value: float = 0.0) -> Expr:
-    """Build ``nn.dilate``."""
+def dilate(data: Expr, strides: int | Sequence[int] = (1, 1), dilation_value: float = 0.0) -> Expr:
+    """Elements `strides` apart along each axis, with `dilation_value` between them."""
 
 def dropout(data: Expr, rate: float = 0.5) -> Expr:
     """Build ``nn.dropout`` and take the data, leaving the mask."""
@@ -293,8 +277,8 @@ def dropout_raw(data: Expr, rate: float = 0.5) -> Expr:
 def fast_softmax(data: Expr, axis: int = -1) -> Expr:
     """Softmax along `axis`; an executor may approximate the exponential, this one does not."""
 
-def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> Expr:
-    """Build ``nn.fifo_buffer``."""
+def fifo_buffer(data: Expr, buffer: Expr, axis: int = 0) -> Expr:
+    """`buffer` with `data` behind it, and as much less of its front."""
 
 def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Expr:
     """Mean over height and width, which stay as axes of length 1."""
@@ -349,11 +333,11 @@ def lrn(
     data: Expr,
     size: int = 5,
     axis: int = 1,
-    bias: float = 2,
+    bias: float = 2.0,
     alpha: float = 1e-05,
     beta: float = 0.75,
 ) -> Expr:
-    """Build ``nn.lrn``; as in TVM, the builder's `alpha` is a tenth of the attribute's default."""
+    """Each element divided by a power of the squares of its `size` neighbours along `axis`."""
 
 def matmul(
     tensor_a: Expr,
@@ -375,7 +359,7 @@ def max_pool1d(
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> Expr:
-    """Build ``nn.max_pool1d``; single numbers hold for all axes and sides."""
+    """Maximum over windows: ``y[i] = max_k x[i * stride + k * dilation - padding]``."""
 
 def max_pool2d(
     data: Expr,
@@ -387,7 +371,7 @@ def max_pool2d(
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> Expr:
-    """Build ``nn.max_pool2d``; single numbers hold for all axes and sides."""
+    """Maximum over windows: ``y[i] = max_k x[i * stride + k * dilation - padding]``."""
 
 def max_pool3d(
     data: Expr,
@@ -399,19 +383,23 @@ def max_pool3d(
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> Expr:
-    """Build ``nn.max_pool3d``; single numbers hold for all axes and sides."""
+    """Maximum over windows: ``y[i] = max_k x[i * stride + k * dilation - padding]``."""
 
-def mirror_pad(data: Expr, pad_width: Sequence[Sequence[int]], mode: str = "SYMMETRIC") -> Expr:
-    """Build ``nn.mirror_pad``."""
+def mirror_pad(
+    data: Expr,
+    pad_width: Sequence[Sequence[int]],
+    mode: Literal["SYMMETRIC", "REFLECT"] = "SYMMETRIC",
+) -> Expr:
+    """`data` continued by its mirror image, with the edge repeated (SYMMETRIC) or not."""
 
 def nll_loss(
     predictions: Expr,
     targets: Expr,
     weights: Expr,
-    reduction: str = "mean",
+    reduction: Literal["mean", "sum", "none"] = "mean",
     ignore_index: int = -100,
 ) -> Expr:
-    """Build ``nn.nll_loss``."""
+    """The weighted negative of the prediction of each target class; 0 where that is ignored."""
 
 def pad(
     data: Expr,
@@ -422,7 +410,7 @@ def pad(
     """Build ``nn.pad``, or ``dyn.nn.pad`` for widths that are computed."""
 
 def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Expr:
-    """Build ``nn.prelu``."""
+    """Elements above zero as they are, the others times the `alpha` of their place on `axis`."""
 
 def relu(data: Expr) -> Expr:
     """The greater of each element and zero."""
@@ -434,9 +422,9 @@ def space_to_batch_nd(
     data: Expr,
     block_shape: int | Sequence[int],
     paddings: Sequence[Sequence[int]],
-    pad_value: float = 0,
+    pad_value: float = 0.0,
 ) -> Expr:
-    """Build ``nn.space_to_batch_nd``."""
+    """The axes after the first padded, then every element of a block made a sample of its own."""
 
 def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Expr:
     """Build ``nn.space_to_depth``; as in TVM, its mode is left empty."""

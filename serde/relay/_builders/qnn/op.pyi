@@ -1,6 +1,7 @@
 """Builders below ``relay.qnn.op``; generated from the declarations."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from serde.relay._builders._types import DType
 from serde.relay.ir.dims import DimLike
@@ -32,15 +33,15 @@ def avg_pool2d(
     output_scale: Expr,
     output_zero_point: Expr,
     pool_size: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: int | Sequence[int],
-    dilation: int | Sequence[int],
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     layout: str = "NHWC",
     out_layout: str = "",
 ) -> Expr:
-    """Build ``qnn.avg_pool2d``; its layout and what it counts are TVM's builder's own defaults."""
+    """Means over windows of the requantized numbers, as int32 and cut towards zero."""
 
 def batch_matmul(
     x: Expr,
@@ -72,9 +73,9 @@ def contrib_dense_pack(
     kernel_scale: Expr,
     kernel_layout: str = "NC",
     units: DimLike | None = None,
-    out_dtype: DType = "int32",
+    out_dtype: DType | None = "int32",
 ) -> Expr:
-    """Build ``qnn.contrib_dense_pack``."""
+    """As ``qnn.dense``, of a weight kept in blocks such as those of NC32n4c."""
 
 def conv2d(
     data: Expr,
@@ -83,8 +84,8 @@ def conv2d(
     kernel_zero_point: Expr,
     input_scale: Expr,
     kernel_scale: Expr,
-    kernel_size: int | Sequence[int] | None,
-    channels: DimLike | None,
+    kernel_size: int | Sequence[int] | None = None,
+    channels: DimLike | None = None,
     strides: int | Sequence[int] = (1, 1),
     padding: int | Sequence[int] = (0, 0),
     dilation: int | Sequence[int] = (1, 1),
@@ -92,9 +93,9 @@ def conv2d(
     data_layout: str = "NCHW",
     kernel_layout: str = "OIHW",
     out_layout: str = "",
-    out_dtype: DType = "int32",
+    out_dtype: DType | None = "int32",
 ) -> Expr:
-    """Build ``qnn.conv2d``; single numbers hold for all axes and sides."""
+    """Convolution of (data - zero) with (weight - zero) in integers; padding is the zero point."""
 
 def conv2d_transpose(
     data: Expr,
@@ -113,9 +114,9 @@ def conv2d_transpose(
     kernel_layout: str = "IOHW",
     out_layout: str = "",
     output_padding: int | Sequence[int] = (0, 0),
-    out_dtype: DType = "int32",
+    out_dtype: DType | None = "int32",
 ) -> Expr:
-    """Build ``qnn.conv2d_transpose``; single numbers hold for all axes and sides."""
+    """Transposed convolution of (data - zero) with (weight - zero) in integers."""
 
 def dense(
     data: Expr,
@@ -136,7 +137,7 @@ def dequantize(
     axis: int = -1,
     out_dtype: DType = "float32",
 ) -> Expr:
-    """Build ``qnn.dequantize``."""
+    """(data - zero_point) * scale in float32; float16 saturates at its largest numbers."""
 
 def erf(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr
@@ -189,7 +190,7 @@ def quantize(
     axis: int = -1,
     out_dtype: DType = "int8",
 ) -> Expr:
-    """Build ``qnn.quantize``."""
+    """round(data / scale) + zero_point, saturated; halves are rounded away from zero."""
 
 def requantize(
     data: Expr,
@@ -198,11 +199,11 @@ def requantize(
     output_scale: Expr,
     output_zero_point: Expr,
     axis: int = -1,
-    rounding: str = "None",
-    compute_dtype: str = "None",
-    out_dtype: DType = "int8",
+    rounding: Literal["None", "UPWARD", "TONEAREST"] = "None",
+    compute_dtype: Literal["None", "int64", "float32", "float64"] = "None",
+    out_dtype: DType | None = "int8",
 ) -> Expr:
-    """Build ``qnn.requantize``."""
+    """The same real numbers at another scale: (data - zero) * ratio + zero, saturated."""
 
 def rsqrt(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr
@@ -236,7 +237,7 @@ def softmax(
     output_zero_point: Expr,
     axis: int = -1,
 ) -> Expr:
-    """Build ``qnn.softmax``."""
+    """Exponentials along `axis`, scaled so that they sum to one, by shifts and integers alone."""
 
 def sqrt(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr

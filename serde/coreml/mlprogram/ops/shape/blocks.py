@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any as AnyValue
+from typing import Literal
 
 import numpy as np
 
@@ -50,7 +51,9 @@ def export_depth_to_space(
 
 
 @OPS.expands("nn.depth_to_space")
-def expand_depth_to_space(data: Expr, *, block_size: int, layout: str, mode: str) -> Expr:
+def expand_depth_to_space(
+    data: Expr, *, block_size: int, layout: str, mode: Literal["DCR", "CRD", ""]
+) -> Expr:
     """Channels come first around it; integers are moved in plain steps."""
     if layout != "NCHW":
         planar = relay.transpose(data, axes=[layout.index(letter) for letter in "NCHW"])

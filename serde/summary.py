@@ -1,0 +1,67 @@
+"""What formats say about their models without converting them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any as AnyValue
+
+from serde.relay.ir.types import TensorType, Type
+
+__all__ = ["ModelSummary", "TensorNames", "TensorSummary"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSummary:
+    """An input or output: its shape (names for dynamic dimensions) and dtype, None if not known."""
+
+    name: str
+    shape: tuple[int | str, ...] | None = None
+    dtype: str | None = None
+
+    @classmethod
+    def of(cls, name: str, type_: Type | None) -> TensorSummary:
+        """Return what a type says of a tensor."""
+        if not isinstance(type_, TensorType):
+            return cls(name)
+        shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
+        return cls(name, shape, type_.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """What a format says about a model by itself; None where it does not say.
+
+    Attributes:
+        version: Version of the format, or of what wrote the model.
+        inputs: Inputs in order.
+        outputs: Outputs in order.
+        parameters: Number of elements of all weights.
+        parameter_bytes: Their size in bytes.
+        facts: Further facts for people, by name.
+    """
+
+    version: str = ""
+    inputs: tuple[TensorSummary, ...] | None = None
+    outputs: tuple[TensorSummary, ...] | None = None
+    parameters: int | None = None
+    parameter_bytes: int | None = None
+    facts: Mapping[str, AnyValue] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether shape and dtype of every input and output are known."""
+        if self.inputs is None or self.outputs is None:
+            return False
+        tensors = (*self.inputs, *self.outputs)
+        return all(t.shape is not None and t.dtype is not None for t in tensors)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorNames:
+    """What a native model calls its inputs, outputs, weights and nodes, in its order."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    weights: tuple[str, ...]
+    nodes: tuple[str, ...] = ()

@@ -1,0 +1,84 @@
+"""Steps from a model to the operators that a target has, the same in several formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from serde.relay import transform
+from serde.relay.ir.expr import Call
+from serde.relay.ir.model import RelayModel
+from serde.report import Issue, Report
+from serde.walk.table import ConverterTable
+
+__all__ = ["lower_to_static", "quantized_as_floats"]
+
+
+def lower_to_static(
+    model: RelayModel,
+    table: ConverterTable,
+    supported: Callable[[Call], bool],
+    report: Report,
+    *,
+    before: Sequence[transform.Pass] = (),
+    after: Sequence[transform.Pass] = (),
+    share: bool = True,
+    packing: Collection[str] = (),
+) -> RelayModel:
+    """Return the model in operators of a target without functions and without ``dyn.`` forms.
+
+    Args:
+        model: The model.
+        table: The converters, for what they expand.
+        supported: Whether the target has an operator for a call.
+        report: Gets notes on large weights.
+        before: Passes before operators are made of others.
+        after: Passes behind that.
+        share: See :func:`serde.relay.transform.fold_weights`.
+        packing: Likewise.
+    """
+    passes = transform.Sequential(
+        [
+            transform.Inline(opaque=True),
+            transform.ToGraphNormalForm(),
+            transform.RaiseRecursion(),
+            transform.DynamicToStatic(),
+            *before,
+            transform.channels_first(),
+            transform.Legalize(supported, table.expansion),
+            transform.SimplifyExpr(),
+            *after,
+            transform.FoldConstant(),
+        ]
+    )
+    model = model.evolve(mod=passes(model.mod))
+    return transform.fold_weights(model, report=report, share=share, packing=packing)
+
+
+def quantized_as_floats(
+    model: RelayModel,
+    consent: str,
+    allow: frozenset[str],
+    report: Report,
+    *,
+    after: Sequence[transform.Pass] = (),
+) -> RelayModel:
+    """Return the model with quantised operators computed on floats, between linear operators.
+
+    Args:
+        model: The model.
+        consent: Name of the step.
+        allow: Names of the steps that are allowed.
+        report: Gets the step, allowed or not.
+        after: Passes behind that.
+
+    Raises:
+        UnsupportedModelError: Something changes, and the step is not allowed.
+    """
+    mod, changed = transform.Sequential([transform.QuantizedAsFloat(), *after]).run(model.mod)
+    if not changed:
+        return model
+    what = "quantised operators are computed on floats and round halves to even"
+    issue = Issue("qnn", "main", what, f"allow {consent!r}")
+    (report.allowed if consent in allow else report.issues).append(issue)
+    report.raise_if_refused()
+    return model.evolve(mod=mod)
