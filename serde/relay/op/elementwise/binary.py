@@ -72,6 +72,17 @@ def _binary(
     relay_op(name, infer=infer, samples=samples, traits=(Elementwise, *traits))(kernel)
 
 
+def _declare_each(
+    *rows: tuple[str, Callable[[Array, Array], Array], str],
+    infer: Relation,
+    samples: Sequence[Sample],
+    traits: Traits,
+) -> None:
+    """Declare operators that have all but name, function and documentation in common."""
+    for name, function, doc in rows:
+        _binary(name, function, doc, infer=infer, samples=samples, traits=traits)
+
+
 def _truncated_quotient(lhs: Array, rhs: Array) -> Array:
     """Return the quotient rounded towards zero; integers stay exact."""
     if is_float(lhs.dtype.name):
@@ -131,11 +142,6 @@ _SHIFTS = [
     sample(tensor((4,), "uint8", low=0, high=255), tensor((), "uint8", low=0, high=5)),
 ]
 
-_STEPPED_QUOTIENT = (Discontinuous, Arithmetic(bounded=True), InRange(ranges.integer_divisor))
-_ORDER = (Truth, UsuallyInRange(ranges.compared_lengths))
-_EQUALITY = (Commutative, Truth, UsuallyInRange(ranges.compared_truths))
-_LOGIC = (Commutative, Truth, UsuallyInRange(ranges.truth_values))
-
 _binary(
     "add",
     np.add,
@@ -168,45 +174,15 @@ _binary(
     samples=_QUOTIENTS,
     traits=(Arithmetic(bounded=True), InRange(ranges.integer_divisor)),
 )
-_binary(
-    "floor_divide",
-    np.floor_divide,
-    "``y = floor(lhs / rhs)``.",
+_declare_each(
+    ("floor_divide", np.floor_divide, "``y = floor(lhs / rhs)``."),
+    ("trunc_divide", _truncated_quotient, "``y = trunc(lhs / rhs)``."),
+    ("mod", np.fmod, "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C."),
+    ("trunc_mod", np.fmod, "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C."),
+    ("floor_mod", np.mod, "``y = lhs - floor(lhs / rhs) * rhs``, as % in Python."),
     infer=_number,
     samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
-)
-_binary(
-    "trunc_divide",
-    _truncated_quotient,
-    "``y = trunc(lhs / rhs)``.",
-    infer=_number,
-    samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
-)
-_binary(
-    "mod",
-    np.fmod,
-    "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C.",
-    infer=_number,
-    samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
-)
-_binary(
-    "trunc_mod",
-    np.fmod,
-    "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C.",
-    infer=_number,
-    samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
-)
-_binary(
-    "floor_mod",
-    np.mod,
-    "``y = lhs - floor(lhs / rhs) * rhs``, as % in Python.",
-    infer=_number,
-    samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
+    traits=(Discontinuous, Arithmetic(bounded=True), InRange(ranges.integer_divisor)),
 )
 _binary(
     "power",
@@ -216,99 +192,41 @@ _binary(
     samples=_POWERS,
     traits=(Arithmetic, InRange(ranges.integer_powers)),
 )
-_binary(
-    "maximum",
-    np.maximum,
-    "``y = max(lhs, rhs)``.",
+_declare_each(
+    ("maximum", np.maximum, "``y = max(lhs, rhs)``."),
+    ("minimum", np.minimum, "``y = min(lhs, rhs)``."),
     infer=_any,
     samples=_ORDERED,
     traits=(Commutative,),
 )
-_binary(
-    "minimum",
-    np.minimum,
-    "``y = min(lhs, rhs)``.",
-    infer=_any,
-    samples=_ORDERED,
-    traits=(Commutative,),
-)
-
-_binary(
-    "equal", np.equal, "``y = lhs == rhs``.", infer=_compare, samples=_ORDERED, traits=_EQUALITY
-)
-_binary(
-    "not_equal",
-    np.not_equal,
-    "``y = lhs != rhs``.",
+_declare_each(
+    ("equal", np.equal, "``y = lhs == rhs``."),
+    ("not_equal", np.not_equal, "``y = lhs != rhs``."),
     infer=_compare,
     samples=_ORDERED,
-    traits=_EQUALITY,
+    traits=(Commutative, Truth, UsuallyInRange(ranges.compared_truths)),
 )
-_binary("less", np.less, "``y = lhs < rhs``.", infer=_compare, samples=_ORDERED, traits=_ORDER)
-_binary(
-    "less_equal",
-    np.less_equal,
-    "``y = lhs <= rhs``.",
+_declare_each(
+    ("less", np.less, "``y = lhs < rhs``."),
+    ("less_equal", np.less_equal, "``y = lhs <= rhs``."),
+    ("greater", np.greater, "``y = lhs > rhs``."),
+    ("greater_equal", np.greater_equal, "``y = lhs >= rhs``."),
     infer=_compare,
     samples=_ORDERED,
-    traits=_ORDER,
+    traits=(Truth, UsuallyInRange(ranges.compared_lengths)),
 )
-_binary(
-    "greater", np.greater, "``y = lhs > rhs``.", infer=_compare, samples=_ORDERED, traits=_ORDER
-)
-_binary(
-    "greater_equal",
-    np.greater_equal,
-    "``y = lhs >= rhs``.",
-    infer=_compare,
-    samples=_ORDERED,
-    traits=_ORDER,
-)
-
-_binary(
-    "logical_and",
-    _logical(np.logical_and),
-    "``y = lhs and rhs``.",
+_declare_each(
+    ("logical_and", _logical(np.logical_and), "``y = lhs and rhs``."),
+    ("logical_or", _logical(np.logical_or), "``y = lhs or rhs``."),
+    ("logical_xor", _logical(np.logical_xor), "``y = lhs xor rhs``, of truth values."),
     infer=_any,
     samples=_TRUTHS,
-    traits=_LOGIC,
+    traits=(Commutative, Truth, UsuallyInRange(ranges.truth_values)),
 )
-_binary(
-    "logical_or",
-    _logical(np.logical_or),
-    "``y = lhs or rhs``.",
-    infer=_any,
-    samples=_TRUTHS,
-    traits=_LOGIC,
-)
-_binary(
-    "logical_xor",
-    _logical(np.logical_xor),
-    "``y = lhs xor rhs``, of truth values.",
-    infer=_any,
-    samples=_TRUTHS,
-    traits=_LOGIC,
-)
-_binary(
-    "bitwise_and",
-    np.bitwise_and,
-    "``y = lhs & rhs``: bits set in both.",
-    infer=_bits,
-    samples=_BITS,
-    traits=(Commutative,),
-)
-_binary(
-    "bitwise_or",
-    np.bitwise_or,
-    "Bits set in ``lhs`` or in ``rhs``, or in both.",
-    infer=_bits,
-    samples=_BITS,
-    traits=(Commutative,),
-)
-_binary(
-    "bitwise_xor",
-    np.bitwise_xor,
-    "``y = lhs ^ rhs``: bits set in exactly one.",
+_declare_each(
+    ("bitwise_and", np.bitwise_and, "``y = lhs & rhs``: bits set in both."),
+    ("bitwise_or", np.bitwise_or, "Bits set in ``lhs`` or in ``rhs``, or in both."),
+    ("bitwise_xor", np.bitwise_xor, "``y = lhs ^ rhs``: bits set in exactly one."),
     infer=_bits,
     samples=_BITS,
     traits=(Commutative,),

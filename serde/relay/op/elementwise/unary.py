@@ -75,6 +75,17 @@ def _unary(
     relay_op(name, infer=infer, samples=given, traits=(Elementwise, *traits))(kernel)
 
 
+def _declare_each(
+    *rows: tuple[str, Callable[[Array], Array], str],
+    infer: Relation,
+    samples: Sequence[Sample],
+    traits: Traits,
+) -> None:
+    """Declare operators that have all but name, function and documentation in common."""
+    for name, function, doc in rows:
+        _unary(name, function, doc, infer=infer, samples=samples, traits=traits)
+
+
 def _sigmoid(x: Array) -> Array:
     """Return the logistic function without overflow on either side."""
     small = np.exp(-np.abs(x))
@@ -171,64 +182,42 @@ _unary(
     samples=_NUMBERS,
     traits=(Discontinuous,),
 )
-_unary(
-    "ceil",
-    _identity_on_integers(np.ceil),
-    "``y = ceil(x)``: the least integer that is at least x.",
-    infer=_number,
-    samples=_NUMBERS,
-    traits=(Values(0), Discontinuous),
-)
-_unary(
-    "floor",
-    _identity_on_integers(np.floor),
-    "``y = floor(x)``: the greatest integer that is at most x.",
-    infer=_number,
-    samples=_NUMBERS,
-    traits=(Values(0), Discontinuous),
-)
-_unary(
-    "trunc",
-    _identity_on_integers(np.trunc),
-    "``y = sign(x) * floor(abs(x))``.",
-    infer=_number,
-    samples=_NUMBERS,
-    traits=(Values(0), Discontinuous),
-)
-_unary(
-    "round",
-    _identity_on_integers(_round),
-    "``y = sign(x) * floor(abs(x) + 0.5)``: halves away from zero.",
+_declare_each(
+    (
+        "ceil",
+        _identity_on_integers(np.ceil),
+        "``y = ceil(x)``: the next integer up.",
+    ),
+    (
+        "floor",
+        _identity_on_integers(np.floor),
+        "``y = floor(x)``: the next integer down.",
+    ),
+    ("trunc", _identity_on_integers(np.trunc), "``y = sign(x) * floor(abs(x))``."),
+    (
+        "round",
+        _identity_on_integers(_round),
+        "``y = sign(x) * floor(abs(x) + 0.5)``: halves away from zero.",
+    ),
     infer=_number,
     samples=[*_NUMBERS, sample(_HALVES)],
     traits=(Values(0), Discontinuous),
 )
-
-_unary(
-    "isfinite",
-    _isfinite,
-    "``y = abs(x) < inf``: whether neither infinite nor NaN.",
+_declare_each(
+    ("isfinite", _isfinite, "``y = abs(x) < inf``: whether neither infinite nor NaN."),
+    ("isinf", np.isinf, "``y = abs(x) == inf``."),
+    ("isnan", np.isnan, "``y = x != x``: whether NaN."),
     infer=_predicate,
     samples=_CLASSES,
     traits=(Truth,),
 )
-_unary(
-    "isinf",
-    np.isinf,
-    "``y = abs(x) == inf``.",
-    infer=_predicate,
-    samples=_CLASSES,
-    traits=(Truth,),
+_declare_each(
+    ("ones_like", np.ones_like, "Ones, of the shape and dtype of the operand."),
+    ("zeros_like", np.zeros_like, "Zeros, of the shape and dtype of the operand."),
+    infer=_same,
+    samples=_NUMBERS,
+    traits=(TypeOnly(0),),
 )
-_unary(
-    "isnan",
-    np.isnan,
-    "``y = x != x``: whether NaN.",
-    infer=_predicate,
-    samples=_CLASSES,
-    traits=(Truth,),
-)
-
 _unary("bitwise_not", np.invert, "``y = ~x``.", infer=_integer, samples=_INTEGERS)
 _unary(
     "logical_not",
@@ -245,22 +234,6 @@ _unary(
     infer=_same,
     samples=_NUMBERS,
     traits=(Reshape, Moves(all=True)),
-)
-_unary(
-    "ones_like",
-    np.ones_like,
-    "Ones, of the shape and dtype of the operand.",
-    infer=_same,
-    samples=_NUMBERS,
-    traits=(TypeOnly(0),),
-)
-_unary(
-    "zeros_like",
-    np.zeros_like,
-    "Zeros, of the shape and dtype of the operand.",
-    infer=_same,
-    samples=_NUMBERS,
-    traits=(TypeOnly(0),),
 )
 
 

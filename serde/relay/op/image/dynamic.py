@@ -13,8 +13,8 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
 from serde.relay.ir.types import TensorType
-from serde.relay.op.image import resize, upsampling
-from serde.relay.op.image.resize import Method, Mode, Rounding
+from serde.relay.op.image import upsampling
+from serde.relay.op.image.resize import Method, Mode, Rounding, run_resize
 from serde.relay.op.shape.dynamic import Given, count_of, integers_of, static_type
 from serde.weights import dtype_name
 
@@ -84,7 +84,7 @@ def resize2d(
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """`data` with height and width resized to `size`; see ``image.resize2d``."""
-    return resize.resize2d(
+    return run_resize(
         data,
         size=integers_of(size),
         roi=tuple(map(float, roi)),

@@ -48,7 +48,7 @@ _SAMPLES = [
 
 def requantized(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr,
-    axis: int = -1,
+    *, axis: int = -1,
 ) -> Expr:  # fmt: skip
     """Return `x` as int32 at another scale; a mere cast where scale and zero point are equal."""
     if same_value(scale, output_scale) and same_value(zero_point, output_zero_point):
@@ -66,25 +66,16 @@ def to_dtype(x: Expr, dtype: str) -> Expr:
 
 
 def _binary_type(
-    lhs: TensorType,
-    rhs: TensorType,
-    lhs_scale: TensorType,
-    lhs_zero_point: TensorType,
-    rhs_scale: TensorType,
-    rhs_zero_point: TensorType,
-    output_scale: TensorType,
-    output_zero_point: TensorType,
-    *,
-    lhs_axis: int,
-    rhs_axis: int,
+    lhs: TensorType, rhs: TensorType, *parameters: TensorType, lhs_axis: int, rhs_axis: int
 ) -> TensorType:
+    lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, *target = parameters
     require_same_dtype(lhs, rhs)
     require_dtype(lhs, ("int8", "uint8", "int16", "int32"), "lhs")
     length = parameter_axis(lhs, lhs_axis, lhs_scale, lhs_zero_point)
     require_parameters(lhs_scale, lhs_zero_point, length, "lhs_")
     length = parameter_axis(rhs, rhs_axis, rhs_scale, rhs_zero_point)
     require_parameters(rhs_scale, rhs_zero_point, length, "rhs_")
-    require_scalars((output_scale, output_zero_point))
+    require_scalars((target[0], target[1]))
     return TensorType(broadcast(lhs.shape, rhs.shape), lhs.dtype)
 
 
@@ -107,24 +98,12 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
         b = requantize(rhs, rhs_scale, rhs_zero_point, *target, axis=rhs_axis, out_dtype=_INT32)
         return saturate(combine(a, b) - np.int32(sign) * output_zero_point, lhs.dtype)
 
-    def decompose(
-        lhs: Expr,
-        rhs: Expr,
-        lhs_scale: Expr,
-        lhs_zero_point: Expr,
-        rhs_scale: Expr,
-        rhs_zero_point: Expr,
-        output_scale: Expr,
-        output_zero_point: Expr,
-        *,
-        lhs_axis: int,
-        rhs_axis: int,
-    ) -> Expr:
-        target = (output_scale, output_zero_point)
-        a = requantized(lhs, lhs_scale, lhs_zero_point, *target, axis=lhs_axis)
-        b = requantized(rhs, rhs_scale, rhs_zero_point, *target, axis=rhs_axis)
+    def decompose(lhs: Expr, rhs: Expr, *parameters: Expr, lhs_axis: int, rhs_axis: int) -> Expr:
+        target = parameters[4:]
+        a = requantized(lhs, *parameters[:2], *target, axis=lhs_axis)
+        b = requantized(rhs, *parameters[2:4], *target, axis=rhs_axis)
         both = call("add" if sign > 0 else "subtract", a, b)
-        shifted = call("subtract" if sign > 0 else "add", both, output_zero_point)
+        shifted = call("subtract" if sign > 0 else "add", both, target[1])
         return to_dtype(shifted, tensor_type(lhs).dtype)
 
     kernel.__doc__ = doc
@@ -192,19 +171,8 @@ def mul(
     )
 
 
-def _as_mul(
-    lhs: Expr,
-    rhs: Expr,
-    lhs_scale: Expr,
-    lhs_zero_point: Expr,
-    rhs_scale: Expr,
-    rhs_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    *,
-    lhs_axis: int,
-    rhs_axis: int,
-) -> Expr:
+def _as_mul(lhs: Expr, rhs: Expr, *parameters: Expr, lhs_axis: int, rhs_axis: int) -> Expr:
+    lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, *target = parameters
     a = _subtract_zero_point(lhs, lhs_zero_point, lhs_axis)
     b = _subtract_zero_point(rhs, rhs_zero_point, rhs_axis)
     if isinstance(lhs_scale, Constant) and isinstance(rhs_scale, Constant):
@@ -216,8 +184,7 @@ def _as_mul(
         call("multiply", a, b),
         scale,
         const(0, "int32"),
-        output_scale,
-        output_zero_point,
+        *target,
         axis=lhs_axis,
         out_dtype=tensor_type(lhs).dtype,
     )

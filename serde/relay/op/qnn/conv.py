@@ -17,6 +17,7 @@ from serde.relay.op.conv.transposed import TRANSPOSED_ORDER, run_transposed
 from serde.relay.op.conv.windows import window_arguments
 from serde.relay.op.qnn.parameters import require_dtype, require_parameters
 from serde.relay.op.qnn.product import (
+    KERNEL_NAMES,
     completion,
     int8,
     require_kernel,
@@ -127,11 +128,7 @@ def _conv2d_type(
         "dilation",
         "kernel_size",
         order=("kernel_size", "channels"),
-        names={
-            "weight": "kernel",
-            "weight_zero_point": "kernel_zero_point",
-            "weight_scale": "kernel_scale",
-        },
+        names={**KERNEL_NAMES, "weight": "kernel"},
         defaults={"out_dtype": "int32"},
     ),
 )
@@ -207,7 +204,7 @@ def _conv2d_transpose_type(
     arguments=window_arguments(
         2, "strides", "dilation", "kernel_size", "output_padding",
         order=TRANSPOSED_ORDER,
-        names={"weight_zero_point": "kernel_zero_point", "weight_scale": "kernel_scale"},
+        names=KERNEL_NAMES,
         defaults={"out_dtype": "int32"},
     ),
 )  # fmt: skip

@@ -33,6 +33,7 @@ from serde.relay.op.qnn.parameters import (
 from serde.weights import dtype_name
 
 __all__ = [
+    "KERNEL_NAMES",
     "completion",
     "int8",
     "require_kernel",
@@ -43,6 +44,9 @@ __all__ = [
 ]
 
 Types = tuple[TensorType | None, ...]
+
+KERNEL_NAMES = {"weight_zero_point": "kernel_zero_point", "weight_scale": "kernel_scale"}
+"""What TVM's builders call parameters of a weight."""
 
 
 def int8(*shape: int) -> TensorSpec:
@@ -153,6 +157,7 @@ def _dense_type(
         sample(tensor((4, 6), "int16", low=-9000, high=9000), int8(5, 6),
                *sample_parameters(-300, 0, 0.25), units=None, out_dtype="int64"),
     ],
+    arguments=Arguments(names=KERNEL_NAMES, defaults={"out_dtype": "int32"}),
 )  # fmt: skip
 def dense(
     data: Array,
@@ -168,22 +173,6 @@ def dense(
     """``y = (data - input_zero_point) @ (weight - weight_zero_point).T`` in integers."""
     kernel = shifted(weight, weight_zero_point.reshape(-1, 1))
     return multiply(shifted(data, input_zero_point), kernel, units=units, out_dtype=out_dtype)
-
-
-@builder("qnn.op.dense")
-def build_dense(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    units: AnyValue,
-    out_dtype: AnyValue = "int32",
-) -> Expr:
-    """Build ``qnn.dense``; the zero points come before the scales, as in TVM."""
-    parameters = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
-    return call("qnn.dense", data, weight, *parameters, units=units, out_dtype=out_dtype)
 
 
 def _unpack_weight(weight: TensorType, layout: str) -> TensorType:
@@ -228,10 +217,7 @@ def _as_dense(
     ],
     arguments=Arguments(
         order=("weight_layout",),
-        names={
-            "weight_zero_point": "kernel_zero_point", "weight_scale": "kernel_scale",
-            "weight_layout": "kernel_layout",
-        },
+        names={**KERNEL_NAMES, "weight_layout": "kernel_layout"},
         defaults={"units": None, "out_dtype": "int32"},
     ),
 )  # fmt: skip

@@ -11,46 +11,12 @@ from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
-from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
 
 __all__: list[str] = []
 
 _DEFAULTS = ("sigmoid", "tanh")
-
-
-def _gru_type(
-    data: TensorType,
-    input_weight: TensorType,
-    recurrent_weight: TensorType,
-    bias: TensorType | None,
-    sequence_lens: TensorType | None,
-    initial_h: TensorType | None,
-    *,
-    hidden_size: int,
-    direction: str,
-    layout: str,
-    linear_before_reset: bool,
-    **functions: AnyValue,
-) -> tuple[TensorType, ...]:
-    read_gates(_DEFAULTS, direction=direction, **functions)
-    return layer.layer_types(
-        data,
-        input_weight,
-        recurrent_weight,
-        bias,
-        sequence_lens,
-        [("initial_h", initial_h, hidden_size)],
-        gates=3,
-        hidden_size=hidden_size,
-        direction=direction,
-        layout=layout,
-    )
-
-
-def _complete_gru(*given: TensorType | None, hidden_size: int, **attrs: AnyValue) -> layer.Types:
-    return layer.complete(given, 3, hidden_size, hidden_size, attrs["direction"])
 
 
 def _rows(data: Expr, begin: int, end: int) -> Expr:
@@ -118,8 +84,8 @@ def _decompose_gru(
 @relay_op(
     "serde.gru",
     traits=(InRange(ranges.sequence_lengths),),
-    infer=_gru_type,
-    complete=_complete_gru,
+    infer=layer.relation(3, _DEFAULTS),
+    complete=layer.completion(3),
     decompose=_decompose_gru,
     samples=[
         sample((3, 2, 4), (1, 15, 4), (1, 15, 5), hidden_size=5),

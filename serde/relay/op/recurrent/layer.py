@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -13,14 +14,16 @@ from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.types import TensorType
-from serde.relay.op.recurrent.gates import count_directions
+from serde.relay.op.recurrent.gates import count_directions, read_gates
 
 __all__ = [
     "Layout",
     "Step",
     "both",
     "complete",
+    "completion",
     "layer_types",
+    "relation",
     "require_shape",
     "walk",
 ]
@@ -139,6 +142,54 @@ def complete(given: Types, gates: int, hidden_size: int, output: Dim, direction:
     derived = [TensorType(shape, data.dtype) for shape in shapes]
     known = (data, *derived, *given[4:])
     return tuple(own if own is not None else new for own, new in zip(given, known, strict=True))
+
+
+def relation(gates: int, defaults: Sequence[str]) -> Callable[..., tuple[TensorType, ...]]:
+    """Return the type relation of a layer whose only state is its output.
+
+    Args:
+        gates: Number of gates.
+        defaults: The functions of one direction.
+    """
+
+    def infer(
+        data: TensorType,
+        input_weight: TensorType,
+        recurrent_weight: TensorType,
+        bias: TensorType | None,
+        sequence_lens: TensorType | None,
+        initial_h: TensorType | None,
+        *,
+        hidden_size: int,
+        direction: str,
+        layout: str,
+        linear_before_reset: bool = False,
+        **functions: AnyValue,
+    ) -> tuple[TensorType, ...]:
+        read_gates(defaults, direction=direction, **functions)
+        return layer_types(
+            data,
+            input_weight,
+            recurrent_weight,
+            bias,
+            sequence_lens,
+            [("initial_h", initial_h, hidden_size)],
+            gates=gates,
+            hidden_size=hidden_size,
+            direction=direction,
+            layout=layout,
+        )
+
+    return infer
+
+
+def completion(gates: int) -> Callable[..., Types]:
+    """Return what derives the types of the weights and the bias of such a layer."""
+
+    def derive(*given: TensorType | None, hidden_size: int, **attrs: AnyValue) -> Types:
+        return complete(given, gates, hidden_size, hidden_size, attrs["direction"])
+
+    return derive
 
 
 def walk(

@@ -9,45 +9,12 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
-from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
 
 __all__: list[str] = []
 
 _DEFAULTS = ("tanh",)
-
-
-def _rnn_type(
-    data: TensorType,
-    input_weight: TensorType,
-    recurrent_weight: TensorType,
-    bias: TensorType | None,
-    sequence_lens: TensorType | None,
-    initial_h: TensorType | None,
-    *,
-    hidden_size: int,
-    direction: str,
-    layout: str,
-    **functions: AnyValue,
-) -> tuple[TensorType, ...]:
-    read_gates(_DEFAULTS, direction=direction, **functions)
-    return layer.layer_types(
-        data,
-        input_weight,
-        recurrent_weight,
-        bias,
-        sequence_lens,
-        [("initial_h", initial_h, hidden_size)],
-        gates=1,
-        hidden_size=hidden_size,
-        direction=direction,
-        layout=layout,
-    )
-
-
-def _complete_rnn(*given: TensorType | None, hidden_size: int, **attrs: AnyValue) -> layer.Types:
-    return layer.complete(given, 1, hidden_size, hidden_size, attrs["direction"])
 
 
 def _decompose_rnn(
@@ -86,8 +53,8 @@ def _decompose_rnn(
 @relay_op(
     "serde.rnn",
     traits=(InRange(ranges.sequence_lengths),),
-    infer=_rnn_type,
-    complete=_complete_rnn,
+    infer=layer.relation(1, _DEFAULTS),
+    complete=layer.completion(1),
     decompose=_decompose_rnn,
     samples=[
         sample((3, 2, 4), (1, 5, 4), (1, 5, 5), hidden_size=5),

@@ -14,7 +14,17 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, Sample, Traits, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import (
+    Arguments,
+    Array,
+    Sample,
+    Traits,
+    builder,
+    call,
+    relay_op,
+    sample,
+    tensor,
+)
 from serde.relay.ir.shapes import (
     is_float,
     join_dim,
@@ -150,62 +160,20 @@ _OTHERS = [
     sample(tensor((4, 3), "float16"), axis=1),
 ]
 
-declare(
-    "sum",
-    _sum,
-    "``y = sum(x)`` over axes.",
-    infer=number_type,
-    more=_OTHERS,
-    traits=(Float32(), Arithmetic),
-)
-declare(
-    "prod",
-    _prod,
-    "``y = prod(x)`` over axes.",
-    infer=number_type,
-    more=_OTHERS,
-    traits=(Float32(), Arithmetic),
-)
-declare(
-    "mean",
-    _mean,
-    "``y = sum(x) / count(x)`` over axes; of integers, rounded towards zero.",
-    infer=number_type,
-    more=_OTHERS,
-    traits=(Float32("reductions"),),
-)
-declare(
-    "max",
-    np.max,
-    "``y = max(x)`` over axes.",
-    infer=extreme_type,
-    more=_OTHERS,
-    traits=(Values(0),),
-)
-declare(
-    "min",
-    np.min,
-    "``y = min(x)`` over axes.",
-    infer=extreme_type,
-    more=_OTHERS,
-    traits=(Values(0),),
-)
-declare(
-    "all",
-    np.all,
-    "``y = all(x)``: whether all are true, over axes.",
-    infer=_truth_type,
-    dtype="bool",
-    traits=(Truth,),
-)
-declare(
-    "any",
-    np.any,
-    "``y = any(x)``: whether one is true, over axes.",
-    infer=_truth_type,
-    dtype="bool",
-    traits=(Truth,),
-)
+declare("sum", _sum, "``y = sum(x)`` over axes.", infer=number_type, more=_OTHERS,
+        traits=(Float32(), Arithmetic))  # fmt: skip
+declare("prod", _prod, "``y = prod(x)`` over axes.", infer=number_type, more=_OTHERS,
+        traits=(Float32(), Arithmetic))  # fmt: skip
+declare("mean", _mean, "``y = sum(x) / count(x)`` over axes; of integers, rounded towards zero.",
+        infer=number_type, more=_OTHERS, traits=(Float32("reductions"),))  # fmt: skip
+declare("max", np.max, "``y = max(x)`` over axes.", infer=extreme_type, more=_OTHERS,
+        traits=(Values(0),))  # fmt: skip
+declare("min", np.min, "``y = min(x)`` over axes.", infer=extreme_type, more=_OTHERS,
+        traits=(Values(0),))  # fmt: skip
+declare("all", np.all, "``y = all(x)``: whether all are true, over axes.", infer=_truth_type,
+        dtype="bool", traits=(Truth,))  # fmt: skip
+declare("any", np.any, "``y = any(x)``: whether one is true, over axes.", infer=_truth_type,
+        dtype="bool", traits=(Truth,))  # fmt: skip
 
 
 def _arg_type(
@@ -253,33 +221,22 @@ def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
         sample(ties, axis=-1, select_last_index=True),
         sample(tensor((4,), "bool")),
     ]
-    relay_op(name, traits=(Reduction, Ordering), infer=_arg_type, samples=samples)(kernel)
-
-    def build(
-        data: Expr,
-        axis: Axes = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-        select_last_index: bool = False,
-    ) -> Expr:
-        return call(
-            name,
-            data,
-            axis=axis,
-            keepdims=keepdims,
-            exclude=exclude,
-            select_last_index=select_last_index,
-        )
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
-    builder(name)(build)
+    relay_op(
+        name,
+        traits=(Reduction, Ordering),
+        infer=_arg_type,
+        samples=samples,
+        arguments=Arguments(order=("axis", "keepdims", "exclude")),
+    )(kernel)
 
 
-_declare_arg("argmax", np.argmax, "``y = argmax(x)`` over axes, the index as int32; among equals "
-             "the first, or the last if asked. Of several axes, the row-major one.")  # fmt: skip
-_declare_arg("argmin", np.argmin, "``y = argmin(x)`` over axes, the index as int32; among equals "
-             "the first, or the last if asked. Of several axes, the row-major one.")  # fmt: skip
+for _name in ("argmax", "argmin"):
+    _declare_arg(
+        _name,
+        getattr(np, _name),
+        f"``y = {_name}(x)`` over axes, the index as int32; among equals the first, or the last "
+        "if asked. Of several axes, the row-major one.",
+    )
 
 
 def _variance_type(

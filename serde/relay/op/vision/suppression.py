@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, TupleWrapper, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
@@ -112,6 +112,7 @@ def _require_columns(data: TensorType, *, id_index: int, **places: int) -> None:
         sample((2, 7, 6), np.float32(0.1)),
         sample((2, 5, 5), np.float32(-0.5), id_index=-1, score_index=0),
     ],
+    arguments=Arguments(convert={"score_threshold": lambda value: scalar(value, "float32")}),
 )
 def get_valid_counts(
     data: Array,
@@ -134,24 +135,6 @@ def get_valid_counts(
     result = np.where(first[..., None], rows, np.asarray(-1, data.dtype))
     places = np.where(first, order, -1).astype(np.int32)
     return valid.sum(1).astype(np.int32), result, places
-
-
-@builder("vision.get_valid_counts")
-def build_get_valid_counts(
-    data: Expr, score_threshold: AnyValue, id_index: int = 0, score_index: int = 1
-) -> TupleWrapper:
-    """Build ``vision.get_valid_counts``; the threshold is a number or an expression."""
-    bound = score_threshold
-    if not isinstance(bound, Expr):
-        bound = const(float(bound), "float32")
-    result = call(
-        "vision.get_valid_counts",
-        data,
-        bound,
-        id_index=id_index,
-        score_index=score_index,
-    )
-    return TupleWrapper(result, 3)
 
 
 def _nms_type(
