@@ -183,22 +183,17 @@ _unary(
     traits=(Discontinuous,),
 )
 _declare_each(
-    (
-        "ceil",
-        _identity_on_integers(np.ceil),
-        "``y = ceil(x)``: the next integer up.",
-    ),
-    (
-        "floor",
-        _identity_on_integers(np.floor),
-        "``y = floor(x)``: the next integer down.",
-    ),
+    ("ceil", _identity_on_integers(np.ceil), "``y = ceil(x)``: the next integer up."),
+    ("floor", _identity_on_integers(np.floor), "``y = floor(x)``: the next integer down."),
     ("trunc", _identity_on_integers(np.trunc), "``y = sign(x) * floor(abs(x))``."),
-    (
-        "round",
-        _identity_on_integers(_round),
-        "``y = sign(x) * floor(abs(x) + 0.5)``: halves away from zero.",
-    ),
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Values(0), Discontinuous),
+)
+_unary(
+    "round",
+    _identity_on_integers(_round),
+    "``y = sign(x) * floor(abs(x) + 0.5)``: halves away from zero.",
     infer=_number,
     samples=[*_NUMBERS, sample(_HALVES)],
     traits=(Values(0), Discontinuous),
