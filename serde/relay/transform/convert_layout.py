@@ -22,7 +22,7 @@ from serde.relay.transform.layout_rules import (
     convert_elementwise,
     convert_reduction,
     convert_same_axes,
-    transposed,
+    transpose_to,
 )
 
 __all__ = ["ConvertLayout", "channels_first"]
@@ -122,7 +122,7 @@ class _Converter:
             if key not in self._orders:
                 fields = [TupleGetItem(laid.expr, index) for index in range(len(laid.fields))]
                 restored = [
-                    item if order is None else transposed(item, _inverse(order))
+                    item if order is None else transpose_to(item, _inverse(order))
                     for item, order in zip(fields, laid.fields, strict=True)
                 ]
                 self._orders[key] = Tuple(restored)
@@ -135,11 +135,11 @@ class _Converter:
         """Return a tensor with its old axes in this order; one transpose for each order."""
         laid = self._values[node]
         if laid.order is None or laid.order == order:
-            return laid.expr if laid.order == order else transposed(self.plain(node), order)
+            return laid.expr if laid.order == order else transpose_to(self.plain(node), order)
         key = (node, order)
         if key not in self._orders:
             axes = tuple(laid.order.index(axis) for axis in order)
-            self._orders[key] = transposed(laid.expr, axes)
+            self._orders[key] = transpose_to(laid.expr, axes)
         return self._orders[key]
 
     def _convert(self, node: Expr) -> LaidOut:

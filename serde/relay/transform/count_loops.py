@@ -45,7 +45,7 @@ class _Count:
     place: int
     begin: Constant
     step: int
-    turns: int
+    iterations: int
 
 
 def _is(node: Expr, *names: str) -> bool:
@@ -67,7 +67,7 @@ def _rewrite_loop(node: Expr) -> Expr | None:
         return None
     found = _count(body, state, captures)
     # Without a condition before it the first iteration takes place in any case.
-    if found is None or found.turns < 1:
+    if found is None or found.iterations < 1:
         return None
     return _with_limit(node, body, state, captures, found)
 
@@ -98,10 +98,10 @@ def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
         if first < np.iinfo(np.int32).min:
             continue
         last = bound if name == "less" else bound + 1
-        turns = -(-(last - first) // step)
-        if not isinstance(begin, Constant) or not _holds(begin, first + step * turns):
+        iterations = -(-(last - first) // step)
+        if not isinstance(begin, Constant) or not _holds(begin, first + step * iterations):
             return None
-        return _Count(place, begin, step, turns)
+        return _Count(place, begin, step, iterations)
     return None
 
 
@@ -165,14 +165,14 @@ def _with_limit(node: Call, body: Function, state: Tuple, captures: Tuple, found
     inner = infer_function(Function(params, substitute(result, {counter: value})))
     loop = call(
         "serde.loop",
-        const(found.turns, "int64"),
+        const(found.iterations, "int64"),
         None,
         tuple(state.fields[i] for i in kept),
         captures.fields,
         body=inner,
         span=node.span,
     )
-    last = Constant(np.asarray(found.begin.data + dtype.type(found.step * found.turns), dtype))
+    last = Constant(np.asarray(found.begin.data + dtype.type(found.step * found.iterations), dtype))
     results: list[Expr] = [TupleGetItem(loop, i) for i in range(len(fields) - 2)]
     results.insert(place, last)
     return Tuple(results)

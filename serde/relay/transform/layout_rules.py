@@ -27,7 +27,7 @@ __all__ = [
     "convert_elementwise",
     "convert_reduction",
     "convert_same_axes",
-    "transposed",
+    "transpose_to",
 ]
 
 Order = tuple[int, ...]
@@ -65,7 +65,7 @@ class Converter(Protocol):
         """Return `node` with other operands and some attributes changed."""
 
 
-def transposed(node: Expr, axes: Order) -> Expr:
+def transpose_to(node: Expr, axes: Order) -> Expr:
     """Return a tensor with its axes in another order.
 
     Transposes below are taken in; where only axes of length 1 move, it is a reshape.
@@ -192,7 +192,7 @@ def _align_axes(converter: Converter, node: Expr, order: Order) -> Expr:
         return plain
     missing = len(order) - len(shape)
     widened = call("expand_dims", plain, axis=0, num_newaxis=missing, span=node.span)
-    return transposed(widened, order)
+    return transpose_to(widened, order)
 
 
 def _map_axis(axis: int, order: Order) -> int:

@@ -173,15 +173,15 @@ def _product(
 ) -> Expr | None:
     rank = _rank(rhs.data)
     is_dense = _name(real) == "nn.dense"
-    turned = is_dense or real.attrs["transpose_b"]
-    columns = rank - 2 if turned else rank - 1
+    transposed = is_dense or real.attrs["transpose_b"]
+    columns = rank - 2 if transposed else rank - 1
     if bias is not None or _rank(lhs.data) != rank or (rhs.scale.data.ndim and rhs.axis != columns):
         return None
     left = lhs.data if is_dense or not real.attrs["transpose_a"] else _transpose_last_two(lhs.data)
     return call(
         "serde.qlinear_matmul",
         left,
-        _transpose_last_two(rhs.data) if turned else rhs.data,
+        _transpose_last_two(rhs.data) if transposed else rhs.data,
         lhs.scale,
         lhs.zero,
         rhs.scale,

@@ -318,7 +318,7 @@ def _along(x: Expr, data: TensorType, axes: Sequence[int], fixed: Sequence[Dim])
 
 
 def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
-    """A product with a matrix of weights has it turned round."""
+    """A product with a matrix of weights has it transposed."""
     x, weight, bias = (match.bound.get(name) for name in ("x", "weight", "bias"))
     product = next(
         node for key, node in match.nodes.items()
@@ -338,9 +338,9 @@ def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | N
         attrs = product.attrs
         if attrs.get("transpose_a") or attrs.get("out_dtype") is not None:
             return None
-        turned = weight if attrs.get("transpose_b") else call("transpose", weight, axes=(1, 0))
+        transposed = weight if attrs.get("transpose_b") else call("transpose", weight, axes=(1, 0))
         units = kind.shape[0] if attrs.get("transpose_b") else kind.shape[1]
-        layer = call("nn.dense", x, turned, units=units, span=span)
+        layer = call("nn.dense", x, transposed, units=units, span=span)
     if bias is None:
         return layer, layer
     if not _is_weight(bias, weights) or not isinstance(layer.type, TensorType):
@@ -353,8 +353,8 @@ def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | N
 
 def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
     """The products are those of every query with the columns of the second operand."""
-    query, turned, value = (match.bound[name] for name in ("query", "key", "value"))
-    types = [each.type for each in (query, turned, value)]
+    query, transposed, value = (match.bound[name] for name in ("query", "key", "value"))
+    types = [each.type for each in (query, transposed, value)]
     if not all(isinstance(type_, TensorType) and type_.rank == 4 for type_ in types):
         return None
     softmax = next(
@@ -373,7 +373,7 @@ def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found
         return None
     if isinstance(width, int) and abs(scale * math.sqrt(width) - 1) < _NEAR:
         scale = 1 / math.sqrt(width)
-    key = call("transpose", turned, axes=(0, 1, 3, 2), span=match.root.span)
+    key = call("transpose", transposed, axes=(0, 1, 3, 2), span=match.root.span)
     found = call("serde.attention", query, key, value, None, scale=scale, span=match.root.span)
     return found, found
 

@@ -105,7 +105,7 @@ def _decompose_loop(
         pairs = zip(carried[len(state) :], rows, strict=True)
         stacked = [call("concatenate", [before, row], axis=0) for before, row in pairs]
         following = call("add", number, const(1, "int64"))
-        return bodies.called(loop, [following, *fields[: 1 + len(state)], *stacked])
+        return bodies.call_function(loop, [following, *fields[: 1 + len(state)], *stacked])
 
     inner = instantiate(body, [number, *carried[: len(state)], *captures])
     condition: Expr = further
@@ -116,7 +116,9 @@ def _decompose_loop(
     choice.type = result
     function = Function([number, further, *carried], choice, result)
     begin = const(True, "bool") if going is None else going
-    return Let(loop, function, bodies.called(loop, [const(0, "int64"), begin, *state, *start]))
+    return Let(
+        loop, function, bodies.call_function(loop, [const(0, "int64"), begin, *state, *start])
+    )
 
 
 def _nothing(element: TensorType, sources: Sequence[Expr]) -> Expr:

@@ -19,8 +19,8 @@ from serde.relay.op.image.interpolation import (
     SPATIAL,
     Interpolation,
     require_lengths,
+    widen_for_method,
     with_lengths,
-    working,
 )
 from serde.relay.op.shape.reshape import integers
 from serde.weights import dtype_name
@@ -53,7 +53,7 @@ def run_resize(
         bool(attrs["cubic_exclude"]),
     )
     lengths, region = size or (), roi or (0.0,) * (2 * rank)
-    result = working(data, how.method)
+    result = widen_for_method(data, how.method)
     outside: list[tuple[int, Array]] = []
     for index, axis in enumerate(layout_axes(layout, "NC" + SPATIAL[rank])[2:]):
         length = data.shape[axis]

@@ -48,11 +48,11 @@ def _decompose_sample(
     rank = type_.rank
     if method == "nearest":
         grid = _rounded_grid(type_, grid, align_corners)
-    turned = call("transpose", grid, axes=(0, rank - 1, *range(1, rank - 1)))
+    channels_first = call("transpose", grid, axes=(0, rank - 1, *range(1, rank - 1)))
     return call(
         "image.grid_sample",
         data,
-        turned,
+        channels_first,
         method=_METHODS[method],
         layout="NCHW" if rank == 4 else "NCDHW",
         padding_mode=padding_mode,

@@ -15,7 +15,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import at, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
-from serde.relay.op.image.interpolation import Interpolation, with_lengths, working
+from serde.relay.op.image.interpolation import Interpolation, widen_for_method, with_lengths
 from serde.relay.op.shape.reshape import integers
 
 __all__: list[str] = []
@@ -48,7 +48,7 @@ def _upsampling_type(
 def _upsample(
     data: Array, axes: Sequence[int], scales: Sequence[float], how: Interpolation
 ) -> Array:
-    result = working(data, how.method)
+    result = widen_for_method(data, how.method)
     for axis, scale in zip(axes, scales, strict=True):
         length = data.shape[axis]
         size = int(np.floor(length * scale + 0.5))

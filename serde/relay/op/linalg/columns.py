@@ -13,21 +13,21 @@ from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.types import TensorType
 
 __all__ = [
-    "column",
     "identity_like",
-    "marked",
-    "narrowed",
-    "places",
-    "row",
-    "square",
+    "indices_along",
+    "narrow_like",
+    "select_where",
+    "square_type",
+    "take_column",
+    "take_row",
     "walk",
-    "widened",
+    "widen_narrow",
 ]
 
 Step = Callable[..., tuple[Sequence[Expr], Sequence[Expr]]]
 
 
-def square(data: TensorType) -> TensorType:
+def square_type(data: TensorType) -> TensorType:
     """Return the type of floating-point matrices of as many rows as columns.
 
     Raises:
@@ -40,19 +40,19 @@ def square(data: TensorType) -> TensorType:
     return TensorType((*data.shape[:-2], size, size), data.dtype)
 
 
-def widened(data: Expr) -> Expr:
+def widen_narrow(data: Expr) -> Expr:
     """Return `data` in the dtype to compute in: float32 for what is narrower."""
     narrow = tensor_type(data).dtype in ("float16", "bfloat16")
     return call("cast", data, dtype="float32") if narrow else data
 
 
-def narrowed(result: Expr, like: Expr) -> Expr:
-    """Return what was computed of :func:`widened` data in the dtype of that data."""
+def narrow_like(result: Expr, like: Expr) -> Expr:
+    """Return what was computed of :func:`widen_narrow` data in the dtype of that data."""
     dtype = tensor_type(like).dtype
     return result if tensor_type(result).dtype == dtype else call("cast", result, dtype=dtype)
 
 
-def places(data: Expr, axis: int) -> Expr:
+def indices_along(data: Expr, axis: int) -> Expr:
     """Return 0, 1, 2... of int64, as many as an axis is long.
 
     Where that is a symbol, they are counted on the matrices themselves, so that it keeps its name.
@@ -67,25 +67,25 @@ def places(data: Expr, axis: int) -> Expr:
     return call("cumsum", ones, axis=0, exclusive=True)
 
 
-def row(data: Expr, place: Expr) -> Expr:
+def take_row(data: Expr, place: Expr) -> Expr:
     """Return one row of each matrix, without its axis."""
     return call("take", data, place, axis=tensor_type(data).rank - 2, mode="fast")
 
 
-def column(data: Expr, place: Expr) -> Expr:
+def take_column(data: Expr, place: Expr) -> Expr:
     """Return one column of each matrix, without its axis."""
     return call("take", data, place, axis=tensor_type(data).rank - 1, mode="fast")
 
 
-def marked(mask: Expr, data: Expr, other: float = 0.0) -> Expr:
+def select_where(mask: Expr, data: Expr, other: float = 0.0) -> Expr:
     """Return `data` where `mask` holds, and elsewhere one number."""
     return call("where", mask, data, const(other, tensor_type(data).dtype))
 
 
 def identity_like(data: Expr) -> Expr:
     """Return ones on the diagonal, zeros elsewhere, in the shape and dtype of `data`."""
-    down = call("expand_dims", places(data, -2), axis=1)
-    mask = call("equal", down, places(data, -1))
+    down = call("expand_dims", indices_along(data, -2), axis=1)
+    mask = call("equal", down, indices_along(data, -1))
     return call("where", mask, const(1.0, tensor_type(data).dtype), call("zeros_like", data))
 
 
@@ -103,7 +103,7 @@ def walk(
     """Return the last states and what is stacked of a ``serde.scan``.
 
     Args:
-        along: A vector to walk along, see :func:`places`.
+        along: A vector to walk along, see :func:`indices_along`.
         states: What goes into the first step.
         captures: What every step gets alike.
         step: Gets an element of `along`, the states, slices and captures; returns the next

@@ -11,15 +11,15 @@ from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.columns import (
-    column,
     identity_like,
-    marked,
-    narrowed,
-    places,
-    row,
-    square,
+    indices_along,
+    narrow_like,
+    select_where,
+    square_type,
+    take_column,
+    take_row,
     walk,
-    widened,
+    widen_narrow,
 )
 from serde.relay.op.linalg.triangular import system
 
@@ -31,7 +31,7 @@ REGULAR = np.array([[[0, 2, 1], [1, -1, 0.5], [3, 0.5, 1]], [[2, 1, 0], [4, -1, 
 
 def _greatest(found: Expr, place: Expr, index: Expr) -> Expr:
     """Return where the greatest element of each column stands, from the row `place` on."""
-    open_ = marked(call("greater_equal", index, place), call("abs", found), -1.0)
+    open_ = select_where(call("greater_equal", index, place), call("abs", found), -1.0)
     last = tensor_type(found).rank - 1
     return call("cast", call("argmax", open_, axis=(last,), keepdims=True), dtype="int64")
 
@@ -40,8 +40,8 @@ def _exchange_rows(data: Expr, chosen: Expr, place: Expr) -> tuple[Expr, Expr]:
     """Return the chosen row of each matrix, and the matrices with row `place` in its stead."""
     rank = tensor_type(data).rank
     mask = call("expand_dims", chosen, axis=rank - 1)
-    pivot = call("sum", marked(mask, data), axis=(rank - 2,), keepdims=True)
-    first = call("expand_dims", row(data, place), axis=rank - 2)
+    pivot = call("sum", select_where(mask, data), axis=(rank - 2,), keepdims=True)
+    first = call("expand_dims", take_row(data, place), axis=rank - 2)
     return pivot, call("where", mask, first, data)
 
 
@@ -50,17 +50,17 @@ def _decompose_solve(a: Expr, b: Expr) -> Expr:
     if 0 in tensor_type(a).shape:
         return b
     rank = tensor_type(a).rank
-    index = places(a, -1)
+    index = indices_along(a, -1)
 
     def step(
         place: Expr, left: Expr, right: Expr, index: Expr
     ) -> tuple[Sequence[Expr], Sequence[Expr]]:
-        greatest = _greatest(column(left, place), place, index)
+        greatest = _greatest(take_column(left, place), place, index)
         chosen = call("equal", index, greatest)
         own = call("expand_dims", call("equal", index, place), axis=1)
         pivot, moved = _exchange_rows(left, chosen, place)
-        head = call("expand_dims", column(pivot, place), axis=rank - 1)
-        scale = call("expand_dims", column(moved, place), axis=rank - 1)
+        head = call("expand_dims", take_column(pivot, place), axis=rank - 1)
+        scale = call("expand_dims", take_column(moved, place), axis=rank - 1)
         following = []
         for line, rest in ((pivot, moved), _exchange_rows(right, chosen, place)):
             scaled = call("divide", line, head)
@@ -68,8 +68,8 @@ def _decompose_solve(a: Expr, b: Expr) -> Expr:
             following.append(call("where", own, scaled, others))
         return following, []
 
-    _, found = walk(index, [widened(a), widened(b)], [index], step)
-    return narrowed(found, b)
+    _, found = walk(index, [widen_narrow(a), widen_narrow(b)], [index], step)
+    return narrow_like(found, b)
 
 
 @relay_op(
@@ -96,7 +96,7 @@ def _decompose_inverse(data: Expr) -> Expr:
 
 @relay_op(
     "serde.inverse",
-    infer=square,
+    infer=square_type,
     decompose=_decompose_inverse,
     samples=[sample(REGULAR[0].astype(np.float32)), sample(REGULAR)],
 )
@@ -114,33 +114,33 @@ def _factors(data: Expr) -> Expr:
     Rows are eliminated one after the other; each exchange of two turns the sign.
     """
     rank = tensor_type(data).rank
-    index = places(data, -1)
+    index = indices_along(data, -1)
 
     def step(place: Expr, rest: Expr, index: Expr) -> tuple[Sequence[Expr], Sequence[Expr]]:
-        greatest = _greatest(column(rest, place), place, index)
+        greatest = _greatest(take_column(rest, place), place, index)
         pivot, moved = _exchange_rows(rest, call("equal", index, greatest), place)
-        head = column(pivot, place)
+        head = take_column(pivot, place)
         zero = call("equal", head, const(0.0, tensor_type(head).dtype))
         divisor = call("where", zero, const(1.0, tensor_type(head).dtype), head)
-        scale = call("divide", column(moved, place), divisor)
+        scale = call("divide", take_column(moved, place), divisor)
         taken = call("multiply", call("expand_dims", scale, axis=rank - 1), pivot)
         stays = call("equal", greatest, place)
-        turned = call("where", stays, head, call("negative", head))
-        return [call("subtract", moved, taken)], [call("squeeze", turned, axis=(rank - 2,))]
+        signed = call("where", stays, head, call("negative", head))
+        return [call("subtract", moved, taken)], [call("squeeze", signed, axis=(rank - 2,))]
 
-    _, factors = walk(index, [widened(data)], [index], step, out_axes=[rank - 2])
+    _, factors = walk(index, [widen_narrow(data)], [index], step, out_axes=[rank - 2])
     return factors
 
 
 def _det_type(data: TensorType) -> TensorType:
-    return TensorType(square(data).shape[:-2], data.dtype)
+    return TensorType(square_type(data).shape[:-2], data.dtype)
 
 
 def _decompose_det(data: Expr) -> Expr:
     last = tensor_type(data).rank - 2
     if 0 in tensor_type(data).shape:
         return call("prod", data, axis=(last, last + 1))
-    return narrowed(call("prod", _factors(data), axis=(last,)), data)
+    return narrow_like(call("prod", _factors(data), axis=(last,)), data)
 
 
 @relay_op(
@@ -166,7 +166,7 @@ def _decompose_slogdet(data: Expr) -> Expr:
     factors = _factors(data)
     sign = call("prod", call("sign", factors), axis=(last,))
     size = call("sum", call("log", call("abs", factors)), axis=(last,))
-    return Tuple([narrowed(sign, data), narrowed(size, data)])
+    return Tuple([narrow_like(sign, data), narrow_like(size, data)])
 
 
 @relay_op(

@@ -15,15 +15,15 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.columns import (
-    column,
     identity_like,
-    marked,
-    narrowed,
-    places,
-    row,
-    square,
+    indices_along,
+    narrow_like,
+    select_where,
+    square_type,
+    take_column,
+    take_row,
     walk,
-    widened,
+    widen_narrow,
 )
 from serde.relay.op.linalg.triangular import POSITIVE
 
@@ -58,17 +58,19 @@ def _decompose_lq(data: Expr) -> Expr:
     if tensor_type(data).shape[-2] == 0:
         raise TypeInferenceError(f"factors of {tensor_type(data)!r} have no body")
     rank = tensor_type(data).rank
-    matrix = widened(data)
+    matrix = widen_narrow(data)
     dtype = tensor_type(matrix).dtype
-    down, along = places(data, -2), places(data, -1)
+    down, along = indices_along(data, -2), indices_along(data, -1)
     zero, one = const(0.0, dtype), const(1.0, dtype)
 
     def reflect(
         place: Expr, rest: Expr, down: Expr, along: Expr
     ) -> tuple[Sequence[Expr], Sequence[Expr]]:
-        line = row(rest, place)
-        behind = marked(call("greater", along, place), line)
-        head = call("sum", marked(call("equal", along, place), line), axis=(-1,), keepdims=True)
+        line = take_row(rest, place)
+        behind = select_where(call("greater", along, place), line)
+        head = call(
+            "sum", select_where(call("equal", along, place), line), axis=(-1,), keepdims=True
+        )
         tail = call("sum", call("multiply", behind, behind), axis=(-1,), keepdims=True)
         length = call("sqrt", call("add", call("multiply", head, head), tail))
         still = call("equal", tail, zero)
@@ -79,7 +81,7 @@ def _decompose_lq(data: Expr) -> Expr:
         divisor = call("where", still, one, call("subtract", head, end))
         vector = call("where", call("equal", along, place), one, call("divide", behind, divisor))
         following = _reflect_rows(rest, vector, scale)
-        factor = marked(call("greater_equal", down, place), column(following, place))
+        factor = select_where(call("greater_equal", down, place), take_column(following, place))
         return [following], [factor, vector, scale]
 
     def multiply(
@@ -99,7 +101,7 @@ def _decompose_lq(data: Expr) -> Expr:
         axes=[rank - 2, rank - 2],
         reverse=True,
     )
-    return Tuple([narrowed(lower, data), narrowed(orthogonal, data)])
+    return Tuple([narrow_like(lower, data), narrow_like(orthogonal, data)])
 
 
 @relay_op(
@@ -125,7 +127,7 @@ def lq(data: Array) -> tuple[Array, Array]:
 
 
 def _eigen_type(data: TensorType, **_attrs: str) -> tuple[TensorType, TensorType]:
-    type_ = square(data)
+    type_ = square_type(data)
     return TensorType(type_.shape[:-1], data.dtype), type_
 
 

@@ -10,7 +10,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Rescales, SameAxes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.qnn.arithmetic import requantized, to_dtype
+from serde.relay.op.qnn.arithmetic import requantize_expr, to_dtype
 from serde.relay.op.qnn.parameters import (
     fixed_point,
     require_dtype,
@@ -18,7 +18,7 @@ from serde.relay.op.qnn.parameters import (
     round_away,
     saturate,
 )
-from serde.relay.op.qnn.rescale import requantize, rescaled
+from serde.relay.op.qnn.rescale import multiply_by_ratio, requantize
 
 __all__: list[str] = []
 
@@ -56,7 +56,7 @@ def _as_leaky_relu(
 ) -> Expr:
     target = (output_scale, output_zero_point)
     wide = call("cast", data, dtype="int32")
-    level = requantized(wide, input_scale, input_zero_point, *target)
+    level = requantize_expr(wide, input_scale, input_zero_point, *target)
     below = call("add", _times(level, alpha), _times(output_zero_point, 1 - alpha))
     result = call("where", call("less", wide, input_zero_point), below, level)
     return to_dtype(result, tensor_type(data).dtype)
@@ -93,7 +93,7 @@ def leaky_relu(
     """
     target = (output_scale, output_zero_point)
     level = requantize(data, input_scale, input_zero_point, *target, out_dtype=_INT32)
-    below = rescaled(level, alpha) + rescaled(output_zero_point, 1 - alpha)
+    below = multiply_by_ratio(level, alpha) + multiply_by_ratio(output_zero_point, 1 - alpha)
     result = np.where(data.astype(np.int32) < input_zero_point, below, level)
     return saturate(result, data.dtype)
 

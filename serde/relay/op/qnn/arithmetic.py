@@ -25,7 +25,7 @@ from serde.relay.op.qnn.parameters import (
 from serde.relay.op.qnn.rescale import requantize
 from serde.weights import numpy_dtype
 
-__all__ = ["requantized", "to_dtype"]
+__all__ = ["requantize_expr", "to_dtype"]
 
 _INT32 = np.dtype(np.int32)
 _LEFT = tensor((2, 3), "uint8", low=0, high=255)
@@ -46,7 +46,7 @@ _SAMPLES = [
 ]
 
 
-def requantized(
+def requantize_expr(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr,
     *, axis: int = -1,
 ) -> Expr:  # fmt: skip
@@ -100,8 +100,8 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
 
     def decompose(lhs: Expr, rhs: Expr, *parameters: Expr, lhs_axis: int, rhs_axis: int) -> Expr:
         target = parameters[4:]
-        a = requantized(lhs, *parameters[:2], *target, axis=lhs_axis)
-        b = requantized(rhs, *parameters[2:4], *target, axis=rhs_axis)
+        a = requantize_expr(lhs, *parameters[:2], *target, axis=lhs_axis)
+        b = requantize_expr(rhs, *parameters[2:4], *target, axis=rhs_axis)
         both = call("add" if sign > 0 else "subtract", a, b)
         shifted = call("subtract" if sign > 0 else "add", both, target[1])
         return to_dtype(shifted, tensor_type(lhs).dtype)

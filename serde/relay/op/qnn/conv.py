@@ -23,7 +23,7 @@ from serde.relay.op.qnn.product import (
     require_kernel,
     require_out_dtype,
     sample_parameters,
-    shifted,
+    subtract_zero_point,
     uint8,
 )
 
@@ -156,8 +156,8 @@ def conv2d(
     Padding consists of the zero point.
     """
     return run_convolution(
-        shifted(data, input_zero_point),
-        shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout)),
+        subtract_zero_point(data, input_zero_point),
+        subtract_zero_point(weight, channel_zero_point(weight_zero_point, weight, kernel_layout)),
         rank=2,
         strides=strides,
         padding=padding,
@@ -230,8 +230,10 @@ def conv2d_transpose(
 ) -> Array:
     """``nn.conv2d_transpose(data - input_zero_point, weight - weight_zero_point)`` in integers."""
     return run_transposed(
-        shifted(data, input_zero_point.reshape(())),
-        shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout, "I")),
+        subtract_zero_point(data, input_zero_point.reshape(())),
+        subtract_zero_point(
+            weight, channel_zero_point(weight_zero_point, weight, kernel_layout, "I")
+        ),
         rank=2,
         strides=strides,
         output_padding=output_padding,

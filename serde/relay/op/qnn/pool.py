@@ -12,7 +12,7 @@ from serde.relay.ir.registry import Arguments, Array, call, get, relay_op, sampl
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import per_axis
-from serde.relay.op.qnn.arithmetic import requantized, to_dtype
+from serde.relay.op.qnn.arithmetic import requantize_expr, to_dtype
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate
 from serde.relay.op.qnn.rescale import requantize
 
@@ -49,7 +49,7 @@ def _as_avg_pool(
     **attrs: AnyValue,
 ) -> Expr:
     parameters = (input_scale, input_zero_point, output_scale, output_zero_point)
-    return to_dtype(call("nn.avg_pool2d", requantized(data, *parameters), **attrs),
+    return to_dtype(call("nn.avg_pool2d", requantize_expr(data, *parameters), **attrs),
                     tensor_type(data).dtype)  # fmt: skip
 
 

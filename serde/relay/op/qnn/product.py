@@ -39,7 +39,7 @@ __all__ = [
     "require_kernel",
     "require_out_dtype",
     "sample_parameters",
-    "shifted",
+    "subtract_zero_point",
     "uint8",
 ]
 
@@ -71,7 +71,7 @@ def sample_parameters(
     )
 
 
-def shifted(data: Array, zero_point: Array) -> Array:
+def subtract_zero_point(data: Array, zero_point: Array) -> Array:
     """Return `data` without its zero point, as int16 where that holds the differences.
 
     Sums of products of such narrow integers are fast and exact.
@@ -171,8 +171,10 @@ def dense(
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """``y = (data - input_zero_point) @ (weight - weight_zero_point).T`` in integers."""
-    kernel = shifted(weight, weight_zero_point.reshape(-1, 1))
-    return multiply(shifted(data, input_zero_point), kernel, units=units, out_dtype=out_dtype)
+    kernel = subtract_zero_point(weight, weight_zero_point.reshape(-1, 1))
+    return multiply(
+        subtract_zero_point(data, input_zero_point), kernel, units=units, out_dtype=out_dtype
+    )
 
 
 def _unpack_weight(weight: TensorType, layout: str) -> TensorType:
@@ -284,8 +286,8 @@ def batch_matmul(
 ) -> Array:
     """``y[b] = (x[b] - x_zero_point) @ (y[b] - y_zero_point)`` in int32, transposed as asked."""
     return multiply_batches(
-        shifted(x, x_zero_point),
-        shifted(y, y_zero_point),
+        subtract_zero_point(x, x_zero_point),
+        subtract_zero_point(y, y_zero_point),
         out_dtype=out_dtype,
         transpose_a=transpose_a,
         transpose_b=transpose_b,

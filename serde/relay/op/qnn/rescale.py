@@ -24,7 +24,7 @@ from serde.relay.op.qnn.parameters import (
 )
 from serde.weights import dtype_name
 
-__all__ = ["DTYPES", "Rounding", "dequantize", "quantize", "requantize", "rescaled"]
+__all__ = ["DTYPES", "Rounding", "dequantize", "multiply_by_ratio", "quantize", "requantize"]
 
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
 """What a real number may be quantised to."""
@@ -221,11 +221,11 @@ def requantize(
         result = whole.astype(np.int32)
     else:
         level = data.astype(np.int32) - zero_point
-        result = rescaled(np.asarray(level), ratio, away=away) + output_zero_point
+        result = multiply_by_ratio(np.asarray(level), ratio, away=away) + output_zero_point
     return np.asarray(result) if out_dtype == np.int32 else saturate(result, out_dtype)
 
 
-def rescaled(data: Array, ratio: AnyValue, *, away: bool = False) -> Array:
+def multiply_by_ratio(data: Array, ratio: AnyValue, *, away: bool = False) -> Array:
     """Return int32 `data` times `ratio` by fixed-point arithmetic, rounded to the nearest.
 
     Args:

@@ -83,7 +83,7 @@ def _words(values: Sequence[int]) -> Array:
     return np.array([value & ONES for value in values], np.uint64)
 
 
-def _with_room(key: Array, count: int) -> Array:
+def _reserve_counter(key: Array, count: int) -> Array:
     """Return a key whose counter can grow by `count`: itself, or one further along the path."""
     k = [int(word) for word in key]
     if k[7] < ONES - count:
@@ -96,7 +96,7 @@ def _with_room(key: Array, count: int) -> Array:
 
 def _generate(key: Array, shape: Sequence[int]) -> tuple[Array, Array]:
     count = math.prod(shape)
-    state = _with_room(key, count)
+    state = _reserve_counter(key, count)
     whole, rest = divmod(count, 4)
     with np.errstate(over="ignore"):
         # All four words grow from block to block, the path as well as the counter.

@@ -38,14 +38,14 @@ def _decompose_gru(
     **functions: AnyValue,
 ) -> Expr:
     gates = read_gates(_DEFAULTS, direction=direction, **functions)
-    biases = unrolling.both(bias)
+    biases = unrolling.split_bias(bias)
     gated, hidden, parts = [], [], []
     for number in range(len(gates)):
-        weight = unrolling.one(recurrent_weight, number)
+        weight = unrolling.take_direction(recurrent_weight, number)
         gated.append(_rows(weight, 0, 2 * hidden_size))
         hidden.append(_rows(weight, 2 * hidden_size, 3 * hidden_size))
         if biases is not None:
-            row = unrolling.one(biases[1], number)
+            row = unrolling.take_direction(biases[1], number)
             cuts = ((0, 2 * hidden_size), (2 * hidden_size, 3 * hidden_size))
             parts.append([_rows(row, *cut) for cut in cuts])
 
@@ -56,8 +56,8 @@ def _decompose_gru(
     def step(number: int, entering: Expr, states: tuple[Expr, ...]) -> tuple[Expr, ...]:
         f, g = gates[number]
         (state,) = states
-        update_in, reset_in, hidden_in = unrolling.fields(entering, 3)
-        update_state, reset_state = unrolling.fields(recurrent(number, state, 0), 2)
+        update_in, reset_in, hidden_in = unrolling.split_columns(entering, 3)
+        update_state, reset_state = unrolling.split_columns(recurrent(number, state, 0), 2)
         update = f.expression(call("add", update_in, update_state))
         reset = f.expression(call("add", reset_in, reset_state))
         if linear_before_reset:
@@ -176,7 +176,7 @@ def gru(
         clip=clip,
     )
     weights = widen(recurrent_weight)
-    entering_bias, recurrent_bias = layer.both(bias) or (None, None)
+    entering_bias, recurrent_bias = layer.split_bias(bias) or (None, None)
     if recurrent_bias is None:
         recurrent_bias = np.zeros(weights.shape[:2], weights.dtype)
     cut = 2 * hidden_size

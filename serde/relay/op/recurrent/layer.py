@@ -19,12 +19,12 @@ from serde.relay.op.recurrent.gates import count_directions, read_gates
 __all__ = [
     "Layout",
     "Step",
-    "both",
     "complete",
     "completion",
     "layer_types",
     "relation",
     "require_shape",
+    "split_bias",
     "walk",
 ]
 
@@ -120,7 +120,7 @@ def layer_types(
     )
 
 
-def both(bias: Array | None) -> tuple[Array, Array] | None:
+def split_bias(bias: Array | None) -> tuple[Array, Array] | None:
     """Return the biases of what enters and of the state, in at least float32."""
     if bias is None:
         return None
@@ -219,8 +219,8 @@ def walk(
         direction: Which directions are walked.
         layout: Order of the axes.
     """
-    turned = layout == "NTC"
-    sequences = widen(np.swapaxes(data, 0, 1) if turned else data)
+    batch_first = layout == "NTC"
+    sequences = widen(np.swapaxes(data, 0, 1) if batch_first else data)
     length, count = sequences.shape[:2]
     every: list[Array] = []
     final: list[tuple[Array, ...]] = []
@@ -232,7 +232,7 @@ def walk(
         current = tuple(
             np.zeros((count, width), sequences.dtype)
             if given is None
-            else widen(given[:, number] if turned else given[number])
+            else widen(given[:, number] if batch_first else given[number])
             for given, width in states
         )
         outputs = np.zeros((length, count, states[0][1]), sequences.dtype)
@@ -252,6 +252,6 @@ def walk(
         final.append(current)
     results = [np.stack(every, axis=1)]
     results += [np.stack(each) for each in zip(*final, strict=True)]
-    if turned:
+    if batch_first:
         results = [results[0].transpose(2, 0, 1, 3), *(x.swapaxes(0, 1) for x in results[1:])]
     return tuple(result.astype(data.dtype) for result in results)

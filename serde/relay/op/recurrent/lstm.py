@@ -94,14 +94,17 @@ def _decompose_lstm(
 ) -> Expr:
     gates = read_gates(_DEFAULTS, direction=direction, **functions)
     numbers = range(len(gates))
-    biases = unrolling.both(bias)
-    weights = [unrolling.one(recurrent_weight, number) for number in numbers]
+    biases = unrolling.split_bias(bias)
+    weights = [unrolling.take_direction(recurrent_weight, number) for number in numbers]
     holes: list[list[Expr]] = []
     if peephole is not None:
-        holes = [unrolling.fields(unrolling.one(peephole, number), 3) for number in numbers]
+        holes = [
+            unrolling.split_columns(unrolling.take_direction(peephole, number), 3)
+            for number in numbers
+        ]
     shrink = None
     if projection is not None:
-        shrink = [unrolling.one(projection, number) for number in numbers]
+        shrink = [unrolling.take_direction(projection, number) for number in numbers]
 
     def peeped(linear: Expr, cell: Expr, number: int, part: int) -> Expr:
         if not holes:
@@ -112,7 +115,7 @@ def _decompose_lstm(
         f, g, h = gates[number]
         state, cell = states
         linear = call("add", entering, unrolling.dense(state, weights[number]))
-        taken, given, kept, new = unrolling.fields(linear, 4)
+        taken, given, kept, new = unrolling.split_columns(linear, 4)
         take = f.expression(peeped(taken, cell, number, 0))
         if input_forget:
             keep: Expr = call("subtract", const(1.0, unrolling.dtype_of(take)), take)
@@ -261,7 +264,7 @@ def lstm(
         clip=clip,
     )
     weights = widen(recurrent_weight)
-    biases = layer.both(bias)
+    biases = layer.split_bias(bias)
     if peephole is None:
         peephole = np.zeros((weights.shape[0], 3 * hidden_size), weights.dtype)
     holes = widen(peephole).reshape(-1, 3, hidden_size)

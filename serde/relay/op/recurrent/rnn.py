@@ -31,8 +31,8 @@ def _decompose_rnn(
     **functions: AnyValue,
 ) -> Expr:
     gates = read_gates(_DEFAULTS, direction=direction, **functions)
-    weights = [unrolling.one(recurrent_weight, number) for number in range(len(gates))]
-    biases = unrolling.both(bias)
+    weights = [unrolling.take_direction(recurrent_weight, number) for number in range(len(gates))]
+    biases = unrolling.split_bias(bias)
 
     def step(number: int, entering: Expr, states: tuple[Expr, ...]) -> tuple[Expr, ...]:
         total = call("add", entering, unrolling.dense(states[0], weights[number]))
@@ -129,7 +129,7 @@ def rnn(
         clip=clip,
     )
     weights = widen(recurrent_weight)
-    biases = layer.both(bias)
+    biases = layer.split_bias(bias)
 
     def step(number: int, entering: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
         return (gates[number][0].values(entering + states[0] @ weights[number].T),)

@@ -17,12 +17,12 @@ from serde.relay.op.recurrent.gates import count_directions
 __all__ = [
     "UNROLLED",
     "StepBuilder",
-    "both",
     "dense",
     "dtype_of",
-    "fields",
-    "one",
     "shape_of",
+    "split_bias",
+    "split_columns",
+    "take_direction",
     "unroll",
 ]
 
@@ -39,12 +39,12 @@ with the length.
 """
 
 
-def one(data: Expr, index: int) -> Expr:
+def take_direction(data: Expr, index: int) -> Expr:
     """Return what `data` has at `index` of its first axis."""
     return call("take", data, const(np.int32(index)), axis=0, mode="clip")
 
 
-def fields(data: Expr, count: int) -> list[Expr]:
+def split_columns(data: Expr, count: int) -> list[Expr]:
     """Return `count` equal parts of the last axis."""
     if count == 1:
         return [data]
@@ -52,11 +52,11 @@ def fields(data: Expr, count: int) -> list[Expr]:
     return [TupleGetItem(parts, index) for index in range(count)]
 
 
-def both(bias: Expr | None) -> tuple[Expr, Expr] | None:
+def split_bias(bias: Expr | None) -> tuple[Expr, Expr] | None:
     """Return the biases of what enters and of the state."""
     if bias is None:
         return None
-    entering, recurrent = fields(bias, 2)
+    entering, recurrent = split_columns(bias, 2)
     return entering, recurrent
 
 
@@ -96,10 +96,12 @@ def unroll(
     length = tensor_type(data).shape[0]
     walked = []
     for number in range(count_directions(direction)):
-        entering = dense(data, one(input_weight, number))
+        entering = dense(data, take_direction(input_weight, number))
         if bias is not None:
-            entering = call("add", entering, one(bias, number))
-        initial = tuple(_zeros(data, width) if x is None else one(x, number) for x, width in states)
+            entering = call("add", entering, take_direction(bias, number))
+        initial = tuple(
+            _zeros(data, width) if x is None else take_direction(x, number) for x, width in states
+        )
         walker = _Walker(number, step, direction == "reverse" or number == 1, sequence_lens)
         if isinstance(length, int) and length <= UNROLLED:
             outputs, *last = walker.steps(entering, initial, length)

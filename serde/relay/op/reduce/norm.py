@@ -15,7 +15,13 @@ from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, sample, tensor
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import accumulator, declare, extreme_type, number_type, reduced
+from serde.relay.op.reduce.plain import (
+    accumulator,
+    declare,
+    extreme_type,
+    number_type,
+    reduced_axes,
+)
 
 __all__: list[str] = []
 
@@ -75,7 +81,7 @@ def _decompose_log_sum_exp(
     data: Expr, *, axis: Sequence[int] | None, keepdims: bool, exclude: bool
 ) -> Expr:
     """An infinite peak is not subtracted, for the difference of infinities is no number."""
-    axes = reduced(tensor_type(data).rank, axis, exclude)
+    axes = reduced_axes(tensor_type(data).rank, axis, exclude)
     greatest = call("max", data, axis=axes, keepdims=True)
     peak = call("where", call("isfinite", greatest), greatest, call("zeros_like", greatest))
     terms = call("exp", call("subtract", data, peak))

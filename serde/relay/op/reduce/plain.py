@@ -35,13 +35,13 @@ from serde.relay.ir.shapes import (
 from serde.relay.ir.traits import Arithmetic, Float32, Ordering, Reduction, Truth, Values
 from serde.relay.ir.types import TensorType
 
-__all__ = ["accumulator", "declare", "extreme_type", "number_type", "reduce_type", "reduced"]
+__all__ = ["accumulator", "declare", "extreme_type", "number_type", "reduce_type", "reduced_axes"]
 
 Axes = int | Sequence[int] | None
 Reduce = Callable[..., AnyValue]
 
 
-def reduced(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
+def reduced_axes(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
     """Return the axes that are reduced, in ascending order."""
     if axis is None:
         return tuple(range(rank))
@@ -59,7 +59,7 @@ def reduce_type(
     data: TensorType, *, axis: Sequence[int] | None, keepdims: bool, exclude: bool
 ) -> TensorType:
     """Return the type of a reduction to the dtype of `data`."""
-    axes = reduced(data.rank, axis, exclude)
+    axes = reduced_axes(data.rank, axis, exclude)
     return TensorType(_reduce_shape(data, axes, keepdims), data.dtype)
 
 
@@ -79,7 +79,7 @@ def _truth_type(data: TensorType, **attrs: AnyValue) -> TensorType:
 def extreme_type(data: TensorType, **attrs: AnyValue) -> TensorType:
     """Return the type of a reduction that needs an element to choose."""
     result = reduce_type(data, **attrs)
-    axes = reduced(data.rank, attrs["axis"], attrs["exclude"])
+    axes = reduced_axes(data.rank, attrs["axis"], attrs["exclude"])
     _require_elements(data, axes)
     return result
 
@@ -136,7 +136,7 @@ def declare(
         keepdims: bool = False,
         exclude: bool = False,
     ) -> Array:
-        axes = reduced(data.ndim, axis, exclude)
+        axes = reduced_axes(data.ndim, axis, exclude)
         with np.errstate(all="ignore"):
             return np.asarray(reduction(data, axis=axes, keepdims=keepdims))
 
@@ -184,7 +184,7 @@ def _arg_type(
     select_last_index: bool,
     exclude: bool,
 ) -> TensorType:
-    axes = reduced(data.rank, axis, exclude)
+    axes = reduced_axes(data.rank, axis, exclude)
     _require_elements(data, axes)
     return TensorType(_reduce_shape(data, axes, keepdims), "int32")
 
@@ -198,7 +198,7 @@ def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
         select_last_index: bool = False,
         exclude: bool = False,
     ) -> Array:
-        axes = reduced(data.ndim, axis, exclude)
+        axes = reduced_axes(data.ndim, axis, exclude)
         kept = [i for i in range(data.ndim) if i not in axes]
         length = int(np.prod([data.shape[i] for i in axes], dtype=np.int64))
         rows = data.transpose([*kept, *axes]).reshape([*(data.shape[i] for i in kept), length])
@@ -250,7 +250,7 @@ def _variance_type(
 ) -> TensorType:
     require_float(data)
     require_same_dtype(data, mean)
-    axes = reduced(data.rank, axis, exclude)
+    axes = reduced_axes(data.rank, axis, exclude)
     expected = _reduce_shape(data, axes, True)
     if mean.rank != data.rank:
         raise TypeInferenceError(f"expected a mean of rank {data.rank}, found {mean!r}")
@@ -280,7 +280,7 @@ def variance(
     unbiased: bool = False,
 ) -> Array:
     """``y = sum((x - mean)**2) / n`` over axes; with `unbiased`, divided by ``n - 1``."""
-    axes = reduced(data.ndim, axis, exclude)
+    axes = reduced_axes(data.ndim, axis, exclude)
     wide = accumulator(data.dtype)
     distance = data.astype(wide, copy=False) - mean.astype(wide, copy=False)
     count = int(np.prod([data.shape[i] for i in axes], dtype=np.int64)) - int(unbiased)

@@ -14,7 +14,7 @@ from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Boxes, suppress
 
-__all__ = ["PROPOSALS", "base_anchors", "proposal_type", "proposed"]
+__all__ = ["PROPOSALS", "base_anchors", "proposal_type", "propose"]
 
 
 def proposal_type(
@@ -112,14 +112,14 @@ def proposal(
     scale is enlarged by it and scores -1, as one outside the image does. If there are too few,
     they are repeated in turn.
     """
-    return proposed(
+    return propose(
         cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios, feature_stride=feature_stride,
         threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
         rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
     )[0]  # fmt: skip
 
 
-def proposed(
+def propose(
     cls_prob: Array,
     bbox_pred: Array,
     im_info: Array,

@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op
 from serde.relay.ir.traits import Ordering
 from serde.relay.ir.types import TensorType
-from serde.relay.op.vision.proposal import PROPOSALS, base_anchors, proposal_type, proposed
+from serde.relay.op.vision.proposal import PROPOSALS, base_anchors, proposal_type, propose
 
 __all__: list[str] = []
 
@@ -170,7 +170,7 @@ def scored_proposal(
     iou_loss: bool = False,
 ) -> tuple[Array, Array]:
     """The boxes of ``vision.proposal`` and the score of each, one a row."""
-    return proposed(
+    return propose(
         cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios, feature_stride=feature_stride,
         threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
         rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
