@@ -224,6 +224,7 @@ class _Verifier:
             raise self._fail(node, f"field {node.index} of a tuple with {count} fields")
 
     def _check_call(self, node: Call) -> None:
+        """Refuse a call whose operands or attributes its operator does not have."""
         definition = node.op
         if isinstance(definition, OpDef):
             if len(node.args) != len(definition.operands):

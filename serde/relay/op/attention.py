@@ -34,6 +34,7 @@ def _attention_type(
     is_causal: bool,
     softcap: float | None,
 ) -> TensorType:
+    """Heads must be a multiple of key heads; rows, width and batch must agree."""
     require_float(query)
     dtype = require_same_dtype(query, key, value)
     if not query.rank == key.rank == value.rank == 4:
@@ -121,6 +122,7 @@ def _decompose_attention(
     is_causal: bool,
     softcap: float | None,
 ) -> Expr:
+    """Heads that share a key are joined with the rows of its batch matrix product."""
     dtype = tensor_type(query).dtype
     heads, groups = _heads(query, "query"), _heads(key, "key")
     factor = _scale(tensor_type(query).shape[3], scale)

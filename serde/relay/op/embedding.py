@@ -33,6 +33,7 @@ def _bag_type(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> TensorType:
+    """Bags are rows of `indices`, or begin in them where `offsets` says."""
     require_float(weight)
     if weight.rank != 2:
         raise TypeInferenceError(f"expected a table of rank 2, found {weight!r}")

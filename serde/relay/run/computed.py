@@ -234,6 +234,7 @@ class _Schedule:
         values: Mapping[int, Array],
         fixed: Mapping[int, AnyValue],
     ) -> Array:
+        """Return the rows of a step that `ranges` wants, from those of its inputs."""
         step = self._steps[number]
         start, stop = ranges[number]
         if step.weight is not None:

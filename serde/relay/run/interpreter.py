@@ -316,6 +316,7 @@ class _Machine:
         frame.release(dropped)
 
     def _call(self, frame: _Frame, number: int, node: Call) -> _Frame | _KernelFrame | None:
+        """Run a kernel at once, or enter the frame of a function."""
         below = frame.plan.below[number]
         args = [frame.values[child] for child in below[: len(node.args)]]
         callee = self._callee(frame, node, below)

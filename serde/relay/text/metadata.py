@@ -269,6 +269,7 @@ class Metadata:
         return value, size
 
     def _value(self, node: Mapping[str, AnyValue], depth: int) -> tuple[AnyValue, int]:
+        """Return the value of a node, and how many nodes it stands for."""
         key = node.get("type_key")
         fields = node.get("attrs", {})
         if not isinstance(fields, dict) or not isinstance(key, str):

@@ -294,6 +294,7 @@ class _Parser(ValueParser):
             raise self._fail(f"expressions are nested deeper than {MAX_NESTING}")
 
     def _function(self, start: Token) -> Step:
+        """Parse what follows ``fn``: parameters, attributes, result type and body."""
         if self._next_is("["):
             raise self._fail("the pivot has no functions with type parameters")
         number = len(self._functions)
@@ -508,6 +509,7 @@ class _Parser(ValueParser):
         return self._operator_call(definition, token, args, attrs)
 
     def _arguments(self) -> Generator[AnyValue, AnyValue, tuple[list[Expr], dict[str, AnyValue]]]:
+        """Parse operands and attributes in parentheses."""
         args: list[Expr] = []
         attrs: dict[str, AnyValue] = {}
         self._expect("(")
@@ -537,6 +539,7 @@ class _Parser(ValueParser):
     def _operator_call(
         self, definition: OpDef, token: Token, args: list[Expr], attrs: dict[str, AnyValue]
     ) -> Call:
+        """Return a call, its absent trailing operands filled in and its attributes converted."""
         attrs.pop("attrs_type_key", None)
         if _OBJECT in attrs:
             attrs.update(self._unpack(definition, token, attrs.pop(_OBJECT)))

@@ -51,6 +51,7 @@ class ValueParser(TypeParser):
         raise self._fail(f"expected {what}, found {token.text[:40]}", token)
 
     def _number(self, token: Token) -> tuple[int | float, str]:
+        """Parse a number with its signs, and the dtype that its suffix names."""
         negative = False
         while token.kind == "punct" and token.text == "-":
             negative = not negative

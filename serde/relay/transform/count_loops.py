@@ -73,6 +73,7 @@ def _rewrite_loop(node: Expr) -> Expr | None:
 
 
 def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
+    """Return the state that counts up to a bound, and how often; None if none does."""
     again, *following = body.body.fields if isinstance(body.body, Tuple) else ()
     outer = dict(zip(body.params[1 + len(state) :], captures.fields, strict=True))
     question = _strip_reshapes(again)

@@ -123,6 +123,7 @@ def _check(
     inputs: Sequence[str],
     outputs: Sequence[str],
 ) -> None:
+    """Refuse a cut whose part depends on values outside of it."""
     left = [variable for variable in free_vars(*results) if variable not in params]
     if left:
         missing = left[0]

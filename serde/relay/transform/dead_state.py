@@ -73,6 +73,7 @@ def without_dead_states(function: Function) -> Function:
 
 
 def _unpack_loop(node: Expr) -> _Loop | None:
+    """Return the parts of a loop or scan; None where they are not spelled out."""
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return None
     if node.op.name not in ("serde.loop", "serde.scan"):
@@ -119,6 +120,7 @@ def _plans(
 
 
 def _find_live(loop: _Loop, used: set[int]) -> _Live:
+    """Return the states and rows that results in use depend on."""
     params = loop.node.attrs["body"].params
     values: dict[Expr, Expr] = {let.var: let.value for let in loop.lets}
     for index, following in enumerate(loop.states):

@@ -228,6 +228,7 @@ def _objects(items: AnyValue) -> DimArray:
 
 
 def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | None:
+    """Return the small integers that a call yields, over symbols; None if unknown."""
     name = definition.name
     if name in ("shape_of", "ndarray_size"):
         source = node.args[0].type

@@ -117,6 +117,7 @@ def _conv(
     end: tuple[Constant, Constant],
     node: Call,
 ) -> Expr | None:
+    """Return one quantised convolution; None for other layouts or scales."""
     attrs = real.attrs
     layouts = (attrs["data_layout"], attrs["kernel_layout"], attrs["out_layout"] or "NCHW")
     if layouts != ("NCHW", "OIHW", "NCHW") or (rhs.scale.data.ndim and rhs.axis):
@@ -171,6 +172,7 @@ def _product(
     end: tuple[Constant, Constant],
     node: Call,
 ) -> Expr | None:
+    """Return one quantised matrix product; None where ranks or scales do not fit."""
     rank = _rank(rhs.data)
     is_dense = _name(real) == "nn.dense"
     transposed = is_dense or real.attrs["transpose_b"]

@@ -251,6 +251,7 @@ def _swish(match: Match, template: Call, weights: Collection[str]) -> _Found | N
 
 
 def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    """Return the layer norm that is spelled out over one axis or the last ones, or None."""
     x, type_ = match.bound["x"], match.bound["x"].type
     number = match.nodes[_EPSILON]
     if not _holds(match, template) or not isinstance(number, Constant):

@@ -278,6 +278,7 @@ def _loop(found: _Recursion, starts: Sequence[Expr]) -> Expr | None:
 
 
 def _roles(found: _Recursion, starts: Sequence[Expr]) -> _Roles:
+    """Tell which parameters count, stay fixed, are stacks or are states."""
     indices = range(len(found.params))
     fixed = frozenset(
         index for index in indices if all(n is found.params[index] for n in found.new(index))
@@ -453,6 +454,7 @@ def _row(param: Var, new: Expr) -> tuple[Expr, bool] | None:
 
 
 def _build_loop(found: _Recursion, starts: Sequence[Expr], roles: _Roles) -> Expr:
+    """Return the ``serde.loop`` that does what the recursion does."""
     body, captured = _body(found, starts, roles)
     going = None
     if roles.going is not None:

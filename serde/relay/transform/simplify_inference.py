@@ -141,6 +141,7 @@ def _linear_layer(norm: Call, *, has_bias: bool) -> Call | None:
 
 
 def _fold_into_layer(norm: Call, layer: Call, *, has_bias: bool) -> Expr | None:
+    """Return the layer with the norm in its weight and bias; None where it does not fit."""
     data, weight = norm.args[0], layer.args[1]
     if not isinstance(data.type, TensorType) or not isinstance(weight.type, TensorType):
         return None

@@ -38,6 +38,7 @@ def _loop_type(
     *,
     body: Function,
 ) -> tuple[TensorType | SequenceType, ...] | None:
+    """Stacks are as long as `limit` where that is known and the body always goes on."""
     if body.type is None:
         return None
     _require_scalar("limit", limit, bodies.SCALAR_INT)
@@ -84,6 +85,7 @@ def _decompose_loop(
     *,
     body: Function,
 ) -> Expr:
+    """The loop becomes a recursive function bound by a Let, as TVM has it."""
     given = [("", bodies.SCALAR_INT), *(("", each.checked_type) for each in (*state, *captures))]
     yielded = bodies.substitute_results(bodies.results(body), bodies.enter(body, given))
     elements = bodies.tensors("what is stacked", yielded[1 + len(state) :])

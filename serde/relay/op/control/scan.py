@@ -85,6 +85,7 @@ def _scan_type(
     body: Function,
     **directions: AnyValue,
 ) -> tuple[TensorType, ...] | None:
+    """All tensors must be equally long along the axis that is scanned."""
     if body.type is None:
         return None
     if not scanned:
@@ -128,6 +129,7 @@ def _decompose_scan(
     body: Function,
     **directions: AnyValue,
 ) -> Expr:
+    """A loop takes one slice of each tensor in turn, and stacks along axis 0."""
     walked = _tensors("scanned", [each.checked_type for each in scanned])
     ranks = [each.rank for each in bodies.tensors("body", bodies.results(body))[len(state) :]]
     walk = _walk([type_.rank for type_ in walked], ranks, **directions)

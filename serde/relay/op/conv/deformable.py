@@ -45,6 +45,7 @@ def _deformable_type(
     deformable_groups: int,
     **attrs: AnyValue,
 ) -> TensorType:
+    """Offsets need two channels for each tap and deformable group."""
     require_float(data)
     require_same_dtype(data, offset)
     result = convolution_type(data, weight, rank=2, **attrs)
@@ -193,6 +194,7 @@ def _correlation_type(
     is_multiply: bool,
     layout: str,
 ) -> TensorType:
+    """There are ``(2 * (max_displacement // stride2) + 1)**2`` displacements."""
     dtype = require_same_dtype(data1, data2)
     require_float(data1)
     if layout != "NCHW" or data1.rank != 4 or data2.rank != 4:

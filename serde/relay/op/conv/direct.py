@@ -167,6 +167,8 @@ def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
 
 
 def _declare(rank: int, *samples: Sample) -> None:
+    """Declare the convolution over `rank` spatial axes."""
+
     @relay_op(
         f"nn.conv{rank}d",
         traits=(Layout("data_layout"), Linear),

@@ -30,6 +30,7 @@ def _deformed_type(
     groups: int,
     offset_groups: int,
 ) -> TensorType:
+    """Offsets need two channels for each tap and offset group, the mask one."""
     require_float(data)
     require_same_dtype(data, weight, offset)
     if data.rank != 4 or weight.rank != 4 or offset.rank != 4:

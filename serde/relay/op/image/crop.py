@@ -36,6 +36,7 @@ def _crop_type(
     extrapolation_value: float,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> TensorType:
+    """There are as many results as boxes."""
     lengths = require_lengths("crop_size", crop_size, 2)
     if (
         boxes.rank != 2

@@ -178,6 +178,7 @@ def _resize_type(
     mode: str,
     **_: AnyValue,
 ) -> TensorType:
+    """Lengths are anonymous where sizes or scales are operands."""
     if sum(each is not None for each in (scales, sizes, size, scale)) != 1:
         raise TypeInferenceError("expected scales or lengths, one of them")
     if mode == "tf_crop_and_resize" and (roi is None) == (region is None):

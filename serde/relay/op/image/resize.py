@@ -67,6 +67,8 @@ def run_resize(
 
 
 def _relation(rank: int) -> Callable[..., TensorType]:
+    """Return the type relation of a resizing of `rank` spatial axes."""
+
     def infer(
         data: TensorType,
         *,
@@ -93,6 +95,8 @@ def _relation(rank: int) -> Callable[..., TensorType]:
 
 
 def _declare(rank: int, *samples: Sample) -> None:
+    """Declare the resizing of `rank` spatial axes."""
+
     @relay_op(
         f"image.resize{rank}d",
         traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
@@ -171,6 +175,8 @@ _declare(
 
 
 def _declare_builder(rank: int) -> None:
+    """Define the builder of a resizing of `rank` spatial axes."""
+
     @builder(f"image.resize{rank}d")
     def build(
         data: Expr,

@@ -25,6 +25,7 @@ def _scatter_type(
     axis: int,
     mode: str,
 ) -> TensorType:
+    """The update may be shorter along `axis` only."""
     require_same_dtype(data, update)
     along = normalize_axis(axis, data.rank)
     if update.rank != data.rank or not along:

@@ -26,6 +26,8 @@ def _scan_type(
 
 
 def _declare(name: str, scan: Callable[..., AnyValue], identity: int, doc: str) -> None:
+    """Declare a running reduction that starts from its `identity`."""
+
     def kernel(
         data: Array,
         *,

@@ -54,6 +54,7 @@ def _stft_type(
     normalized: bool,
     onesided: bool,
 ) -> TensorType:
+    """There are ``(length - n_fft) // hop_length + 1`` windows."""
     require_float(data)
     if data.rank not in (1, 2) or window.rank != 1:
         raise TypeInferenceError(f"expected signals and a window, found {data!r} and {window!r}")

@@ -76,6 +76,7 @@ def _matmul_type(
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> TensorType:
+    """The inner lengths must agree, and `units` with the columns."""
     dtype = product_dtype(a, b, out_dtype)
     if a.rank < (2 if transpose_a else 1) or b.rank != 2:
         raise TypeInferenceError(f"cannot multiply {a!r} by a matrix {b!r}")

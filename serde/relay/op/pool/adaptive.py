@@ -86,6 +86,8 @@ _SAMPLES = {
 
 
 def _declare(name: str, rank: int, reduce: Callable[..., Array], *traits: Trait) -> None:
+    """Declare the adaptive pooling `name` over `rank` spatial axes."""
+
     @relay_op(
         f"nn.adaptive_{name}_pool{rank}d",
         traits=(*traits, Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),

@@ -26,6 +26,7 @@ def _pooled_type(
     padding: tuple[int, ...],
     column_major: bool,
 ) -> tuple[TensorType, TensorType]:
+    """Values and indices have the same shape; the layout is channels first."""
     ndim = len(pool_size)
     if data.rank != ndim + 2 or ndim not in (1, 2, 3):
         raise TypeInferenceError(f"cannot pool {data!r} by windows of {list(pool_size)}")

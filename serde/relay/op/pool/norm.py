@@ -29,6 +29,7 @@ def _lp_pool_type(
     layout: str,
     ceil_mode: bool,
 ) -> TensorType:
+    """Lengths are those of an average pooling."""
     require_float(data)
     if p < 1:
         raise TypeInferenceError(f"p: expected a positive number, found {p}")
@@ -63,6 +64,7 @@ def _decompose_lp_pool(
     layout: str,
     ceil_mode: bool,
 ) -> Expr:
+    """The mean of the powers, padding counted, times the taps of a window is their sum."""
     dtype, rank = tensor_type(data).dtype, len(pool_size)
     powers = call("abs", data)
     if p > 1:

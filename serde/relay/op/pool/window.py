@@ -77,6 +77,8 @@ def _arguments(rank: int) -> Arguments:
 
 
 def _declare_max_pool(rank: int, *samples: Sample) -> None:
+    """Declare the maximum pooling over `rank` spatial axes."""
+
     @relay_op(
         f"nn.max_pool{rank}d",
         traits=(Values(0), *_POOL),
@@ -119,6 +121,8 @@ _declare_max_pool(
 
 
 def _declare_avg_pool(rank: int, *samples: Sample) -> None:
+    """Declare the average pooling over `rank` spatial axes."""
+
     @relay_op(
         f"nn.avg_pool{rank}d",
         traits=_POOL,

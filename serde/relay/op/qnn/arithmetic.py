@@ -80,6 +80,8 @@ def _binary_type(
 
 
 def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int, doc: str) -> None:
+    """Declare the sum of operands (`sign` 1) or their difference (-1)."""
+
     def kernel(
         lhs: Array,
         rhs: Array,

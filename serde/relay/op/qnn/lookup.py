@@ -58,6 +58,8 @@ def _unary_type(
 
 
 def _declare(name: str, function: Function, doc: str) -> None:
+    """Declare `function` of real numbers as an operator of bytes: a table of 256 entries."""
+
     def kernel(
         data: Array, scale: Array, zero_point: Array, output_scale: Array, output_zero_point: Array
     ) -> Array:

@@ -158,6 +158,7 @@ def _requantize_type(
     compute_dtype: ComputeDtype,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> TensorType:
+    """Input parameters may be vectors along `axis`, output parameters are scalars."""
     require_dtype(data, ("int8", "uint8", "int16", "int32", "int64"), "data")
     if out_dtype is None or dtype_name(out_dtype) not in ("int8", "uint8", "int16", "int32"):
         raise TypeInferenceError(

@@ -60,6 +60,7 @@ def _conv_type(
     out_dtype: DType,
     **window: AnyValue,
 ) -> TensorType:
+    """The weight may have a scale for each output; all other parameters are scalars."""
     _require_bytes(data=data, weight=weight)
     _require_scalar(data_scale, data_zero, data.dtype)
     _require_parameters(weight, weight_scale, weight_zero, 0)
@@ -88,6 +89,7 @@ def _decompose_conv(
     out_dtype: DType,
     **window: AnyValue,
 ) -> Expr:
+    """Real numbers are convolved in float32, then quantised."""
     x = call("serde.dequantize_linear", data, data_scale, data_zero, axis=1)
     w = call("serde.dequantize_linear", weight, weight_scale, weight_zero, axis=0)
     real: Expr = call("nn.conv2d", x, w, **window)
@@ -203,6 +205,7 @@ def _matmul_type(
     *,
     out_dtype: DType,
 ) -> TensorType:
+    """The right side may have a scale for each column; all other parameters are scalars."""
     _require_bytes(lhs=lhs, rhs=rhs)
     if lhs.rank != rhs.rank or lhs.rank not in (2, 3):
         raise TypeInferenceError(f"expected two operands of rank 2 or 3: {lhs!r} and {rhs!r}")

@@ -98,6 +98,7 @@ class Gate:
 
 
 def _values(name: str, x: Array, alpha: Array, beta: Array) -> Array:
+    """Return the activation `name` of an array, with its parameters alpha and beta."""
     match name:
         case "sigmoid":
             small = np.exp(-np.abs(x))

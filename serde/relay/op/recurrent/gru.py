@@ -37,6 +37,7 @@ def _decompose_gru(
     linear_before_reset: bool,
     **functions: AnyValue,
 ) -> Expr:
+    """Update and reset gate share a product; the hidden gate has its own."""
     gates = read_gates(_DEFAULTS, direction=direction, **functions)
     biases = unrolling.split_bias(bias)
     gated, hidden, parts = [], [], []

@@ -40,6 +40,7 @@ def _lstm_type(
     cell_clip: tuple[float, float] | None,
     **functions: AnyValue,
 ) -> tuple[TensorType, ...]:
+    """A projection makes the output as wide as it has rows."""
     read_gates(_DEFAULTS, direction=direction, **functions)
     if cell_clip is not None and cell_clip[0] > cell_clip[1]:
         raise TypeInferenceError(f"cell_clip {cell_clip}: the bounds are not in order")
@@ -92,6 +93,7 @@ def _decompose_lstm(
     cell_clip: tuple[float, float] | None,
     **functions: AnyValue,
 ) -> Expr:
+    """The four gates of a step share one product with the state."""
     gates = read_gates(_DEFAULTS, direction=direction, **functions)
     numbers = range(len(gates))
     biases = unrolling.split_bias(bias)

@@ -30,6 +30,7 @@ def _decompose_rnn(
     layout: str,
     **functions: AnyValue,
 ) -> Expr:
+    """Biases of input and state are added before the walk."""
     gates = read_gates(_DEFAULTS, direction=direction, **functions)
     weights = [unrolling.take_direction(recurrent_weight, number) for number in range(len(gates))]
     biases = unrolling.split_bias(bias)

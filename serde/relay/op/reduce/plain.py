@@ -190,6 +190,8 @@ def _arg_type(
 
 
 def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
+    """Declare `choose`, which gets the reduced axes as one last axis, as `name`."""
+
     def kernel(
         data: Array,
         *,

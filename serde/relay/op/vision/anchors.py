@@ -101,6 +101,7 @@ def _transform_type(
     variances: Sequence[float],
     keep_background: bool,
 ) -> list[TensorType]:
+    """There is a row of six numbers for each anchor."""
     require_float(cls_prob)
     dtype = require_same_dtype(cls_prob, loc_pred, anchor)
     if cls_prob.rank != 3 or loc_pred.rank != 2 or anchor.rank != 3 or len(variances) != 4:

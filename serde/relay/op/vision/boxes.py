@@ -32,6 +32,7 @@ def _nms_type(
     in_format: str,
     out_format: str,
 ) -> TensorType:
+    """The columns named must exist, and `top_k` must leave boxes."""
     require_float(data)
     if data.rank != 3:
         raise TypeInferenceError(f"expected rows of boxes of each image, found {data!r}")

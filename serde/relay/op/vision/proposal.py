@@ -31,6 +31,7 @@ def proposal_type(
     rpn_min_size: int,
     iou_loss: bool,
 ) -> TensorType:
+    """Return the type of proposals: (images * boxes of each, 5)."""
     require_float(cls_prob)
     dtype = require_same_dtype(cls_prob, bbox_pred, im_info)
     if cls_prob.rank != 4 or bbox_pred.rank != 4 or im_info.rank != 2:

@@ -1,4 +1,4 @@
-"""Regions of feature maps that are turned, read between pixels."""
+"""Regions of feature maps that are rotated, read between pixels."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def roi_align_rotated(
     spatial_scale: float = 1.0,
     sample_ratio: int = -1,
 ) -> Array:
-    """The mean of bilinear samples in each bin of each region, which is turned (Ma et al., 2018).
+    """The mean of bilinear samples in each bin of each region, which is rotated (Ma et al., 2018).
 
     A region is (image, x, y, width, height, degrees) around its centre, and at least one element
     wide and high. A bin has `sample_ratio` samples along each axis; if that is not positive, one

@@ -152,6 +152,7 @@ def _nms_type(
     return_indices: bool,
     invalid_to_bottom: bool,
 ) -> TensorType | list[TensorType]:
+    """The columns named must exist; results are places or rows by `return_indices`."""
     require_scalars(max_output_size, iou_threshold)
     require_float(data)
     if data.rank != 3 or valid_count.rank != 1 or indices.rank != 2:

@@ -28,6 +28,7 @@ def _target_type(
     negative_mining_thresh: float,
     variances: tuple[float, ...],
 ) -> tuple[TensorType, TensorType, TensorType]:
+    """Anchors serve all images; a label has five numbers or more."""
     require_float(label)
     require_same_dtype(anchor, label, cls_pred)
     if (anchor.rank, label.rank, cls_pred.rank, len(variances)) != (3, 3, 3, 4):
@@ -71,6 +72,7 @@ def _decompose_target(
     negative_mining_thresh: float,
     variances: tuple[float, ...],
 ) -> Expr:
+    """Matching is a loop over the objects; all else is arithmetic on the pairs."""
     dtype = _dtype(label)
     boxes = _columns(label, 1, 5)
     ends = call("cast", call("equal", _column(label, 0), const(-1, dtype)), dtype="int32")

@@ -166,6 +166,7 @@ def _raise_call(
     slots: Sequence[_Slot],
     match: Match,
 ) -> Expr | None:
+    """Return the extension call that a match stands for; None where it does not infer."""
     values = dict(attrs)
     for name, template, key, sign in slots:
         node = match.nodes[template]
