@@ -18,7 +18,7 @@ from serde.relay.transform.base import FunctionPass
 
 __all__ = ["CountLoops"]
 
-_TURNED = {"greater": "less", "greater_equal": "less_equal"}
+_SWAPPED = {"greater": "less", "greater_equal": "less_equal"}
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
         return None
     name = question.op.name if isinstance(question.op, OpDef) else ""
     left, right = (_strip_reshapes(each) for each in question.args)
-    if name in _TURNED:
-        name, left, right = _TURNED[name], right, left
+    if name in _SWAPPED:
+        name, left, right = _SWAPPED[name], right, left
     bound = _integer(outer.get(right, right) if isinstance(right, Var) else right)
     if name not in ("less", "less_equal") or bound is None:
         return None
