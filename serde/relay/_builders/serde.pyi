@@ -680,7 +680,7 @@ def roi_align_rotated(
     spatial_scale: float = 1.0,
     sample_ratio: int = -1,
 ) -> Expr:
-    """The mean of bilinear samples in each bin of each region, which is turned (Ma et al., 2018)."""
+    """The mean of bilinear samples in each bin of each region, which is rotated (Ma et al., 2018)."""
 
 def roll(data: Expr, shift: int | Sequence[int], axes: int | Sequence[int]) -> Expr:
     """`data` moved along each axis by its shift; what leaves at one end enters at the other."""
