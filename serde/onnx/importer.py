@@ -36,7 +36,7 @@ from serde.onnx.undecided import (
     Undecided,
     join,
 )
-from serde.relay.ir.collection import without_collection
+from serde.relay.ir.collection import pause_garbage_collection
 from serde.relay.ir.dims import Dim, DimLike, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Span, Var
 from serde.relay.ir.model import RelayModel
@@ -60,7 +60,7 @@ __all__ = ["to_relay"]
 _OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})
 
 
-@without_collection()
+@pause_garbage_collection()
 def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> RelayModel:
     """Return the graph as Relay.
 

@@ -18,7 +18,7 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
-from serde.relay.op.reduce.plain import reduced
+from serde.relay.op.reduce.plain import reduced_axes
 from serde.weights import dtype_name
 
 Axes = int | tuple[int, ...] | None
@@ -26,7 +26,7 @@ DType = np.dtype[AnyValue] | None
 
 
 def _axes(ctx: ImportContext, data: Expr, axis: Axes) -> tuple[int, ...]:
-    return reduced(ctx.type(data).rank, (axis,) if isinstance(axis, int) else axis, False)
+    return reduced_axes(ctx.type(data).rank, (axis,) if isinstance(axis, int) else axis, False)
 
 
 def _cast(ctx: ImportContext, data: Expr, dtype: str) -> Expr:
