@@ -15,7 +15,7 @@ from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.direct import transposed
+from serde.mxnet.ops.conv.transposed import conv_transpose
 from serde.mxnet.ops.layout import FLOATS, SPATIAL, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
@@ -74,11 +74,11 @@ def _grown(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
 
 def _bilinear(ctx: ImportContext, data: Expr, weight: Expr, scale: int, num_filter: int) -> Expr:
     kernel = 2 * scale - scale % 2
-    pad = scale // 2
     channels = num_filter or ctx.static_shape(weight)[0]
-    return transposed(
-        2, data, weight, channels, (kernel,) * 2, (scale,) * 2, (pad,) * 2, (0, 0), (1, 1), channels
-    )
+    return conv_transpose(
+        data, weight, (scale // 2,) * 2, (0, 0), channels=channels, kernel_size=(kernel,) * 2,
+        strides=(scale,) * 2, dilation=(1, 1), groups=channels,
+    )  # fmt: skip
 
 
 @OPS.imports("_contrib_BilinearResize2D")

@@ -13,10 +13,10 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.fused import (
+    Calibration,
     Step,
     Weights,
     activations,
-    ending_of,
     levels_of,
     quantized_weights,
     real_result,
@@ -84,8 +84,7 @@ def import_sg_mkldnn_fully_connected(
     quantized: bool = False,
     enable_float_output: bool = False,
     with_eltwise: bool = False,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
+    calibration: Calibration,
     channel_wise_quantize: bool | None = None,
 ) -> Sequence[Expr]:
     """The float form is the graph inside. Channel by channel, weights are float still."""
@@ -98,7 +97,7 @@ def import_sg_mkldnn_fully_connected(
     (data, weight, *biases), ranges = split_inputs(inputs, [count, 2 * pairs])
     ends = [magnitude(*ranges[i : i + 2]) for i in range(0, len(ranges), 2)]
     positive = any(name in POSITIVE for name, _ in functions)
-    ending = ending_of(min_calib_range, max_calib_range, "uint8" if positive else "int8")
+    ending = calibration.ending("uint8" if positive else "int8")
     data_scale = scale_of(ends[0], levels_of(ctx, data))
     bias = biases[0] if biases else None
     if channel_wise_quantize:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -11,8 +12,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random import distributions
-from serde.mxnet.ops.random.distributions import Room
-from serde.mxnet.ops.random.draws import DType, Size, kind_of, lengths, room_like
+from serde.mxnet.ops.random.distributions import Distribution, Sample
+from serde.mxnet.ops.random.draws import DType, Size, dtype_or_float32, lengths, sample_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import broadcast
@@ -21,7 +22,7 @@ from serde.weights import dtype_name
 FLOAT32 = np.dtype(np.float32)
 
 
-def _given(inputs: Sequence[Expr], *numbers: float | None) -> list[float | Expr]:
+def _parameters(inputs: Sequence[Expr], *numbers: float | None) -> list[float | Expr]:
     """Return the parameters: those that are no numbers are the tensors, in order."""
     if len(inputs) != sum(number is None for number in numbers):
         raise Unsupported(f"{len(inputs)} tensors for {numbers.count(None)} parameters")
@@ -29,143 +30,127 @@ def _given(inputs: Sequence[Expr], *numbers: float | None) -> list[float | Expr]
     return [next(tensors) if number is None else number for number in numbers]
 
 
-def _room(ctx: ImportContext, inputs: Sequence[Expr], size: Size, dtype: str = "float32") -> Room:
-    """Return room for `size` numbers, or without it for what the parameters broadcast to."""
+def _broadcast_sample(
+    ctx: ImportContext, inputs: Sequence[Expr], size: Size, dtype: str = "float32"
+) -> Sample:
+    """Return what is drawn: `size` numbers, or without it what the parameters broadcast to."""
     if size is None:
-        return _room_for_each(ctx, inputs, (), dtype)
+        return _sample_for_each(ctx, inputs, (), dtype)
     shapes = [ctx.type(x).shape for x in inputs]
     whole = lengths(size)
     if broadcast(whole, *shapes) != whole:
         raise Unsupported(f"size {whole} for parameters that are larger")
-    return Room(dtype, whole)
+    return Sample(dtype, whole)
 
 
-def _room_for_each(ctx: ImportContext, inputs: Sequence[Expr], size: Size, dtype: str) -> Room:
-    """Return room for `size` numbers for each element that the parameters broadcast to."""
+def _sample_for_each(ctx: ImportContext, inputs: Sequence[Expr], size: Size, dtype: str) -> Sample:
+    """Return what is drawn: `size` numbers for each element that the parameters broadcast to."""
     front = () if size is None else lengths(size)
     shapes = [ctx.type(x).concrete_shape for x in inputs]
     fixed = [shape for shape in shapes if shape is not None]
     if len(fixed) == len(shapes):
-        return Room(dtype, (*front, *np.broadcast_shapes(*fixed)))
+        return Sample(dtype, (*front, *np.broadcast_shapes(*fixed)))
     like = reduce(relay.add, [relay.cast(x, "float32") for x in inputs])
     if front:
         ones = (1,) * len(ctx.type(like).shape)
         like = relay.add(like, relay.zeros((*front, *ones), "float32"))
-    return room_like(ctx, like, dtype)
+    return sample_like(ctx, like, dtype)
 
 
-@OPS.imports("_npi_uniform", ignored=("ctx",))
-def import_uniform(
-    ctx: ImportContext,
-    *inputs: Expr,
-    low: float | None,
-    high: float | None,
-    size: Size = None,
-    dtype: DType | None = None,
-) -> Expr:
-    room = _room(ctx, inputs, size, kind_of(dtype))
-    return distributions.uniform(room, *_given(inputs, low, high))
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Parameters of a uniform distribution; None where a tensor holds them, as below."""
+
+    low: float | None
+    high: float | None
 
 
-@OPS.imports("_npi_uniform_n", ignored=("ctx",))
-def import_uniform_n(
-    ctx: ImportContext,
-    *inputs: Expr,
-    low: float | None,
-    high: float | None,
-    size: Size = None,
-    dtype: DType | None = None,
-) -> Expr:
-    room = _room_for_each(ctx, inputs, size, kind_of(dtype))
-    return distributions.uniform(room, *_given(inputs, low, high))
+@dataclass(frozen=True, kw_only=True)
+class LocScale:
+    """Where a distribution lies, and how wide it is."""
+
+    loc: float | None
+    scale: float | None
 
 
-@OPS.imports("_npi_normal", ignored=("ctx",))
-def import_normal(
-    ctx: ImportContext,
-    *inputs: Expr,
-    loc: float | None,
-    scale: float | None,
-    size: Size = None,
-    dtype: DType | None = None,
-) -> Expr:
-    room = _room(ctx, inputs, size, kind_of(dtype))
-    return distributions.normal(room, *_given(inputs, loc, scale))
+@dataclass(frozen=True, kw_only=True)
+class Typed:
+    """How many numbers are drawn, and of which dtype."""
+
+    size: Size = None
+    dtype: DType | None = None
 
 
-@OPS.imports("_npi_normal_n", ignored=("ctx",))
-def import_normal_n(
-    ctx: ImportContext,
-    *inputs: Expr,
-    loc: float | None,
-    scale: float | None,
-    size: Size = None,
-    dtype: DType | None = None,
-) -> Expr:
-    room = _room_for_each(ctx, inputs, size, kind_of(dtype))
-    return distributions.normal(room, *_given(inputs, loc, scale))
+SHAPES: dict[str, Callable[[ImportContext, Sequence[Expr], Size, str], Sample]] = {
+    "": _broadcast_sample,
+    "_n": _sample_for_each,
+}
+"""What ``size`` says, by the end of an operator's name: the whole shape, or one an element."""
+
+
+def _declare_uniform(suffix: str) -> None:
+    @OPS.imports(f"_npi_uniform{suffix}", ignored=("ctx",))
+    def import_uniform(ctx: ImportContext, *inputs: Expr, bounds: Bounds, typed: Typed) -> Expr:
+        sample = SHAPES[suffix](ctx, inputs, typed.size, dtype_or_float32(typed.dtype))
+        return distributions.uniform(sample, *_parameters(inputs, bounds.low, bounds.high))
+
+
+def _declare_normal(suffix: str) -> None:
+    @OPS.imports(f"_npi_normal{suffix}", ignored=("ctx",))
+    def import_normal(ctx: ImportContext, *inputs: Expr, where: LocScale, typed: Typed) -> Expr:
+        sample = SHAPES[suffix](ctx, inputs, typed.size, dtype_or_float32(typed.dtype))
+        return distributions.normal(sample, *_parameters(inputs, where.loc, where.scale))
+
+
+for _suffix in SHAPES:
+    _declare_uniform(_suffix)
+    _declare_normal(_suffix)
 
 
 @OPS.imports("_npi_gamma", ignored=("ctx",))
 def import_gamma(
-    ctx: ImportContext,
-    *inputs: Expr,
-    shape: float | None,
-    scale: float | None,
-    size: Size = None,
-    dtype: DType | None = None,
+    ctx: ImportContext, *inputs: Expr, shape: float | None, scale: float | None, typed: Typed
 ) -> Expr:
-    room = _room(ctx, inputs, size, kind_of(dtype))
-    return distributions.gamma(room, *_given(inputs, shape, scale))
+    sample = _broadcast_sample(ctx, inputs, typed.size, dtype_or_float32(typed.dtype))
+    return distributions.gamma(sample, *_parameters(inputs, shape, scale))
 
 
-@OPS.imports("_npi_gumbel", ignored=("ctx",))
-def import_gumbel(
-    ctx: ImportContext, *inputs: Expr, loc: float | None, scale: float | None, size: Size = None
-) -> Expr:
-    return distributions.gumbel(_room(ctx, inputs, size), *_given(inputs, loc, scale))
+def _declare_loc_scale(name: str, draw: Distribution) -> None:
+    @OPS.imports(name, ignored=("ctx",))
+    def import_loc_scale(
+        ctx: ImportContext, *inputs: Expr, where: LocScale, size: Size = None
+    ) -> Expr:
+        sample = _broadcast_sample(ctx, inputs, size)
+        return draw(sample, *_parameters(inputs, where.loc, where.scale))
 
 
-@OPS.imports("_npi_logistic", ignored=("ctx",))
-def import_logistic(
-    ctx: ImportContext, *inputs: Expr, loc: float | None, scale: float | None, size: Size = None
-) -> Expr:
-    return distributions.logistic(_room(ctx, inputs, size), *_given(inputs, loc, scale))
+_declare_loc_scale("_npi_gumbel", distributions.gumbel)
+_declare_loc_scale("_npi_logistic", distributions.logistic)
 
 
-@OPS.imports("_npi_exponential", ignored=("ctx",))
-def import_exponential(
-    ctx: ImportContext, *inputs: Expr, scale: float | None = 1.0, size: Size = None
-) -> Expr:
-    return distributions.scaled_exponential(_room(ctx, inputs, size), *_given(inputs, scale))
+def _declare_scale(name: str, draw: Distribution) -> None:
+    @OPS.imports(name, ignored=("ctx",))
+    def import_scale(
+        ctx: ImportContext, *inputs: Expr, scale: float | None = 1.0, size: Size = None
+    ) -> Expr:
+        return draw(_broadcast_sample(ctx, inputs, size), *_parameters(inputs, scale))
 
 
-@OPS.imports("_npi_rayleigh", ignored=("ctx",))
-def import_rayleigh(
-    ctx: ImportContext, *inputs: Expr, scale: float | None = 1.0, size: Size = None
-) -> Expr:
-    return distributions.rayleigh(_room(ctx, inputs, size), *_given(inputs, scale))
+_declare_scale("_npi_exponential", distributions.scaled_exponential)
+_declare_scale("_npi_rayleigh", distributions.rayleigh)
 
 
-@OPS.imports("_npi_pareto", ignored=("ctx",))
-def import_pareto(
-    ctx: ImportContext, *inputs: Expr, a: float | None = None, size: Size = None
-) -> Expr:
-    return distributions.pareto(_room(ctx, inputs, size), *_given(inputs, a))
+def _declare_exponent(name: str, draw: Distribution, ignored: Sequence[str] = ("ctx",)) -> None:
+    @OPS.imports(name, ignored=ignored)
+    def import_exponent(
+        ctx: ImportContext, *inputs: Expr, a: float | None = None, size: Size = None
+    ) -> Expr:
+        return draw(_broadcast_sample(ctx, inputs, size), *_parameters(inputs, a))
 
 
-@OPS.imports("_npi_powerd")
-def import_powerd(
-    ctx: ImportContext, *inputs: Expr, a: float | None = None, size: Size = None
-) -> Expr:
-    return distributions.power(_room(ctx, inputs, size), *_given(inputs, a))
-
-
-@OPS.imports("_npi_weibull", ignored=("ctx",))
-def import_weibull(
-    ctx: ImportContext, *inputs: Expr, a: float | None = None, size: Size = None
-) -> Expr:
-    return distributions.weibull(_room(ctx, inputs, size), *_given(inputs, a))
+_declare_exponent("_npi_pareto", distributions.pareto)
+_declare_exponent("_npi_powerd", distributions.power, ignored=())
+_declare_exponent("_npi_weibull", distributions.weibull)
 
 
 @OPS.imports("_npi_bernoulli", ignored=("ctx",))
@@ -182,8 +167,9 @@ def import_bernoulli(
 
     Drawn here, as ONNX Runtime 1.31 gives one from a Bernoulli as often as zero should come up.
     """
-    room = _room(ctx, inputs, size)
-    (given,) = _given(inputs, logit if is_logit else prob)
-    odds = room.value(given)
-    drawn = relay.less(room.draw("serde.random_uniform"), relay.sigmoid(odds) if is_logit else odds)
-    return relay.cast(drawn, dtype_name(dtype))
+    sample = _broadcast_sample(ctx, inputs, size)
+    (given,) = _parameters(inputs, logit if is_logit else prob)
+    odds = sample.value(given)
+    odds = relay.sigmoid(odds) if is_logit else odds
+    draws = relay.less(sample.draw("serde.random_uniform"), odds)
+    return relay.cast(draws, dtype_name(dtype))

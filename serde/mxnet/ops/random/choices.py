@@ -10,8 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.random.distributions import Room, gumbel
-from serde.mxnet.ops.random.draws import DType, Size, lengths, room_like
+from serde.mxnet.ops.random.distributions import Sample, gumbel
+from serde.mxnet.ops.random.draws import DType, Size, lengths, sample_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -23,7 +23,7 @@ INT32 = np.dtype(np.int32)
 
 def _unit(shape: Sequence[int]) -> Expr:
     """Return numbers from 0 up to but not including 1, fine enough to be told apart."""
-    return Room("float64", tuple(shape)).draw("serde.random_uniform")
+    return Sample("float64", tuple(shape)).draw("serde.random_uniform")
 
 
 def _reach(weights: Expr) -> Expr:
@@ -131,7 +131,7 @@ def _heaviest(weights: Expr, places: int, count: int) -> Expr:
     distribution is added.
     """
     odds = relay.log(relay.cast(weights, "float64"))
-    keys = relay.add(odds, gumbel(Room("float64", (places,)), 0.0, 1.0))
+    keys = relay.add(odds, gumbel(Sample("float64", (places,)), 0.0, 1.0))
     return relay.topk(keys, k=count, axis=-1, ret_type="indices", dtype="int64")
 
 
@@ -155,7 +155,7 @@ def import_shuffle(ctx: ImportContext, data: Expr) -> Expr:
     like = data
     for _ in range(ctx.type(data).rank - 1):
         like = relay.take(like, relay.const(0, "int64"), axis=-1)
-    keys = room_like(ctx, like, "float64").draw("serde.random_uniform")
+    keys = sample_like(ctx, like, "float64").draw("serde.random_uniform")
     return relay.take(data, relay.argsort(keys, axis=0, dtype="int64"), axis=0)
 
 
@@ -174,14 +174,14 @@ def import_sample_unique_zipfian(
     spread = np.log(np.minimum(places + 1.5, range_max) / np.maximum(places + 0.5, 1.0))
     odds = spread / spread.sum()
     rows, count = shape
-    keys = gumbel(Room("float64", (rows, range_max)), 0.0, 1.0)
+    keys = gumbel(Sample("float64", (rows, range_max)), 0.0, 1.0)
     keys = relay.add(keys, relay.Constant(np.log(odds)))
     found = relay.topk(keys, k=count, axis=-1, ret_type="indices", dtype="int64")
     if ctx.outputs == 1:
         return [found]
     seen = relay.cumsum(relay.take(relay.Constant(odds), found, axis=0), axis=-1)
     seen = relay.strided_slice(seen, [0], [count - 1], [1], axes=[-1])
-    unit = Room("float64", (rows, count - 1)).unit()
+    unit = Sample("float64", (rows, count - 1)).unit()
     again = relay.floor(relay.divide(relay.log(unit), relay.log(seen)))
     tries = relay.sum(relay.cast(again, "int64"), axis=-1)
     return [found, relay.add(tries, relay.const(count, "int64"))]
