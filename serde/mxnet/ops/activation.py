@@ -14,7 +14,7 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.layout import tensor_type
-from serde.mxnet.ops.shape.create import places
+from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
@@ -112,14 +112,14 @@ def import_softmax(
     dtype: np.dtype[AnyValue] | None = None,
     use_length: bool | None = False,
 ) -> Expr:
-    """Of a row with a length only the first places take part; the others are 0."""
+    """Of a row with a length only the first elements take part; the others are 0."""
     if bool(use_length) != (length is not None):
         raise Unsupported("use_length and a second input go together")
     if length is None:
         return _softmax(ctx, relay.nn.softmax, data, axis, temperature, dtype)
     along = normalize_axis(axis, ctx.type(data).rank)
     ends = relay.expand_dims(length, along)
-    numbers = places(ctx, data, along, ctx.type(length).dtype)
+    numbers = axis_indices(ctx, data, along, ctx.type(length).dtype)
     behind = ctx.type(data).rank - along - 1
     if behind:
         numbers = relay.expand_dims(numbers, 1, behind)

@@ -263,10 +263,11 @@ class RelayPool:
     out_layout: str
     ceil_mode: bool
 
-    def to_mxnet(self) -> dict[str, AnyValue]:
+    def to_mxnet(self, pool_type: PoolType) -> dict[str, AnyValue]:
         """Return the attributes of MXNet, which pads both sides alike and has no dilation."""
         return {
             "kernel": self.pool_size,
+            "pool_type": pool_type,
             "stride": self.strides,
             "pad": split_padding(self.padding, len(self.pool_size))[0],
             "pooling_convention": "full" if self.ceil_mode else "valid",
@@ -274,16 +275,14 @@ class RelayPool:
 
 
 def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool) -> Value:
-    return ctx.emit("Pooling", data, pool_type="max", **pool.to_mxnet())
+    return ctx.emit("Pooling", data, **pool.to_mxnet("max"))
 
 
 def export_avg_pool(
     ctx: ExportContext, data: Value, *, pool: RelayPool, count_include_pad: bool
 ) -> Value:
     """MXNet counts padding by default."""
-    return ctx.emit(
-        "Pooling", data, pool_type="avg", **pool.to_mxnet(), count_include_pad=count_include_pad
-    )
+    return ctx.emit("Pooling", data, **pool.to_mxnet("avg"), count_include_pad=count_include_pad)
 
 
 def _pool_expansion(pool_type: Literal["max", "avg"]) -> Callable[..., Expr]:

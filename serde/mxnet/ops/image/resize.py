@@ -43,7 +43,7 @@ def import_up_sampling(
         return _bilinear(ctx, data[0], data[1], scale, num_filter)
     wanted = [length * scale for length in ctx.type(data[0]).shape[2:]]
     parts = [relay.nn.upsampling(data[0], float(scale), float(scale))]
-    parts += [_grown(each, ctx.type(each).shape[2:], wanted) for each in data[1:]]
+    parts += [_repeat_up_to(each, ctx.type(each).shape[2:], wanted) for each in data[1:]]
     if len(parts) > 1 and multi_input_mode == "concat":
         return relay.concatenate(parts, axis=1)
     total = parts[0]
@@ -52,7 +52,7 @@ def import_up_sampling(
     return total
 
 
-def _grown(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
+def _repeat_up_to(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
     """Repeat rows and columns up to lengths of which those of `data` are whole fractions."""
     factors = []
     for length, target in zip(lengths, wanted, strict=True):
@@ -108,7 +108,7 @@ def import_bilinear_resize(
             raise Unsupported(f"mode={mode!r} needs scale_height and scale_width")
         size = _scaled_lengths(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
     else:
-        size = tuple(_made(mode, length) for length in lengths)
+        size = tuple(_round_length(mode, length) for length in lengths)
     if isinstance(size, tuple) and 0 in size:
         empty = (*ctx.type(data).shape[:2], *size)
         return relay.full(relay.const(0, ctx.type(data).dtype), empty)
@@ -121,7 +121,7 @@ def import_bilinear_resize(
     )
 
 
-def _made(mode: str, length: Dim) -> Dim:
+def _round_length(mode: str, length: Dim) -> Dim:
     """Return the even or odd length that `mode` makes of one."""
     even_down = length // 2 * 2
     if mode == "to_even_down":
@@ -252,7 +252,9 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
         lengths = _lengths(size)
         if lengths is None:
             how = Interpolation(method, coordinate_transformation_mode, rounding_method)
-            repeated = _repeated(data, size, layout_axes(layout, "NC" + SPATIAL[ndim])[2:], how)
+            repeated = _repeat_open_lengths(
+                data, size, layout_axes(layout, "NC" + SPATIAL[ndim])[2:], how
+            )
             if repeated is not None:
                 dtype = tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
                 return converted(repeated, dtype)
@@ -266,12 +268,12 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
         result, edges = _working(data, method), []
         for index, axis in enumerate(layout_axes(layout, "NC" + SPATIAL[ndim])[2:]):
             (length,) = fixed_shape(data, [axis])
-            places = how.places(length, lengths[index], region[index], region[ndim + index])
-            edges.append((axis, (places < 0) | (places > length - 1)))
-            result = _read(result, axis, places, length, how)
+            indices = how.places(length, lengths[index], region[index], region[ndim + index])
+            edges.append((axis, (indices < 0) | (indices > length - 1)))
+            result = _read_positions(result, axis, indices, length, how)
         if mode == "tf_crop_and_resize":
             for axis, outside in edges:
-                result = _replaced(result, axis, outside, extrapolation_value)
+                result = _fill_where(result, axis, outside, extrapolation_value)
         return converted(result, dtype if out_dtype is None else dtype_name(out_dtype))
 
     return expand_resize
@@ -281,12 +283,12 @@ for _ndim in (1, 2, 3):
     OPS.expands(f"image.resize{_ndim}d")(_resize_expansion(_ndim))
 
 
-def _repeated(
+def _repeat_open_lengths(
     data: Expr, size: Sequence[Dim], axes: Sequence[int], how: Interpolation
 ) -> Expr | None:
     """Return open lengths times whole numbers where the nearest pixels are repeated ones.
 
-    The places of pixels then repeat from one pixel to the next, so that those of a few tell all.
+    The positions of pixels then repeat from one pixel to the next, so that those of a few tell all.
     """
     if how.method != "nearest_neighbor" or how.mode not in ("asymmetric", "half_pixel"):
         return None
@@ -296,8 +298,8 @@ def _repeated(
     for factor in factors:
         if factor is None or factor == 1:
             continue
-        places = how.places(probe, probe * factor, 0.0, 0.0)
-        (index, weight), *others = how.taps(places, probe)
+        indices = how.places(probe, probe * factor, 0.0, 0.0)
+        (index, weight), *others = how.taps(indices, probe)
         if others or weight is not None or list(index) != [i // factor for i in range(len(index))]:
             return None
     whole = [factor for factor in factors if factor is not None]
@@ -321,11 +323,13 @@ def _working(data: Expr, method: str) -> Expr:
     return converted(data, "float32")
 
 
-def _read(data: Expr, axis: int, places: AnyValue, length: int, how: Interpolation) -> Expr:
-    """Return `data` read at `places` along an axis; whole repetitions are said as such."""
+def _read_positions(
+    data: Expr, axis: int, indices: AnyValue, length: int, how: Interpolation
+) -> Expr:
+    """Return `data` read at `indices` along an axis; whole repetitions are said as such."""
     total: Expr | None = None
-    for index, weight in how.taps(places, length):
-        part = _taken(data, axis, index, length)
+    for index, weight in how.taps(indices, length):
+        part = _take_or_repeat(data, axis, index, length)
         if weight is not None:
             shape = [1] * tensor_type(data).rank
             shape[axis] = -1
@@ -335,15 +339,15 @@ def _read(data: Expr, axis: int, places: AnyValue, length: int, how: Interpolati
     return data if total is None else total
 
 
-def _taken(data: Expr, axis: int, index: AnyValue, length: int) -> Expr:
+def _take_or_repeat(data: Expr, axis: int, index: AnyValue, length: int) -> Expr:
     times = len(index) // length
     if len(index) % length == 0 and np.array_equal(index, np.repeat(np.arange(length), times)):
         return data if times == 1 else relay.repeat(data, times, axis)
     return relay.take(data, relay.const(index.astype(np.int32)), axis, mode="clip")
 
 
-def _replaced(data: Expr, axis: int, mask: AnyValue, value: float) -> Expr:
-    """Return `data` with places along an axis replaced by a number."""
+def _fill_where(data: Expr, axis: int, mask: AnyValue, value: float) -> Expr:
+    """Return `data` with indices along an axis replaced by a number."""
     if not mask.any():
         return data
     shape = [1] * tensor_type(data).rank
@@ -385,7 +389,7 @@ def expand_upsampling(
 ) -> Expr:
     """With corners aligned, bilinear is what MXNet resizes by."""
     mode = "align_corners" if align_corners else "asymmetric"
-    return _upsampled(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
+    return _upsample(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
 
 
 @OPS.expands("nn.upsampling3d")
@@ -400,10 +404,10 @@ def expand_upsampling3d(
     coordinate_transformation_mode: str,
 ) -> Expr:
     how, mode = method.removeprefix("tri"), coordinate_transformation_mode
-    return _upsampled(data, (scale_d, scale_h, scale_w), layout, how, mode)
+    return _upsample(data, (scale_d, scale_h, scale_w), layout, how, mode)
 
 
-def _upsampled(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
+def _upsample(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
     """Return `data` scaled; repeated along each axis where that is all, whatever its length."""
     ndim = len(scales)
     axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]

@@ -85,9 +85,9 @@ def export_strided_slice(
     starts: list[int | None] = [None] * type_.rank
     stops: list[int | None] = [None] * type_.rank
     steps: list[int | None] = [None] * type_.rank
-    places = normalize_axes(axes, type_.rank) if axes is not None else range(len(begin))
+    indices = normalize_axes(axes, type_.rank) if axes is not None else range(len(begin))
     given = [*(strides or ()), *[1] * len(begin)]
-    for place, first, last, step in zip(places, begin, end, given, strict=False):
+    for place, first, last, step in zip(indices, begin, end, given, strict=False):
         if slice_mode == "size":
             last, step = LAST if last < 0 else first + last, 1
         starts[place], stops[place] = slice_bounds(type_.shape[place], first, last, step)
@@ -147,13 +147,13 @@ def _centre(data: Expr, crop_like: Expr | None, h_w: Sequence[int]) -> Expr:
 
 
 FAR = 2**31 - 1
-"""More than an axis has places."""
+"""More than an axis has elements."""
 
 
 def _ranges(
     ctx: ImportContext, data: Expr, begin: Bounds, end: Bounds, step: Bounds
 ) -> list[range | None]:
-    """Return the places along each leading axis, None for all of an axis."""
+    """Return the indices along each leading axis, None for all of an axis."""
     if len(end) != len(begin) or len(step) not in (0, len(begin)):
         raise Unsupported("begin, end and step differ in length")
     found: list[range | None] = []
@@ -170,11 +170,11 @@ def _ranges(
 def import_slice_assign(
     ctx: ImportContext, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
 ) -> Expr:
-    places = _ranges(ctx, lhs, begin, end, step)
-    if any(each is not None and not each for each in places):
+    indices = _ranges(ctx, lhs, begin, end, step)
+    if any(each is not None and not each for each in indices):
         return lhs
     whole = range(FAR)
-    cuts = [whole if each is None else each for each in places]
+    cuts = [whole if each is None else each for each in indices]
     # An end in front of the first element is not -1, which would be the last element.
     stops = [-FAR if each.stop < 0 else each.stop for each in cuts]
     return relay.strided_set(
@@ -193,13 +193,13 @@ def import_slice_assign_scalar(
     step: Bounds = (),
 ) -> Expr:
     """A mask over the axes that are cut, which broadcasts over the others."""
-    places = _ranges(ctx, data, begin, end, step)
+    indices = _ranges(ctx, data, begin, end, step)
     shape = [1] * ctx.type(data).rank
-    for axis, each in enumerate(places):
+    for axis, each in enumerate(indices):
         if each is not None:
             (shape[axis],) = ctx.static_lengths(data, [axis])
     mask = np.zeros(shape, np.bool_)
-    mask[np.ix_(*(range(1) if each is None else each for each in places))] = True
+    mask[np.ix_(*(range(1) if each is None else each for each in indices))] = True
     return relay.where(relay.Constant(mask), scalar_like(ctx, data, scalar), data)
 
 

@@ -13,8 +13,8 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.index.gather import wrapped
-from serde.mxnet.ops.index.select import _marks
+from serde.mxnet.ops.index.gather import wrap_indices
+from serde.mxnet.ops.index.select import as_mask
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.shape.reshape import with_rank
 from serde.mxnet.ops.table import OPS
@@ -29,7 +29,7 @@ from serde.relay.ir.types import TensorType
 def import_boolean_mask(ctx: ImportContext, data: Expr, index: Expr, *, axis: int = 0) -> Expr:
     if axis:
         raise Unsupported(f"axis={axis}: MXNet masks axis 0 alone")
-    return call("serde.compress", data, _marks(ctx, index), axis=0)
+    return call("serde.compress", data, as_mask(ctx, index), axis=0)
 
 
 @OPS.imports("_npx_nonzero")
@@ -68,12 +68,12 @@ def export_unique(
     if count == 0:
         raise Unsupported("the values of no elements")
 
-    def spelled(x: Expr) -> Expr:
+    def build(x: Expr) -> Expr:
         groups = _group_values(x, count)
         found = groups if sorted else _order_by_appearance(groups, count)
         return relay.Tuple(list(found if return_counts else found[:4]))
 
-    return ctx.spell_tuple(spelled, data)
+    return ctx.spell_tuple(build, data)
 
 
 def _group_values(data: Expr, count: int) -> tuple[Expr, ...]:
@@ -257,7 +257,7 @@ def import_insert_tensor(
         raise Unsupported(f"an index {ctx.type(obj)!r}: of a scalar MXNet reads past the end")
     (count,) = ctx.static_shape(obj)
     given = _inserted_values(ctx, data, tensors[0] if tensors else None, val)
-    indices = wrapped(obj, length)
+    indices = wrap_indices(obj, length)
     if count == 1:
         (count,) = ctx.static_lengths(given, [along])
         indices = relay.broadcast_to(indices, [count])

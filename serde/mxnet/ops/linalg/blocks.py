@@ -12,14 +12,14 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 
 
-def scaled(ctx: ImportContext, data: Expr, factor: float) -> Expr:
+def scale_by(ctx: ImportContext, data: Expr, factor: float) -> Expr:
     """Return `data` times a number."""
     if factor == 1:
         return data
     return relay.multiply(data, relay.const(factor, ctx.type(data).dtype))
 
 
-def turned(ctx: ImportContext, data: Expr, really: bool = True) -> Expr:
+def transpose_if(ctx: ImportContext, data: Expr, really: bool = True) -> Expr:
     """Return the transpose of each matrix, if asked."""
     rank = ctx.type(data).rank
     if not really:
@@ -42,7 +42,9 @@ def product_of(
         return relay.nn.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
     if left.rank == 3:
         return relay.nn.batch_matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
-    return call("serde.matmul", turned(ctx, a, transpose_a), turned(ctx, b, transpose_b))
+    return call(
+        "serde.matmul", transpose_if(ctx, a, transpose_a), transpose_if(ctx, b, transpose_b)
+    )
 
 
 def _rows_last(ctx: ImportContext, data: Expr, axis: int) -> Expr:
@@ -82,7 +84,7 @@ def import_gemm2(
 ) -> Expr:
     left, right = (_rows_last(ctx, each, axis) for each in (a, b))
     product = product_of(ctx, left, right, transpose_a, transpose_b)
-    return _rows_back(ctx, scaled(ctx, product, alpha), axis)
+    return _rows_back(ctx, scale_by(ctx, product, alpha), axis)
 
 
 @OPS.imports("_linalg_gemm")
@@ -101,14 +103,14 @@ def import_gemm(
     product = import_gemm2(
         ctx, a, b, transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, axis=axis
     )
-    return relay.add(product, scaled(ctx, c, beta))
+    return relay.add(product, scale_by(ctx, c, beta))
 
 
 @OPS.imports("_linalg_syrk")
 def import_syrk(
     ctx: ImportContext, a: Expr, *, transpose: bool = False, alpha: float = 1.0
 ) -> Expr:
-    return scaled(ctx, product_of(ctx, a, a, transpose, not transpose), alpha)
+    return scale_by(ctx, product_of(ctx, a, a, transpose, not transpose), alpha)
 
 
 @OPS.imports("_linalg_trmm")
@@ -125,8 +127,8 @@ def import_trmm(
     """What lies outside the triangle of the first is taken for zero."""
     triangle = relay.trilu(a, 0, upper=not lower)
     if rightside:
-        return scaled(ctx, product_of(ctx, b, triangle, False, transpose), alpha)
-    return scaled(ctx, product_of(ctx, triangle, b, transpose), alpha)
+        return scale_by(ctx, product_of(ctx, b, triangle, False, transpose), alpha)
+    return scale_by(ctx, product_of(ctx, triangle, b, transpose), alpha)
 
 
 @OPS.imports("khatri_rao")

@@ -10,7 +10,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.linalg.blocks import product_of, scaled, turned
+from serde.mxnet.ops.linalg.blocks import product_of, scale_by, transpose_if
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
@@ -50,9 +50,9 @@ def import_trsm(
     alpha: float = 1.0,
 ) -> Expr:
     """X op(A) = B is op(A)^T X^T = B^T."""
-    given = turned(ctx, scaled(ctx, b, alpha), rightside)
+    given = transpose_if(ctx, scale_by(ctx, b, alpha), rightside)
     found = call("serde.triangular_solve", a, given, lower=lower, transpose=transpose != rightside)
-    return turned(ctx, found, rightside)
+    return transpose_if(ctx, found, rightside)
 
 
 @OPS.exports("serde.triangular_solve")
@@ -159,7 +159,7 @@ def import_tensorsolve(
 def import_syevd(ctx: ImportContext, a: Expr) -> list[Expr]:
     """MXNet gives the eigenvectors as rows, before the eigenvalues."""
     found = call("serde.eigh", a)
-    return [turned(ctx, TupleGetItem(found, 1)), TupleGetItem(found, 0)]
+    return [transpose_if(ctx, TupleGetItem(found, 1)), TupleGetItem(found, 0)]
 
 
 @OPS.imports("_npi_eigh")
@@ -225,7 +225,7 @@ def pseudo_inverse(ctx: ImportContext, a: Expr, rcond: Expr) -> Expr:
     """Return V diag(1 / s) U^T, without the singular values below a share of the greatest."""
     type_ = ctx.type(a)
     if 0 in type_.shape[-2:]:
-        return turned(ctx, a)
+        return transpose_if(ctx, a)
     left, values, right = (TupleGetItem(call("serde.svd", a), index) for index in (0, 1, 2))
     greatest = relay.max(values, axis=-1, keepdims=True)
     kept = relay.greater(values, relay.multiply(rcond, greatest))

@@ -149,13 +149,13 @@ def import_quantized_batch_norm(
     spread = relay.sqrt(relay.add(moving_var, scalar(eps)))
     factor = relay.divide(gamma, spread)
     shift = relay.subtract(beta, relay.multiply(moving_mean, factor))
-    (channels,) = _fixed(ctx.type(gamma))
+    (channels,) = _require_fixed(ctx.type(gamma))
     mean, variance = (relay.const(np.full(channels, value, np.float32)) for value in (0, 1))
     result = relay.nn.batch_norm(real, factor, shift, mean, variance, axis=axis, epsilon=eps)[0]
     return [levels_in(result, ending.step, ending.dtype), *ending.ends]
 
 
-def _fixed(type_: TensorType) -> tuple[int, ...]:
+def _require_fixed(type_: TensorType) -> tuple[int, ...]:
     if type_.concrete_shape is None:
         raise Unsupported(f"needs a fixed number of channels, found {type_!r}")
     return type_.concrete_shape

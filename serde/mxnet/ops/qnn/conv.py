@@ -117,7 +117,7 @@ def import_sg_mkldnn_conv(
     other = (others[0], magnitude(*other_ends)) if with_sum else None
     if ending is None:
         return layer.sums(weight, bias, functions, other)
-    return layer.requantized(weight, bias, functions, other, ending)
+    return layer.requantize(weight, bias, functions, other, ending)
 
 
 def _fold_norm(
@@ -182,7 +182,7 @@ class _Layer:
         dtype = self.ctx.type(self.data).dtype
         return [result, *product_range(self.end, weight_end, (dtype, "int8"))]
 
-    def requantized(
+    def requantize(
         self,
         weight: Expr,
         bias: Expr | None,

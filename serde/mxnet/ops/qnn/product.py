@@ -165,7 +165,7 @@ def exact_product(
         raise Unsupported(f"sums up to {reach}, which float64 rounds")
     result = ctx.result_type().dtype
 
-    def spelled(x: Expr, y: Expr, x_zero: Expr, y_zero: Expr) -> Expr:
+    def build(x: Expr, y: Expr, x_zero: Expr, y_zero: Expr) -> Expr:
         left, right = (
             relay.subtract(relay.cast(a, "float64"), relay.cast(zero, "float64"))
             for a, zero in ((x, x_zero), (y, y_zero))
@@ -173,7 +173,7 @@ def exact_product(
         total = multiply(left, right)
         return relay.cast(relay.cast(total, "int64"), result)
 
-    return ctx.spell(spelled, *operands, *zeros)
+    return ctx.spell(build, *operands, *zeros)
 
 
 @OPS.exports("qnn.dense")

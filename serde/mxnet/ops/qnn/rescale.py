@@ -206,7 +206,7 @@ def export_dequantize(
     return ctx.spell(build, data, scale, zero)
 
 
-def rescaled(level: Expr, ratio: Array, away: bool) -> Expr:
+def rescale(level: Expr, ratio: Array, away: bool) -> Expr:
     """Return int32 times a ratio of scales in fixed point; see ``qnn.requantize``."""
     mantissa, exponent = fixed_point(ratio)
     with np.errstate(over="ignore"):
@@ -244,7 +244,7 @@ def export_requantize(
     def build(x: Expr, zero: Expr, shift: Expr) -> Expr:
         level = relay.cast(x, "int32")
         if compute_dtype not in ("float32", "float64"):
-            whole = rescaled(relay.subtract(level, zero), ratio, away)
+            whole = rescale(relay.subtract(level, zero), ratio, away)
             return _saturate(relay.add(whole, shift), "int32", target)
         distance = relay.subtract(relay.cast(level, compute_dtype), relay.cast(zero, compute_dtype))
         real = relay.multiply(distance, relay.Constant(ratio.astype(compute_dtype)))

@@ -79,18 +79,18 @@ class Sample:
         step = 2.0**-53 if self.wide == "float64" else 2.0**-24
         return self.draw("serde.random_uniform", low=step, high=1 - step)
 
-    def filled(self, parameter: Expr) -> Expr:
+    def fill(self, parameter: Expr) -> Expr:
         """Return a parameter for each number."""
         if self.like is None:
             return relay.broadcast_to(parameter, self.shape)
         zeros = relay.zeros_like(relay.cast(self.like, self.wide))
         return relay.add(parameter, zeros)
 
-    def rated(self, kind: str, rate: Expr) -> Expr:
+    def draw_each(self, kind: str, rate: Expr) -> Expr:
         """Return numbers of which each has its own parameter of the distribution."""
         if self.like is None:
             return call(kind, rate, shape=self.shape)
-        return call(kind, self.filled(rate))
+        return call(kind, self.fill(rate))
 
     def finish(self, drawn: Expr) -> Expr:
         """Return what is drawn in the dtype of the result."""
@@ -127,19 +127,19 @@ def scaled_exponential(sample: Sample, scale: Parameter) -> Expr:
 
 
 def gamma(sample: Sample, alpha: Parameter, scale: Parameter) -> Expr:
-    drawn = sample.rated("serde.random_gamma", sample.value(alpha))
+    drawn = sample.draw_each("serde.random_gamma", sample.value(alpha))
     return sample.finish(relay.multiply(drawn, sample.value(scale)))
 
 
 def poisson(sample: Sample, lam: Parameter) -> Expr:
-    return sample.finish(sample.rated("serde.random_poisson", sample.value(lam)))
+    return sample.finish(sample.draw_each("serde.random_poisson", sample.value(lam)))
 
 
 def negative_binomial(sample: Sample, k: Parameter, p: Parameter) -> Expr:
     """Failures before success `k`: Poisson numbers whose rate is a gamma number."""
     odds = sample.value(p)
     scale = relay.divide(relay.subtract(relay.const(1.0, sample.wide), odds), odds)
-    rate = relay.multiply(sample.rated("serde.random_gamma", sample.value(k)), scale)
+    rate = relay.multiply(sample.draw_each("serde.random_gamma", sample.value(k)), scale)
     return poisson(sample, rate)
 
 
@@ -150,11 +150,11 @@ def generalized_negative_binomial(sample: Sample, mu: Parameter, alpha: Paramete
     mean, spread = sample.value(mu), sample.value(alpha)
     one, zero = (relay.const(number, sample.wide) for number in (1.0, 0.0))
     if isinstance(alpha, (int, float)):
-        found = sample.rated("serde.random_gamma", relay.const(1 / alpha, sample.wide))
+        found = sample.draw_each("serde.random_gamma", relay.const(1 / alpha, sample.wide))
         return poisson(sample, relay.multiply(found, relay.multiply(spread, mean)))
     none = relay.equal(spread, zero)
     shape = relay.divide(one, relay.where(none, one, spread))
-    found = sample.rated("serde.random_gamma", shape)
+    found = sample.draw_each("serde.random_gamma", shape)
     rate = relay.where(none, one, relay.multiply(found, spread))
     return poisson(sample, relay.multiply(rate, mean))
 

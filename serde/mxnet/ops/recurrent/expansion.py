@@ -114,10 +114,10 @@ def _layer_expansion(name: str) -> Callable[..., Expr]:
             operands = [data, input_weight, recurrent_weight, bias, sequence_lens, initial_h]
             if name == "serde.lstm":
                 operands += [initial_c, peephole, projection]
-            spelled = get(name).decompose
-            if spelled is None:
+            build = get(name).decompose
+            if build is None:
                 raise Unsupported("a layer that MXNet lacks")
-            return spelled(*operands, **attrs)
+            return build(*operands, **attrs)
         hidden, direction = attrs["hidden_size"], attrs["direction"]
         directions = count_directions(direction)
         batch_first = attrs["layout"] == "NTC"
@@ -130,7 +130,9 @@ def _layer_expansion(name: str) -> Callable[..., Expr]:
             relay.transpose(each, order) if batch_first and each is not None else each
             for each in (initial_h, initial_c)
         ]
-        vector = _packed(mode, directions, input_weight, recurrent_weight, bias, projection)
+        vector = _pack_parameters(
+            mode, directions, input_weight, recurrent_weight, bias, projection
+        )
         output = hidden if projection is None else fixed_shape(projection)[1]
         every, *final = stack(
             data, vector, *states, mode=mode, hidden_size=hidden, num_layers=1,
@@ -151,7 +153,7 @@ for _name in _USUAL:
     OPS.expands(_name)(_layer_expansion(_name))
 
 
-def _packed(
+def _pack_parameters(
     mode: str,
     directions: int,
     input_weight: Expr,

@@ -124,7 +124,7 @@ class MergeStacks(FunctionPass):
                 return new
             head = memo[chain[0]]
             if chain[0] not in merged and isinstance(head, Call):
-                merged[chain[0]] = _merged([head, *chain[1:]])
+                merged[chain[0]] = _merge_chain([head, *chain[1:]])
             whole = merged[chain[0]][old.index]
             if old.index == 0:
                 return whole
@@ -201,7 +201,7 @@ _NEAR = 500
 """So many nodes are looked at to tell where a state comes from."""
 
 
-def _cut(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
+def _split_vector(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
     """Return the pieces of a vector before and behind a place; those that it is joined of."""
     pieces = joined_parts(vector)
     at = 0
@@ -217,7 +217,7 @@ def _cut(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[E
     return [before], [relay.strided_slice(vector, [place], [end], [1], axes=[0])]
 
 
-def _merged(chain: Sequence[Call]) -> list[Expr]:
+def _merge_chain(chain: Sequence[Call]) -> list[Expr]:
     """Return the results of one stack for several."""
     attrs = dict(chain[0].attrs)
     rows = 2 if attrs["bidirectional"] else 1
@@ -229,7 +229,7 @@ def _merged(chain: Sequence[Call]) -> list[Expr]:
         if not isinstance(type_, TensorType) or not isinstance(type_.shape[0], int):
             raise TypeInferenceError(f"expected a vector of fixed length, found {vector.type!r}")
         tail = each.attrs["num_layers"] * rows * 2 * GATES[attrs["mode"]] * attrs["hidden_size"]
-        before, behind = _cut(vector, type_.shape[0] - tail, type_.shape[0])
+        before, behind = _split_vector(vector, type_.shape[0] - tail, type_.shape[0])
         weights += before
         biases += behind
     states: list[Expr] = []

@@ -194,7 +194,7 @@ def export_variance(
     wide = "float32" if type_.dtype == "float16" else type_.dtype
     count = prod(ctx.static_lengths(data, axes)) - int(unbiased) if unbiased else None
 
-    def spelled(x: Expr, center: Expr) -> Expr:
+    def build(x: Expr, center: Expr) -> Expr:
         distance = relay.subtract(relay.cast(x, wide), relay.cast(center, wide))
         squares = relay.multiply(distance, distance)
         if count is None:
@@ -202,7 +202,7 @@ def export_variance(
         total = relay.sum(squares, axes, keepdims)
         return relay.cast(relay.divide(total, relay.const(float(count), wide)), type_.dtype)
 
-    return ctx.spell(spelled, data, mean)
+    return ctx.spell(build, data, mean)
 
 
 EXACT = 2**24
@@ -295,7 +295,7 @@ def _spell_scan(
     along = 0 if axis is None else axis % ctx.type(data).rank
     length = ctx.result_type().shape[along]
 
-    def spelled(x: Expr) -> Expr:
+    def build(x: Expr) -> Expr:
         moved = relay.cast(relay.reshape(x, (-1,)) if axis is None else x, wide)
         if exclusive and length == 1:
             return relay.full_like(relay.cast(moved, result), relay.const(identity, result))
@@ -303,7 +303,7 @@ def _spell_scan(
             moved = _shift(moved, along, 1, identity)
         return relay.cast(scan(moved, along), result)
 
-    return ctx.spell(spelled, data)
+    return ctx.spell(build, data)
 
 
 @OPS.exports("cumsum")

@@ -85,7 +85,7 @@ def import_column_stack(ctx: ImportContext, *data: Expr, num_args: int) -> Expr:
 def import_slice_channel(
     ctx: ImportContext, data: Expr, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
 ) -> AnyValue:
-    return _split(data, num_outputs, axis, squeeze_axis)
+    return _split_squeezed(data, num_outputs, axis, squeeze_axis)
 
 
 @OPS.imports("_split_v2")
@@ -99,10 +99,12 @@ def import_split_v2(
     sections: int = 0,
 ) -> AnyValue:
     """The file's indices start with the 0 that Relay leaves out."""
-    return _split(data, sections if sections > 0 else indices[1:], axis, squeeze_axis)
+    return _split_squeezed(data, sections if sections > 0 else indices[1:], axis, squeeze_axis)
 
 
-def _split(data: Expr, where: int | tuple[int, ...], axis: int, squeeze: bool) -> list[Expr]:
+def _split_squeezed(
+    data: Expr, where: int | tuple[int, ...], axis: int, squeeze: bool
+) -> list[Expr]:
     parts = list(relay.split(data, where, axis=axis))
     return [relay.squeeze(part, (axis,)) for part in parts] if squeeze else parts
 
@@ -152,9 +154,9 @@ def export_split(
         return ctx.emit_tuple(
             "SliceChannel", data, outputs=count, num_outputs=count, axis=axis, squeeze_axis=False
         )
-    places = (0, *indices_or_sections)
+    positions = (0, *indices_or_sections)
     return ctx.emit_tuple(
-        "_split_v2", data, outputs=len(places), indices=places, axis=axis, squeeze_axis=False,
+        "_split_v2", data, outputs=len(positions), indices=positions, axis=axis, squeeze_axis=False,
         sections=0,
     )  # fmt: skip
 
@@ -164,8 +166,8 @@ def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: 
     along = axis % ctx.type(buffer).rank
     (length,) = ctx.static_lengths(buffer, [along])
 
-    def spelled(new: Expr, old: Expr) -> Expr:
+    def build(new: Expr, old: Expr) -> Expr:
         joined = relay.concatenate([old, new], along)
         return relay.strided_slice(joined, [-length], [2**31 - 1], [1], axes=[along])
 
-    return ctx.spell(spelled, data, buffer)
+    return ctx.spell(build, data, buffer)

@@ -133,7 +133,7 @@ def expand_multibox_transform_loc(
     if threshold <= -1:
         shown = relay.greater(scores, least)
     classes = relay.where(shown, best, relay.full_like(best, relay.const(-1, dtype)))
-    boxes = _decoded(relay.reshape(loc_pred, (0, -1, 4)), anchor, variances, dtype)
+    boxes = _decode(relay.reshape(loc_pred, (0, -1, 4)), anchor, variances, dtype)
     if clip:
         boxes = relay.clip(boxes, 0.0, 1.0)
     columns = [relay.transpose(each, (0, 2, 1)) for each in (classes, scores)]
@@ -145,7 +145,7 @@ def expand_multibox_transform_loc(
     return relay.Tuple([rows, counts])
 
 
-def _decoded(offsets: Expr, anchor: Expr, variances: Sequence[float], dtype: str) -> Expr:
+def _decode(offsets: Expr, anchor: Expr, variances: Sequence[float], dtype: str) -> Expr:
     def pair(x: Expr, begin: int) -> Expr:
         return relay.strided_slice(x, [begin], [begin + 2], [1], axes=[2])
 
@@ -214,11 +214,11 @@ def export_multibox_target(
 def export_get_valid_counts(
     ctx: ExportContext, data: Value, score_threshold: Value, *, id_index: int, score_index: int
 ) -> AnyValue:
-    """Rows are sorted by whether they count, and by their places, which no two share."""
+    """Rows are sorted by whether they count, and by their indices, which no two share."""
     batch, number, width = ctx.static_shape(data)
     dtype = ctx.type(data).dtype
 
-    def spelled(rows: Expr, threshold: Expr) -> Expr:
+    def build(rows: Expr, threshold: Expr) -> Expr:
         def column(index: int) -> Expr:
             part = relay.strided_slice(rows, [index], [index + 1], [1], axes=[2])
             return relay.reshape(part, (batch, number))
@@ -238,10 +238,10 @@ def export_get_valid_counts(
         lookup = relay.broadcast_to(relay.expand_dims(order, 2), (batch, number, width))
         inside = relay.expand_dims(first, 2)
         kept = relay.where(inside, relay.gather(rows, 1, lookup), relay.const(-1, dtype))
-        places = relay.where(first, order, relay.const(-1, "int32"))
-        return relay.Tuple([relay.cast(relay.squeeze(counts, [1]), "int32"), kept, places])
+        indices = relay.where(first, order, relay.const(-1, "int32"))
+        return relay.Tuple([relay.cast(relay.squeeze(counts, [1]), "int32"), kept, indices])
 
-    return ctx.spell_tuple(spelled, data, score_threshold)
+    return ctx.spell_tuple(build, data, score_threshold)
 
 
 @OPS.expands("vision.non_max_suppression")
@@ -271,7 +271,7 @@ def expand_non_max_suppression(
     if boxes is not None and _field_of(valid_count, "vision.multibox_transform_loc", 1) is boxes:
         usual = (coord_start, score_index, id_index, invalid_to_bottom) == (2, 1, 0, False)
         if usual and boxes.attrs["threshold"] > 0 and not boxes.attrs["keep_background"]:
-            return _detected(boxes, min(below, 1.0), force_suppress, top_k)
+            return _mark_suppressed(boxes, min(below, 1.0), force_suppress, top_k)
     rows = _field_of(data, "vision.get_valid_counts", 1)
     if rows is None or _field_of(valid_count, "vision.get_valid_counts", 0) is not rows:
         raise Unsupported("boxes that were not counted by get_valid_counts")
@@ -300,7 +300,7 @@ def _constant_of(x: Expr) -> float | None:
     return float(x.data) if isinstance(x, Constant) and x.data.size == 1 else None
 
 
-def _detected(boxes: Call, bound: float, force_suppress: bool, top_k: int) -> Expr:
+def _mark_suppressed(boxes: Call, bound: float, force_suppress: bool, top_k: int) -> Expr:
     """Return MXNet's detection with -1 in all columns of a box that goes."""
     names = ("clip", "threshold", "variances")
     found = call(

@@ -33,7 +33,7 @@ def _ends(ctx: ImportContext, boxes: Expr, form: str) -> tuple[Expr, Expr, Expr]
     return relay.subtract(low, reach), relay.add(low, reach), high
 
 
-def _centred(ctx: ImportContext, boxes: Expr) -> tuple[Expr, Expr]:
+def _to_centres(ctx: ImportContext, boxes: Expr) -> tuple[Expr, Expr]:
     """Return centres and sizes of boxes given by corners."""
     low, high = _halves(boxes)
     size = relay.subtract(high, low)
@@ -74,7 +74,7 @@ def import_box_decode(
     format: Form = "center",
 ) -> Expr:
     """The form is that of the anchors; the boxes come as corners."""
-    centre, size = _centred(ctx, anchors) if format == "corner" else _halves(anchors)
+    centre, size = _to_centres(ctx, anchors) if format == "corner" else _halves(anchors)
     half = relay.multiply(size, _number(ctx, 0.5, data))
     scaled = relay.multiply(data, _number(ctx, [std0, std1, std2, std3], data))
     near, grown = _halves(scaled)
@@ -97,7 +97,7 @@ def import_box_encode(
 ) -> list[Expr]:
     """A match that names no box is of a sample that is not positive, whose offsets are zero."""
     shown = relay.take(refs, relay.cast(matches, "int32"), 1, batch_dims=1)
-    (centre, size), (middle, span) = _centred(ctx, anchors), _centred(ctx, shown)
+    (centre, size), (middle, span) = _to_centres(ctx, anchors), _to_centres(ctx, shown)
     near = relay.divide(relay.subtract(middle, centre), size)
     grown = relay.log(relay.divide(span, size))
     offsets = relay.concatenate([near, grown], axis=2)

@@ -214,13 +214,13 @@ for _name in ("vision.roi_align", "vision.roi_pool"):
 class Proposals:
     """Attributes of proposals, in MXNet and in Relay; the defaults are those of MXNet."""
 
-    rpn_pre_nms_top_n: int = 6000
-    rpn_post_nms_top_n: int = 300
-    threshold: float = 0.7
-    rpn_min_size: int = 16
     scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0)
     ratios: tuple[float, ...] = (0.5, 1.0, 2.0)
     feature_stride: int = 16
+    threshold: float = 0.7
+    rpn_pre_nms_top_n: int = 6000
+    rpn_post_nms_top_n: int = 300
+    rpn_min_size: int = 16
     iou_loss: bool = False
 
 

@@ -23,10 +23,13 @@ class SensitiveRegions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeformableRegions(SensitiveRegions):
+class DeformableRegions:
     """Attributes of pooling with learned shifts, in MXNet and in Relay."""
 
+    spatial_scale: float
+    output_dim: int
     group_size: int
+    pooled_size: int
     part_size: int = 0
     sample_per_part: int = 1
     trans_std: float = 0.0

@@ -120,15 +120,15 @@ def _matching(types: list[TensorType], bound: np.generic) -> Function:
     best = relay.argmax(flat, axis=(1,), keepdims=True)
     good = relay.greater(relay.max(flat, axis=(1,), keepdims=True), relay.Constant(bound))
     count = relay.const(width, "int32")
-    places = (relay.floor_divide(best, count), relay.floor_mod(best, count))
+    indices = (relay.floor_divide(best, count), relay.floor_mod(best, count))
     hits = [
         relay.logical_and(relay.equal(relay.const(np.arange(n, dtype=np.int32)), place), good)
-        for n, place in zip((height, width), places, strict=True)
+        for n, place in zip((height, width), indices, strict=True)
     ]
     dtype = types[0].dtype
     marked = [
         relay.where(hit, relay.cast(other, dtype), line)
-        for hit, other, line in zip(hits, places[::-1], (rows, columns), strict=True)
+        for hit, other, line in zip(hits, indices[::-1], (rows, columns), strict=True)
     ]
     used = relay.logical_or(relay.expand_dims(hits[0], 2), relay.expand_dims(hits[1], 1))
     left = relay.where(used, relay.const(-np.inf, dtype), scores)
