@@ -85,13 +85,13 @@ def export_strided_slice(
     starts: list[int | None] = [None] * type_.rank
     stops: list[int | None] = [None] * type_.rank
     steps: list[int | None] = [None] * type_.rank
-    indices = normalize_axes(axes, type_.rank) if axes is not None else range(len(begin))
+    chosen = normalize_axes(axes, type_.rank) if axes is not None else range(len(begin))
     given = [*(strides or ()), *[1] * len(begin)]
-    for place, first, last, step in zip(indices, begin, end, given, strict=False):
+    for axis, first, last, step in zip(chosen, begin, end, given, strict=False):
         if slice_mode == "size":
             last, step = LAST if last < 0 else first + last, 1
-        starts[place], stops[place] = slice_bounds(type_.shape[place], first, last, step)
-        steps[place] = step
+        starts[axis], stops[axis] = slice_bounds(type_.shape[axis], first, last, step)
+        steps[axis] = step
     return ctx.emit_bytes("slice", data, begin=starts, end=stops, step=steps)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 
 import serde.relay as relay
@@ -71,20 +72,37 @@ def _rows_back(ctx: ImportContext, data: Expr, axis: int) -> Expr:
     return relay.transpose(data, [*order, rank - 1])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Gemm:
+    """Attributes of ``alpha * op(a) op(b)``."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+    alpha: float = 1.0
+    axis: int = -2
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriangularFactor:
+    """Attributes of operators on a triangular matrix and another one."""
+
+    transpose: bool = False
+    rightside: bool = False
+    lower: bool = True
+    alpha: float = 1.0
+
+
 @OPS.imports("_linalg_gemm2")
 def import_gemm2(
     ctx: ImportContext,
     a: Expr,
     b: Expr,
     *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    alpha: float = 1.0,
-    axis: int = -2,
+    gemm: Gemm,
 ) -> Expr:
-    left, right = (_rows_last(ctx, each, axis) for each in (a, b))
-    product = product_of(ctx, left, right, transpose_a, transpose_b)
-    return _rows_back(ctx, scale_by(ctx, product, alpha), axis)
+    left, right = (_rows_last(ctx, each, gemm.axis) for each in (a, b))
+    product = product_of(ctx, left, right, gemm.transpose_a, gemm.transpose_b)
+    return _rows_back(ctx, scale_by(ctx, product, gemm.alpha), gemm.axis)
 
 
 @OPS.imports("_linalg_gemm")
@@ -94,16 +112,10 @@ def import_gemm(
     b: Expr,
     c: Expr,
     *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    alpha: float = 1.0,
+    gemm: Gemm,
     beta: float = 1.0,
-    axis: int = -2,
 ) -> Expr:
-    product = import_gemm2(
-        ctx, a, b, transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, axis=axis
-    )
-    return relay.add(product, scale_by(ctx, c, beta))
+    return relay.add(import_gemm2(ctx, a, b, gemm=gemm), scale_by(ctx, c, beta))
 
 
 @OPS.imports("_linalg_syrk")
@@ -114,27 +126,20 @@ def import_syrk(
 
 
 @OPS.imports("_linalg_trmm")
-def import_trmm(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    *,
-    transpose: bool = False,
-    rightside: bool = False,
-    lower: bool = True,
-    alpha: float = 1.0,
-) -> Expr:
+def import_trmm(ctx: ImportContext, a: Expr, b: Expr, *, factor: TriangularFactor) -> Expr:
     """What lies outside the triangle of the first is taken for zero."""
-    triangle = relay.trilu(a, 0, upper=not lower)
-    if rightside:
-        return scale_by(ctx, product_of(ctx, b, triangle, False, transpose), alpha)
-    return scale_by(ctx, product_of(ctx, triangle, b, transpose), alpha)
+    triangle = relay.trilu(a, 0, upper=not factor.lower)
+    if factor.rightside:
+        product = product_of(ctx, b, triangle, False, factor.transpose)
+    else:
+        product = product_of(ctx, triangle, b, factor.transpose)
+    return scale_by(ctx, product, factor.alpha)
 
 
 @OPS.imports("khatri_rao")
 def import_khatri_rao(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Expr:
-    def joined(left: Expr, right: Expr) -> Expr:
+    def multiply_rows(left: Expr, right: Expr) -> Expr:
         pairs = relay.multiply(relay.expand_dims(left, 1), relay.expand_dims(right, 0))
         return relay.reshape(pairs, (-3, 0))
 
-    return reduce(joined, args)
+    return reduce(multiply_rows, args)

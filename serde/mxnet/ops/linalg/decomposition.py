@@ -10,7 +10,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.linalg.blocks import product_of, scale_by, transpose_if
+from serde.mxnet.ops.linalg.blocks import TriangularFactor, product_of, scale_by, transpose_if
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
@@ -39,19 +39,11 @@ def import_potri(ctx: ImportContext, a: Expr) -> Expr:
 
 
 @OPS.imports("_linalg_trsm")
-def import_trsm(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    *,
-    transpose: bool = False,
-    rightside: bool = False,
-    lower: bool = True,
-    alpha: float = 1.0,
-) -> Expr:
+def import_trsm(ctx: ImportContext, a: Expr, b: Expr, *, factor: TriangularFactor) -> Expr:
     """X op(A) = B is op(A)^T X^T = B^T."""
-    given = transpose_if(ctx, scale_by(ctx, b, alpha), rightside)
-    found = call("serde.triangular_solve", a, given, lower=lower, transpose=transpose != rightside)
+    rightside, transpose = factor.rightside, factor.transpose != factor.rightside
+    given = transpose_if(ctx, scale_by(ctx, b, factor.alpha), rightside)
+    found = call("serde.triangular_solve", a, given, lower=factor.lower, transpose=transpose)
     return transpose_if(ctx, found, rightside)
 
 

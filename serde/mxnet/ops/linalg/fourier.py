@@ -1,4 +1,4 @@
-"""Fourier transforms, written as products with the matrix of twiddle factors in float64, and sketches."""
+"""Fourier transforms, as products with a matrix of twiddle factors in float64, and sketches."""
 
 from __future__ import annotations
 

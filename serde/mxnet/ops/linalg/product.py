@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from string import ascii_letters
 from typing import Any as AnyValue
 
@@ -18,6 +19,14 @@ from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transposes:
+    """Whether the operands of a product are transposed."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
 
 
 @OPS.imports("FullyConnected")
@@ -43,36 +52,24 @@ def import_fully_connected(
 
 
 @OPS.imports("batch_dot", ignored=("forward_stype",))
-def import_batch_dot(
-    ctx: ImportContext,
-    lhs: Expr,
-    rhs: Expr,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> Expr:
+def import_batch_dot(ctx: ImportContext, lhs: Expr, rhs: Expr, *, transposes: Transposes) -> Expr:
     left, right = ctx.type(lhs), ctx.type(rhs)
     if left.rank != right.rank or left.rank < 3:
         raise Unsupported(f"expected two tensors of one rank of 3 or more, found {left}, {right}")
     if left.rank == 3:
-        return relay.nn.batch_matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+        return relay.nn.batch_matmul(
+            lhs, rhs, transpose_a=transposes.transpose_a, transpose_b=transposes.transpose_b
+        )
     order = (*range(left.rank - 2), left.rank - 1, left.rank - 2)
     matrices = [
         relay.transpose(x, order) if turned else x
-        for x, turned in ((lhs, transpose_a), (rhs, transpose_b))
+        for x, turned in ((lhs, transposes.transpose_a), (rhs, transposes.transpose_b))
     ]
     return relay.serde.matmul(*matrices)
 
 
 @OPS.imports("dot", ignored=("forward_stype",))
-def import_dot(
-    ctx: ImportContext,
-    lhs: Expr,
-    rhs: Expr,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> Expr:
+def import_dot(ctx: ImportContext, lhs: Expr, rhs: Expr, *, transposes: Transposes) -> Expr:
     """Contracts the last axis of the left with the first of the right.
 
     Transposed, it is the first axis of the left or the last of the right; no other axis moves.
@@ -80,10 +77,12 @@ def import_dot(
     left, right = ctx.type(lhs).rank, ctx.type(rhs).rank
     if (left, right) == (1, 1):
         return relay.sum(relay.multiply(lhs, rhs), axis=(0,), keepdims=True)
-    if right == 2 and (left == 2 or (left > 2 and not transpose_a)):
-        return relay.nn.matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
-    first = 0 if transpose_a else left - 1
-    second = right - 1 if transpose_b else 0
+    if right == 2 and (left == 2 or (left > 2 and not transposes.transpose_a)):
+        return relay.nn.matmul(
+            lhs, rhs, transpose_a=transposes.transpose_a, transpose_b=transposes.transpose_b
+        )
+    first = 0 if transposes.transpose_a else left - 1
+    second = right - 1 if transposes.transpose_b else 0
     return _contract(lhs, rhs, [first], [second])
 
 

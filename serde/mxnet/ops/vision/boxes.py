@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -62,6 +63,18 @@ def export_multibox_prior(
     )  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True)
+class Detection:
+    """Attributes of a detection, in MXNet and in Relay; the defaults are those of MXNet."""
+
+    clip: bool = True
+    threshold: float = 0.01
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2)
+    nms_threshold: float = 0.5
+    force_suppress: bool = False
+    nms_topk: int = -1
+
+
 @OPS.imports("_contrib_MultiBoxDetection")
 def import_multibox_detection(
     ctx: ImportContext,
@@ -69,24 +82,15 @@ def import_multibox_detection(
     loc_pred: Expr,
     anchor: Expr,
     *,
-    clip: bool = True,
-    threshold: float = 0.01,
+    detection: Detection,
     background_id: int = 0,
-    nms_threshold: float = 0.5,
-    force_suppress: bool = False,
-    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
-    nms_topk: int = -1,
 ) -> Expr:
     """The background is class 0 whatever `background_id` says, which MXNet does not read."""
-    if not 0 < nms_threshold <= 1:
+    if not 0 < detection.nms_threshold <= 1:
         return relay.vision.multibox_transform_loc(
-            cls_prob, loc_pred, anchor, clip, threshold, variances
+            cls_prob, loc_pred, anchor, detection.clip, detection.threshold, detection.variances
         )[0]
-    return call(
-        "serde.multibox_detection", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
-        variances=variances, nms_threshold=nms_threshold, force_suppress=force_suppress,
-        nms_topk=nms_topk,
-    )  # fmt: skip
+    return call("serde.multibox_detection", cls_prob, loc_pred, anchor, **vars(detection))
 
 
 @OPS.exports("vision.multibox_transform_loc", when=lambda call: not call.attrs["keep_background"])
@@ -321,15 +325,6 @@ def export_multibox_detection(
     loc_pred: Value,
     anchor: Value,
     *,
-    clip: bool,
-    threshold: float,
-    variances: tuple[float, ...],
-    nms_threshold: float,
-    force_suppress: bool,
-    nms_topk: int,
+    detection: Detection,
 ) -> Value:
-    return ctx.emit(
-        "_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
-        variances=variances, nms_threshold=nms_threshold, force_suppress=force_suppress,
-        nms_topk=nms_topk,
-    )  # fmt: skip
+    return ctx.emit("_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, **vars(detection))
