@@ -47,6 +47,7 @@ def import_pooling(
     count_include_pad: bool | None = True,
     layout: str | None = None,
 ) -> Expr:
+    """Of a global pool the window is all there is; lp takes a root of sums of powers."""
     ndim = ctx.type(data).rank - 2
     data_layout, _ = layouts(ndim, layout)
     if pool_type == "lp" and p_value not in (1, 2, 3):

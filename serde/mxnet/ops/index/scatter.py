@@ -169,6 +169,7 @@ def import_scatter_set_nd(
 def export_scatter_nd(
     ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: Mode
 ) -> Value:
+    """The leading axes are written as one: ``row = sum(index[i] * prod(shape[i + 1 :]))``."""
     shape, window = ctx.static_shape(data), ctx.static_shape(indices)
     if 0 in window:
         return data

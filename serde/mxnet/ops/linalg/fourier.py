@@ -87,6 +87,7 @@ def export_stft(
     normalized: bool,
     onesided: bool,
 ) -> Value:
+    """``sum(x[frame * hop + n] * window[n] * exp(-2j * pi * k * n / win_length))`` over n."""
     (length,) = ctx.static_lengths(data, [-1])
     result = ctx.result_type()
     starts = np.arange((length - n_fft) // hop_length + 1) * hop_length

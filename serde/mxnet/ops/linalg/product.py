@@ -284,6 +284,7 @@ def export_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
+    """MXNet's dot moves no axis but the last of the left: it is transposed beforehand."""
     rank = ctx.type(tensor_a).rank
     flags: dict[str, AnyValue] = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     if _wide_integers(ctx, tensor_a, tensor_b):

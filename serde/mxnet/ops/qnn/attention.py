@@ -84,6 +84,7 @@ def import_sg_mkldnn_selfatt_valatt(
     *inputs: Expr,
     layer: AttentionLayer,
 ) -> Sequence[Expr]:
+    """Attention is of uint8; sums as the result come with the range of the product."""
     if not layer.quantized:
         return ctx.subgraph(ctx.graph(0), *inputs)
     (data, attention), ranges = split_inputs(inputs, [2, 4])

@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random.distributions import Sample, gumbel
-from serde.mxnet.ops.random.draws import DType, Size, lengths, sample_like
+from serde.mxnet.ops.random.samplers import DType, Size, lengths, sample_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr

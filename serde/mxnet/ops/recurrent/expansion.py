@@ -12,7 +12,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.layout import fixed_shape, tensor_type
-from serde.mxnet.ops.recurrent.layers import ORDER, Mode, in_order
+from serde.mxnet.ops.recurrent.layer import ORDER, Mode, in_order
 from serde.mxnet.ops.recurrent.stack import STACK, stack
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, Tuple
@@ -96,6 +96,8 @@ def _mode(name: str, attrs: AnyValue) -> str | None:
 
 
 def _layer_expansion(name: str) -> Callable[..., Expr]:
+    """Return what a recurrent layer of Relay is made of: a stack of one layer."""
+
     def expand_layer(
         data: Expr,
         input_weight: Expr,

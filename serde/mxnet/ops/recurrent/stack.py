@@ -15,7 +15,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.mxnet.ops.recurrent.layers import GATES, Mode, import_rnn, joined_parts
+from serde.mxnet.ops.recurrent.layer import GATES, Mode, import_rnn, joined_parts
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import Array, OpDef, infer_call
 from serde.relay.ir.types import TensorType
@@ -138,6 +138,7 @@ class MergeStacks(FunctionPass):
 
 
 def _chains(function: Function) -> list[list[Call]]:
+    """Return the stacks that follow each other, each alone reading the output of the one before."""
     nodes = post_order(function.body)
     readers: dict[Expr, list[Expr]] = {}
     for node in nodes:

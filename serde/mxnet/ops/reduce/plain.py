@@ -23,6 +23,7 @@ from serde.walk.expansion.tensors import tensor_type
 
 FLOAT32 = np.dtype("float32")
 
+
 Axes = int | tuple[int, ...] | None
 
 
@@ -91,6 +92,8 @@ def _declare_import_without_nan(name: str, target: str, identity: float) -> None
 
 
 _declare_import_without_nan("nansum", "sum", 0.0)
+
+
 _declare_import_without_nan("nanprod", "prod", 1.0)
 
 
@@ -176,6 +179,8 @@ def _declare_truth_export(name: str, target: str) -> None:
 
 
 _declare_truth_export("all", "min")
+
+
 _declare_truth_export("any", "max")
 
 
@@ -210,6 +215,8 @@ EXACT = 2**24
 
 
 def _declare_arg_export(name: str) -> None:
+    """Declare the exporter of ``argmax`` or ``argmin``."""
+
     @OPS.exports(name)
     def export_arg(
         ctx: ExportContext,
@@ -259,92 +266,6 @@ def _arg_of_rows(name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, l
 
 for _name in ("argmax", "argmin"):
     _declare_arg_export(_name)
-
-
-def _shift(data: Expr, axis: int, offset: int, value: float) -> Expr:
-    """Return `data` moved by `offset` along an axis, the first of it filled."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    first = relay.strided_slice(data, [0], [offset], [1], axes=[axis])
-    fill = relay.full_like(first, relay.const(value, type_.dtype))
-    rest = relay.strided_slice(data, [0], [-offset], [1], axes=[axis])
-    return relay.concatenate([fill, rest], axis)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scan:
-    """Attributes of Relay's running totals."""
-
-    axis: int | None
-    dtype: np.dtype[AnyValue] | None
-    exclusive: bool
-
-
-def _spell_scan(
-    ctx: ExportContext,
-    data: Value,
-    attrs: Scan,
-    scan: Callable[[Expr, int], Expr],
-    identity: float,
-) -> Value:
-    """Spell a running total out: float16 in float32, an exclusive one of shifted data."""
-    result = ctx.result_type().dtype
-    wide = "float32" if result == "float16" else result
-    axis, exclusive = attrs.axis, attrs.exclusive
-    along = 0 if axis is None else axis % ctx.type(data).rank
-    length = ctx.result_type().shape[along]
-
-    def build(x: Expr) -> Expr:
-        moved = relay.cast(relay.reshape(x, (-1,)) if axis is None else x, wide)
-        if exclusive and length == 1:
-            return relay.full_like(relay.cast(moved, result), relay.const(identity, result))
-        if exclusive:
-            moved = _shift(moved, along, 1, identity)
-        return relay.cast(scan(moved, along), result)
-
-    return ctx.spell(build, data)
-
-
-@OPS.exports("cumsum")
-def export_cumsum(ctx: ExportContext, data: Value, *, scan: Scan) -> Value:
-    type_, result = ctx.type(data), ctx.result_type()
-    narrow = result.dtype in ("float16", "bool") or type_.dtype != result.dtype
-    if scan.axis is None or scan.exclusive or narrow:
-        return _spell_scan(ctx, data, scan, lambda x, along: relay.cumsum(x, axis=along), 0.0)
-    return ctx.emit("_np_cumsum", data, axis=scan.axis % type_.rank)
-
-
-def _scan_product(data: Expr, axis: int) -> Expr:
-    """Return running products by multiplying what is 1, 2, 4... elements apart."""
-    type_ = data.checked_type
-    length = type_.shape[axis] if isinstance(type_, TensorType) else None
-    if not isinstance(length, int):
-        raise Unsupported(f"running products along an axis of length {length}")
-    offset = 1
-    while offset < length:
-        data = relay.multiply(data, _shift(data, axis, offset, 1.0))
-        offset *= 2
-    return data
-
-
-@OPS.exports("cumprod")
-def export_cumprod(ctx: ExportContext, data: Value, *, scan: Scan) -> Value:
-    return _spell_scan(ctx, data, scan, _scan_product, 1.0)
-
-
-@OPS.imports("_np_cumsum")
-def import_cumsum(
-    ctx: ImportContext,
-    a: Expr,
-    *,
-    axis: int | None = None,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Expr:
-    """Booleans become int64."""
-    if dtype is None and ctx.type(a).dtype == "bool":
-        dtype = np.dtype(np.int64)
-    return relay.cumsum(a, axis=axis, dtype=dtype)
 
 
 def _declare_arg_import(name: str) -> None:

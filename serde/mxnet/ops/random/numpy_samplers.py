@@ -13,7 +13,7 @@ from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Sample
-from serde.mxnet.ops.random.draws import DType, Size, dtype_or_float32, lengths, sample_like
+from serde.mxnet.ops.random.samplers import DType, Size, dtype_or_float32, lengths, sample_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import broadcast
