@@ -150,12 +150,7 @@ def import_softmin(ctx: ImportContext, data: Expr, *, attrs: SoftmaxAttributes) 
     return _softmax(ctx, relay.nn.softmax, relay.negative(data), attrs)
 
 
-def _softmax(
-    ctx: ImportContext,
-    build: AnyValue,
-    data: Expr,
-    attrs: SoftmaxAttributes,
-) -> Expr:
+def _softmax(ctx: ImportContext, build: AnyValue, data: Expr, attrs: SoftmaxAttributes) -> Expr:
     """A wider dtype holds for the computation, too; a narrower one rounds the result."""
     given = numpy_dtype(ctx.type(data).dtype)
     dtype, temperature = attrs.dtype, attrs.temperature

@@ -251,12 +251,7 @@ def _channels_second(call: Call) -> bool:
 
 @OPS.exports("nn.instance_norm", when=_channels_second)
 def export_instance_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    norm: RelayNorm,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     gamma, beta = norm.affine(ctx, data, gamma, beta)
     return ctx.emit("InstanceNorm", data, gamma, beta, eps=norm.epsilon)
@@ -264,13 +259,7 @@ def export_instance_norm(
 
 @OPS.exports("nn.group_norm", when=_channels_second)
 def export_group_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    num_groups: int,
-    norm: RelayNorm,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, num_groups: int, norm: RelayNorm
 ) -> Value:
     """MXNet 1.x scales and shifts by group; what differs by channel comes behind it."""
     dtype = ctx.type(data).dtype
@@ -322,12 +311,7 @@ def expand_l2_normalize(data: Expr, *, eps: float, axis: tuple[int, ...]) -> Exp
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    norm: RelayNorm,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
     gamma, beta = norm.affine(ctx, data, gamma, beta)
     return ctx.emit("LayerNorm", data, gamma, beta, axis=norm.axis, eps=norm.epsilon)

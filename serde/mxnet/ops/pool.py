@@ -431,12 +431,7 @@ for _kind, _reduction in (("max", "max"), ("avg", "mean")):
     when=lambda call: _is_image(call) and len(call.attrs["output_size"]) > 0,
 )
 def export_adaptive_avg_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    output_size: tuple[int, ...],
-    layout: str,
-    out_layout: str,
+    ctx: ExportContext, data: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
 ) -> Value:
     return ctx.emit("_contrib_AdaptiveAvgPooling2D", data, output_size=(output_size * 2)[:2])
 

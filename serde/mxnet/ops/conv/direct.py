@@ -66,12 +66,7 @@ def _has_whole_filters(call: Call) -> bool:
     when=lambda call: has_mxnet_form(call) and _has_whole_filters(call),
 )  # fmt: skip
 def export_conv(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    conv: RelayConv,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: RelayConv
 ) -> Value:
     """Uneven padding becomes a node of its own."""
     shape = ctx.static_shape(weight)

@@ -120,7 +120,7 @@ def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
 def export_gather_nd(
     ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
 ) -> Value:
-    """MXNet wants indices of rank 2 at least, and has no batch axes: their indices are written out."""
+    """MXNet wants indices of rank 2 at least; those of batch axes are written out."""
     type_ = ctx.type(indices)
     if type_.rank == 1:
         shape = ctx.result_type().shape

@@ -70,11 +70,7 @@ def _single(ctx: ImportContext, data: Expr, value: float) -> Expr:
 
 @OPS.imports("_np_cumsum")
 def import_cumsum(
-    ctx: ImportContext,
-    a: Expr,
-    *,
-    axis: int | None = None,
-    dtype: np.dtype[AnyValue] | None = None,
+    ctx: ImportContext, a: Expr, *, axis: int | None = None, dtype: np.dtype[AnyValue] | None = None
 ) -> Expr:
     """Booleans become int64."""
     if dtype is None and ctx.type(a).dtype == "bool":
@@ -103,11 +99,7 @@ def _shift(data: Expr, axis: int, offset: int, value: float) -> Expr:
 
 
 def _spell_scan(
-    ctx: ExportContext,
-    data: Value,
-    attrs: Scan,
-    scan: Callable[[Expr, int], Expr],
-    identity: float,
+    ctx: ExportContext, data: Value, attrs: Scan, scan: Callable[[Expr, int], Expr], identity: float
 ) -> Value:
     """Spell a running total out: float16 in float32, an exclusive one of shifted data."""
     result = ctx.result_type().dtype

@@ -146,13 +146,7 @@ def _normalize_index(index: int, length: int, last: int) -> int:
 
 
 @OPS.imports("_npi_delete")
-def import_delete(
-    ctx: ImportContext,
-    arr: Expr,
-    obj: Expr | None = None,
-    *,
-    at: Entries,
-) -> Expr:
+def import_delete(ctx: ImportContext, arr: Expr, obj: Expr | None = None, *, at: Entries) -> Expr:
     """Of indices that are computed, negative ones and those behind the end leave nothing out."""
     data, along, length = _flatten_unless_axis(ctx, arr, at.axis)
     if obj is not None:
@@ -241,11 +235,7 @@ def import_insert_slice(
 
 @OPS.imports("_npi_insert_tensor")
 def import_insert_tensor(
-    ctx: ImportContext,
-    arr: Expr,
-    *others: Expr,
-    val: float | None = None,
-    at: Entries,
+    ctx: ImportContext, arr: Expr, *others: Expr, val: float | None = None, at: Entries
 ) -> Expr:
     """Values come before the indices, unless they are the attribute ``val``.
 

@@ -93,13 +93,7 @@ class TriangularFactor:
 
 
 @OPS.imports("_linalg_gemm2")
-def import_gemm2(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    *,
-    gemm: Gemm,
-) -> Expr:
+def import_gemm2(ctx: ImportContext, a: Expr, b: Expr, *, gemm: Gemm) -> Expr:
     left, right = (_rows_last(ctx, each, gemm.axis) for each in (a, b))
     product = product_of(ctx, left, right, gemm.transpose_a, gemm.transpose_b)
     return _rows_back(ctx, scale_by(ctx, product, gemm.alpha), gemm.axis)
@@ -107,13 +101,7 @@ def import_gemm2(
 
 @OPS.imports("_linalg_gemm")
 def import_gemm(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    c: Expr,
-    *,
-    gemm: Gemm,
-    beta: float = 1.0,
+    ctx: ImportContext, a: Expr, b: Expr, c: Expr, *, gemm: Gemm, beta: float = 1.0
 ) -> Expr:
     return relay.add(import_gemm2(ctx, a, b, gemm=gemm), scale_by(ctx, c, beta))
 

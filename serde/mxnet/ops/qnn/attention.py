@@ -55,9 +55,7 @@ def _join_heads(x: Expr) -> Expr:
 
 @OPS.imports("_sg_mkldnn_selfatt_qk")
 def import_sg_mkldnn_selfatt_qk(
-    ctx: ImportContext,
-    *inputs: Expr,
-    layer: AttentionLayer,
+    ctx: ImportContext, *inputs: Expr, layer: AttentionLayer
 ) -> Sequence[Expr]:
     """Sums as the result come with a range from zero to zero."""
     if not layer.quantized:
@@ -80,9 +78,7 @@ def import_sg_mkldnn_selfatt_qk(
 
 @OPS.imports("_sg_mkldnn_selfatt_valatt")
 def import_sg_mkldnn_selfatt_valatt(
-    ctx: ImportContext,
-    *inputs: Expr,
-    layer: AttentionLayer,
+    ctx: ImportContext, *inputs: Expr, layer: AttentionLayer
 ) -> Sequence[Expr]:
     """Attention is of uint8; sums as the result come with the range of the product."""
     if not layer.quantized:

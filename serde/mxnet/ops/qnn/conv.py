@@ -63,10 +63,7 @@ def _sums(data: Expr, weight: Expr, bias: Expr | None, attrs: Mapping[str, AnyVa
 
 @OPS.imports("_contrib_quantized_conv", ignored=("workspace", "cudnn_tune", "cudnn_off"))
 def import_quantized_conv(
-    ctx: ImportContext,
-    *inputs: Expr,
-    conv: ConvAttributes,
-    no_bias: bool = False,
+    ctx: ImportContext, *inputs: Expr, conv: ConvAttributes, no_bias: bool = False
 ) -> Sequence[Expr]:
     """MXNet adds the levels of the bias to the sums as they are, and takes data for int8."""
     count = 2 if no_bias else 3

@@ -54,11 +54,7 @@ def import_quantize(
 
 @OPS.imports("_contrib_quantize_v2")
 def import_quantize_v2(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    out_type: OutType = "int8",
-    calibration: Calibration,
+    ctx: ImportContext, data: Expr, *, out_type: OutType = "int8", calibration: Calibration
 ) -> Sequence[Expr]:
     """Without a calibrated range, that of the data counts. Quantised data pass."""
     calibrated = calibration.ends
@@ -90,10 +86,7 @@ def _single(x: Expr) -> Expr:
 
 @OPS.imports("_contrib_quantize_asym")
 def import_quantize_asym(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    calibration: Calibration,
+    ctx: ImportContext, data: Expr, *, calibration: Calibration
 ) -> Sequence[Expr]:
     """To uint8 with a level that is zero; factor and level are further results."""
     calibrated = calibration.ends

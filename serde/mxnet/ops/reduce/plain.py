@@ -186,12 +186,7 @@ _declare_truth_export("any", "max")
 
 @OPS.exports("variance")
 def export_variance(
-    ctx: ExportContext,
-    data: Value,
-    mean: Value,
-    *,
-    reduction: RelayReduction,
-    unbiased: bool,
+    ctx: ExportContext, data: Value, mean: Value, *, reduction: RelayReduction, unbiased: bool
 ) -> Value:
     """``mean((x - mean) ** 2)``, or ``sum((x - mean) ** 2) / (n - 1)`` if unbiased."""
     type_ = ctx.type(data)
@@ -219,11 +214,7 @@ def _declare_arg_export(name: str) -> None:
 
     @OPS.exports(name)
     def export_arg(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        reduction: RelayReduction,
-        select_last_index: bool,
+        ctx: ExportContext, data: Value, *, reduction: RelayReduction, select_last_index: bool
     ) -> Value:
         """MXNet finds the first along one axis, and tells where in the dtype of the data."""
         rank = ctx.type(data).rank

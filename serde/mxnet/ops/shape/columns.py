@@ -25,12 +25,7 @@ def _require_images(window: Window) -> None:
 
 
 @OPS.imports("im2col")
-def import_im2col(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    window: Window,
-) -> Expr:
+def import_im2col(ctx: ImportContext, data: Expr, *, window: Window) -> Expr:
     """Each axis is read at the indices of all blocks, which make two axes of it."""
     _require_images(window)
     lengths = ctx.static_lengths(data, (2, 3))
@@ -52,11 +47,7 @@ def import_im2col(
 
 @OPS.imports("col2im")
 def import_col2im(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    output_size: tuple[int, ...],
-    window: Window,
+    ctx: ImportContext, data: Expr, *, output_size: tuple[int, ...], window: Window
 ) -> Expr:
     _require_images(window)
     return call(

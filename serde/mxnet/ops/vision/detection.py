@@ -45,11 +45,6 @@ def import_multibox_detection(
 
 @OPS.exports("serde.multibox_detection")
 def export_multibox_detection(
-    ctx: ExportContext,
-    cls_prob: Value,
-    loc_pred: Value,
-    anchor: Value,
-    *,
-    detection: Detection,
+    ctx: ExportContext, cls_prob: Value, loc_pred: Value, anchor: Value, *, detection: Detection
 ) -> Value:
     return ctx.emit("_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, **vars(detection))

@@ -101,37 +101,21 @@ def export_roi_align_aligned(
 
 
 @OPS.imports("ROIPooling")
-def import_roi_pooling(
-    ctx: ImportContext,
-    data: Expr,
-    rois: Expr,
-    *,
-    regions: Regions,
-) -> Expr:
+def import_roi_pooling(ctx: ImportContext, data: Expr, rois: Expr, *, regions: Regions) -> Expr:
     pooled = relay.vision.roi_pool(data, _clamp_images(ctx, rois), **vars(regions))
     return _zero_without_image(ctx, rois, pooled)
 
 
 @OPS.imports("_contrib_RROIAlign")
 def import_rroi_align(
-    ctx: ImportContext,
-    data: Expr,
-    rois: Expr,
-    *,
-    regions: Regions,
-    sampling_ratio: int = -1,
+    ctx: ImportContext, data: Expr, rois: Expr, *, regions: Regions, sampling_ratio: int = -1
 ) -> Expr:
     return call("serde.roi_align_rotated", data, rois, **vars(regions), sample_ratio=sampling_ratio)
 
 
 @OPS.exports("serde.roi_align_rotated")
 def export_roi_align_rotated(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    regions: Regions,
-    sample_ratio: int,
+    ctx: ExportContext, data: Value, rois: Value, *, regions: Regions, sample_ratio: int
 ) -> Value:
     return ctx.emit("_contrib_RROIAlign", data, rois, **vars(regions), sampling_ratio=sample_ratio)
 
@@ -187,12 +171,7 @@ def export_roi_align(
 
 @OPS.exports("vision.roi_pool", when=_channels_first)
 def export_roi_pool(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    regions: OpenRegions,
-    layout: str,
+    ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions, layout: str
 ) -> Value:
     return ctx.emit("ROIPooling", data, rois, **regions.to_mxnet())
 

@@ -37,12 +37,7 @@ class DeformableRegions:
 
 @OPS.imports("_contrib_PSROIPooling")
 def import_psroi_pooling(
-    ctx: ImportContext,
-    data: Expr,
-    rois: Expr,
-    *,
-    regions: SensitiveRegions,
-    group_size: int = 0,
+    ctx: ImportContext, data: Expr, rois: Expr, *, regions: SensitiveRegions, group_size: int = 0
 ) -> Expr:
     groups = group_size or regions.pooled_size
     return call("serde.psroi_pool", data, rois, **vars(regions), group_size=groups)
