@@ -32,43 +32,45 @@ from serde.weights import numpy_dtype
 PoolType = Literal["max", "avg", "sum", "lp"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PoolAttributes:
+    """Attributes that the pools of MXNet share."""
+
+    kernel: tuple[int, ...] = ()
+    pool_type: PoolType = "max"
+    global_pool: bool = False
+    pooling_convention: Literal["valid", "full", "same"] = "valid"
+    stride: tuple[int, ...] = ()
+    pad: tuple[int, ...] = ()
+    p_value: int | None = None
+    count_include_pad: bool | None = True
+    layout: str | None = None
+
+
 @OPS.imports("Pooling", "Pooling_v1", ignored=("cudnn_off",))
-def import_pooling(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    kernel: tuple[int, ...] = (),
-    pool_type: PoolType = "max",
-    global_pool: bool = False,
-    pooling_convention: Literal["valid", "full", "same"] = "valid",
-    stride: tuple[int, ...] = (),
-    pad: tuple[int, ...] = (),
-    p_value: int | None = None,
-    count_include_pad: bool | None = True,
-    layout: str | None = None,
-) -> Expr:
+def import_pooling(ctx: ImportContext, data: Expr, *, pool: PoolAttributes) -> Expr:
     """Of a global pool the window is all there is; lp takes a root of sums of powers."""
-    ndim = ctx.type(data).rank - 2
-    data_layout, _ = layouts(ndim, layout)
-    if pool_type == "lp" and p_value not in (1, 2, 3):
-        raise Unsupported(f"p_value={p_value} of lp pooling; MXNet has 1, 2 and 3")
-    if global_pool:
-        return _global(ctx, data, pool_type, p_value, data_layout)
-    if pooling_convention == "same":
+    ndim, pool_type = ctx.type(data).rank - 2, pool.pool_type
+    data_layout, _ = layouts(ndim, pool.layout)
+    if pool_type == "lp" and pool.p_value not in (1, 2, 3):
+        raise Unsupported(f"p_value={pool.p_value} of lp pooling; MXNet has 1, 2 and 3")
+    if pool.global_pool:
+        return _global(ctx, data, pool_type, pool.p_value, data_layout)
+    if pool.pooling_convention == "same":
         raise Unsupported("pooling_convention='same', which MXNet 1.9.1 itself cannot run")
-    if len(kernel) != ndim:
-        raise Unsupported(f"kernel: expected {ndim} values, found {len(kernel)}")
+    if len(pool.kernel) != ndim:
+        raise Unsupported(f"kernel: expected {ndim} values, found {len(pool.kernel)}")
     window = _Window(
-        ctx, data, kernel, per_axis(stride, ndim, 1, "stride"), per_axis(pad, ndim, 0, "pad"),
-        pooling_convention == "full", data_layout,
+        ctx, data, pool.kernel, per_axis(pool.stride, ndim, 1, "stride"),
+        per_axis(pool.pad, ndim, 0, "pad"), pool.pooling_convention == "full", data_layout,
     )  # fmt: skip
     if pool_type == "max":
         return window.max()
     if pool_type == "avg":
-        return window.with_empty(window.average(include_pad=count_include_pad is not False))
+        return window.with_empty(window.average(include_pad=pool.count_include_pad is not False))
     if pool_type == "sum":
         return window.with_empty(window.sum(window.data))
-    return window.with_empty(_lp(ctx, window.data, p_value, window.sum))
+    return window.with_empty(_lp(ctx, window.data, pool.p_value, window.sum))
 
 
 class _Window:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,7 +20,38 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.weights import numpy_dtype
 
-Bounds = tuple[int | None, ...]
+Numbers = tuple[int | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """The slices of the leading axes."""
+
+    begin: Numbers
+    end: Numbers
+    step: Numbers = ()
+
+    def of_axes(self) -> list[tuple[int | None, int | None, int | None]]:
+        """Return beginning, end and step along each leading axis.
+
+        Raises:
+            Unsupported: They are not as many.
+        """
+        count = len(self.begin)
+        if len(self.end) != count or len(self.step) not in (0, count):
+            raise Unsupported("begin, end and step differ in length")
+        return list(zip(self.begin, self.end, self.step or [None] * count, strict=True))
+
+    def ranges(self, ctx: ImportContext, data: Expr) -> list[range | None]:
+        """Return the indices along each leading axis, None for all of an axis."""
+        found: list[range | None] = []
+        for axis, (begin, end, step) in enumerate(self.of_axes()):
+            if begin is None and end is None and step in (None, 1):
+                found.append(None)
+                continue
+            (length,) = ctx.static_lengths(data, [axis])
+            found.append(range(*slice(begin, end, step).indices(length)))
+        return found
 
 
 LAST = 2**31 - 1
@@ -27,15 +59,12 @@ LAST = 2**31 - 1
 
 
 @OPS.imports("slice")
-def import_slice(
-    ctx: ImportContext, data: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
-) -> Expr:
+def import_slice(ctx: ImportContext, data: Expr, *, bounds: Bounds) -> Expr:
     """A missing bound is the end that the step comes from or goes to."""
-    if len(end) != len(begin) or len(step) not in (0, len(begin)):
-        raise Unsupported("begin, end and step differ in length")
-    steps = [each or 1 for each in step] or [1] * len(begin)
-    starts, stops = [], []
-    for first, last, by in zip(begin, end, steps, strict=True):
+    starts, stops, steps = [], [], []
+    for first, last, step in bounds.of_axes():
+        by = step or 1
+        steps.append(by)
         starts.append((0 if by > 0 else LAST) if first is None else first)
         stops.append((LAST if by > 0 else -LAST) if last is None else last)
     return relay.strided_slice(data, starts, stops, steps)
@@ -150,27 +179,9 @@ FAR = 2**31 - 1
 """More than an axis has elements."""
 
 
-def _ranges(
-    ctx: ImportContext, data: Expr, begin: Bounds, end: Bounds, step: Bounds
-) -> list[range | None]:
-    """Return the indices along each leading axis, None for all of an axis."""
-    if len(end) != len(begin) or len(step) not in (0, len(begin)):
-        raise Unsupported("begin, end and step differ in length")
-    found: list[range | None] = []
-    for axis, bounds in enumerate(zip(begin, end, step or [None] * len(begin), strict=True)):
-        if bounds[:2] == (None, None) and bounds[2] in (None, 1):
-            found.append(None)
-            continue
-        (length,) = ctx.static_lengths(data, [axis])
-        found.append(range(*slice(*bounds).indices(length)))
-    return found
-
-
 @OPS.imports("_slice_assign")
-def import_slice_assign(
-    ctx: ImportContext, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
-) -> Expr:
-    indices = _ranges(ctx, lhs, begin, end, step)
+def import_slice_assign(ctx: ImportContext, lhs: Expr, rhs: Expr, *, bounds: Bounds) -> Expr:
+    indices = bounds.ranges(ctx, lhs)
     if any(each is not None and not each for each in indices):
         return lhs
     whole = range(FAR)
@@ -184,16 +195,10 @@ def import_slice_assign(
 
 @OPS.imports("_slice_assign_scalar")
 def import_slice_assign_scalar(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    scalar: float = 0.0,
-    begin: Bounds,
-    end: Bounds,
-    step: Bounds = (),
+    ctx: ImportContext, data: Expr, *, scalar: float = 0.0, bounds: Bounds
 ) -> Expr:
     """A mask over the axes that are cut, which broadcasts over the others."""
-    indices = _ranges(ctx, data, begin, end, step)
+    indices = bounds.ranges(ctx, data)
     shape = [1] * ctx.type(data).rank
     for axis, each in enumerate(indices):
         if each is not None:

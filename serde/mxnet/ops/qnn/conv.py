@@ -234,15 +234,16 @@ def _emit_convolution(
     ctx: ExportContext,
     operands: tuple[Value, Value],
     zeros: tuple[Value, Value],
-    kernel_layout: str,
+    conv: RelayConv,
     first: str,
-    convolve: Callable[[Expr, Expr], Expr],
+    build: Callable[..., Expr],
 ) -> Value:
     """Return a convolution of levels; no sum has more terms than the weight has elements."""
     data, weight = operands
     blank = np.broadcast_to(np.int8(0), ctx.static_shape(weight))
-    at = channel_zero_point(ctx.constant(zeros[1]), blank, kernel_layout, first)
+    at = channel_zero_point(ctx.constant(zeros[1]), blank, conv.kernel_layout, first)
     points = ctx.const(ctx.constant(zeros[0]).reshape(())), ctx.const(at)
+    convolve = partial(build, **vars(conv) | {"out_dtype": None})
     return exact_product(ctx, (data, weight), points, blank.size, convolve)
 
 
@@ -259,10 +260,8 @@ def export_conv2d(
     conv: RelayConv,
 ) -> Value:
     """Padding is the zero point, which is level 0."""
-    attrs = vars(conv) | {"out_dtype": None}
     zeros = input_zero_point, weight_zero_point
-    convolve = partial(relay.nn.conv2d, **attrs)
-    return _emit_convolution(ctx, (data, weight), zeros, conv.kernel_layout, "O", convolve)
+    return _emit_convolution(ctx, (data, weight), zeros, conv, "O", relay.nn.conv2d)
 
 
 @OPS.exports("qnn.conv2d_transpose")
@@ -277,7 +276,5 @@ def export_conv2d_transpose(
     *,
     conv: RelayConvTranspose,
 ) -> Value:
-    attrs = vars(conv) | {"out_dtype": None}
     zeros = input_zero_point, weight_zero_point
-    convolve = partial(relay.nn.conv2d_transpose, **attrs)
-    return _emit_convolution(ctx, (data, weight), zeros, conv.kernel_layout, "I", convolve)
+    return _emit_convolution(ctx, (data, weight), zeros, conv, "I", relay.nn.conv2d_transpose)

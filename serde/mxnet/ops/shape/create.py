@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -246,37 +247,38 @@ def import_arange_like(
     return numbers if axis is not None else relay.reshape_like(numbers, data)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """Attributes of numbers at equal distances."""
+
+    start: float
+    stop: float
+    num: int
+    endpoint: bool = True
+
+    def values(self) -> Array:
+        """Return the numbers.
+
+        Raises:
+            Unsupported: There are to be fewer than none.
+        """
+        if self.num < 0:
+            raise Unsupported(f"num={self.num} is below 0")
+        return np.linspace(self.start, self.stop, self.num, endpoint=self.endpoint)
+
+
 @OPS.imports("_linspace", ignored=("ctx",))
 def import_linspace(
-    ctx: ImportContext,
-    *,
-    start: float,
-    stop: float,
-    num: int,
-    endpoint: bool = True,
-    dtype: np.dtype[AnyValue] = FLOAT32,
+    ctx: ImportContext, *, space: Space, dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
-    return relay.Constant(_linspace(start, stop, num, endpoint).astype(dtype))
-
-
-def _linspace(start: float, stop: float, num: int, endpoint: bool) -> Array:
-    if num < 0:
-        raise Unsupported(f"num={num} is below 0")
-    return np.linspace(start, stop, num, endpoint=endpoint)
+    return relay.Constant(space.values().astype(dtype))
 
 
 @OPS.imports("_npi_logspace", ignored=("ctx",))
 def import_logspace(
-    ctx: ImportContext,
-    *,
-    start: float,
-    stop: float,
-    num: int,
-    endpoint: bool = True,
-    base: float = 10.0,
-    dtype: np.dtype[AnyValue] = FLOAT32,
+    ctx: ImportContext, *, space: Space, base: float = 10.0, dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
-    return relay.Constant(np.power(base, _linspace(start, stop, num, endpoint)).astype(dtype))
+    return relay.Constant(np.power(base, space.values()).astype(dtype))
 
 
 @OPS.imports("_npi_indices", ignored=("ctx",))
