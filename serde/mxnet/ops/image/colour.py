@@ -21,7 +21,7 @@ def _number(value: float) -> Expr:
     return relay.const(np.float32(value))
 
 
-def _brighter(x: Expr, factor: Expr) -> Expr:
+def _adjust_brightness(x: Expr, factor: Expr) -> Expr:
     return relay.multiply(x, factor)
 
 
@@ -77,7 +77,7 @@ def _declare(name: str, adjust: Adjust) -> None:
 
 
 ADJUSTMENTS: dict[str, Adjust] = {
-    "brightness": _brighter,
+    "brightness": _adjust_brightness,
     "contrast": _adjust_contrast,
     "saturation": _adjust_saturation,
     "hue": _rotate_hue,

@@ -202,14 +202,14 @@ def export_eig(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
 
 @OPS.exports("serde.svd")
 def export_svd(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
-    """MXNet takes no more rows than columns, so that others are turned before and after."""
+    """MXNet takes no more rows than columns, so that others are transposed before and after."""
     rows, columns = ctx.static_lengths(data, [-2, -1])
     if rows <= columns:
         return ctx.emit_tuple("_npi_svd", data, outputs=3)
     rank = ctx.type(data).rank
     order = [*range(rank - 2), rank - 1, rank - 2]
-    turned_data = ctx.emit("transpose", data, axes=order)
-    left, values, right = ctx.emit_tuple("_npi_svd", turned_data, outputs=3)
+    transposed = ctx.emit("transpose", data, axes=order)
+    left, values, right = ctx.emit_tuple("_npi_svd", transposed, outputs=3)
     return ctx.emit("transpose", right, axes=order), values, ctx.emit("transpose", left, axes=order)
 
 

@@ -62,8 +62,8 @@ def import_batch_dot(ctx: ImportContext, lhs: Expr, rhs: Expr, *, transposes: Tr
         )
     order = (*range(left.rank - 2), left.rank - 1, left.rank - 2)
     matrices = [
-        relay.transpose(x, order) if turned else x
-        for x, turned in ((lhs, transposes.transpose_a), (rhs, transposes.transpose_b))
+        relay.transpose(x, order) if transposed else x
+        for x, transposed in ((lhs, transposes.transpose_a), (rhs, transposes.transpose_b))
     ]
     return relay.serde.matmul(*matrices)
 
@@ -331,8 +331,8 @@ def export_batch_matmul(
     if left.shape[0] == right.shape[0]:
         return ctx.emit("batch_dot", tensor_a, tensor_b, **flags)
     matrices = [
-        ctx.emit("transpose", x, axes=(0, 2, 1)) if turned else x
-        for x, turned in ((tensor_a, transpose_a), (tensor_b, transpose_b))
+        ctx.emit("transpose", x, axes=(0, 2, 1)) if transposed else x
+        for x, transposed in ((tensor_a, transpose_a), (tensor_b, transpose_b))
     ]
     return ctx.emit("_npi_matmul", *matrices)
 

@@ -110,7 +110,7 @@ def _layer_expansion(name: str) -> Callable[..., Expr]:
         projection: Expr | None = None,
         **attrs: AnyValue,
     ) -> AnyValue:
-        """MXNet ignores lengths on a processor; what its operator lacks is spelled out."""
+        """MXNet ignores lengths on a processor; what its operator lacks is decomposed."""
         mode = _mode(name, attrs)
         if mode is None or sequence_lens is not None or peephole is not None:
             operands = [data, input_weight, recurrent_weight, bias, sequence_lens, initial_h]

@@ -1,4 +1,4 @@
-"""The same elements in another order: transposed, reversed, rolled, turned."""
+"""The same elements in another order: transposed, reversed, rolled, rotated."""
 
 from __future__ import annotations
 

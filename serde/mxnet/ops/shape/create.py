@@ -318,9 +318,9 @@ def export_meshgrid(
 
 
 WINDOWS: dict[str, Callable[[Array], Array]] = {
-    "hanning": lambda turn: 0.5 - 0.5 * np.cos(turn),
-    "hamming": lambda turn: 0.54 - 0.46 * np.cos(turn),
-    "blackman": lambda turn: 0.42 - 0.5 * np.cos(turn) + 0.08 * np.cos(2 * turn),
+    "hanning": lambda angle: 0.5 - 0.5 * np.cos(angle),
+    "hamming": lambda angle: 0.54 - 0.46 * np.cos(angle),
+    "blackman": lambda angle: 0.42 - 0.5 * np.cos(angle) + 0.08 * np.cos(2 * angle),
 }
 
 
@@ -339,8 +339,8 @@ def _register_window(name: str, window: Callable[[Array], Array]) -> None:
             return relay.Constant(np.ones(max(M, 0)).astype(dtype))
         if not is_float(dtype.name):
             return relay.Constant(np.zeros(M, dtype))
-        turn = 2 * PI * np.arange(M, dtype=np.float32) / np.float32(M - 1)
-        return relay.Constant(window(turn.astype(np.float64)).astype(dtype))
+        angle = 2 * PI * np.arange(M, dtype=np.float32) / np.float32(M - 1)
+        return relay.Constant(window(angle.astype(np.float64)).astype(dtype))
 
 
 for _name, _window in WINDOWS.items():
