@@ -83,12 +83,12 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) ->
     shape = [1] * type_.rank
     shape[axis] = -1
 
-    def spelled(x: Expr, slope: Expr) -> Expr:
+    def expand(x: Expr, slope: Expr) -> Expr:
         zero = relay.Constant(np.zeros((), numpy_dtype(type_.dtype)))
         below = relay.multiply(relay.minimum(x, zero), relay.reshape(slope, shape))
         return relay.add(relay.maximum(x, zero), below)
 
-    return ctx.spell(spelled, data, alpha)
+    return ctx.spell(expand, data, alpha)
 
 
 @OPS.imports("linear_activation", since=(1, 17))
@@ -206,9 +206,9 @@ def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
 def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     """Without the logarithm of what may have become zero: the greatest element comes off first."""
 
-    def spelled(x: Expr) -> Expr:
+    def expand(x: Expr) -> Expr:
         shifted = relay.subtract(x, relay.max(x, axis=axis, keepdims=True))
         total = relay.sum(relay.exp(shifted), axis=axis, keepdims=True)
         return relay.subtract(shifted, relay.log(total))
 
-    return ctx.spell(spelled, data)
+    return ctx.spell(expand, data)

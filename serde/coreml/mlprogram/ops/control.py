@@ -9,10 +9,10 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.lists import is_shapeless, operand_of, shaped
-from serde.coreml.mlprogram.ops.domains import NUMBERS, held_in, work_dtype
-from serde.coreml.mlprogram.ops.shape.reshape import transposed
+from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, operand_of
+from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.bodies import instantiate
@@ -47,7 +47,7 @@ def _alike(yes: Sequence[Expr], no: Sequence[Expr]) -> list[list[Expr]]:
     if len(yes) != len(no):
         raise Unsupported(f"branches that give {len(yes)} and {len(no)} values")
     pairs = [
-        (_shaped(a, tensor_type(b)), _shaped(b, tensor_type(a)))
+        (_give_shape(a, tensor_type(b)), _give_shape(b, tensor_type(a)))
         for a, b in zip(yes, no, strict=True)
     ]
     return [list(each) for each in zip(*pairs, strict=True)] if pairs else [[], []]
@@ -62,16 +62,16 @@ def import_while_loop(ctx: ImportContext, *loop_vars: Expr) -> list[Expr]:
     number = Var("i", TensorType((), "int64"))
     while True:
         again = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
-        test, more = _typed(ctx.closure(ctx.graph(0), again))
+        test, more = _infer_closure(ctx.closure(ctx.graph(0), again))
         state = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
         for variable, value in zip(state, given, strict=True):
             ctx.lists.follow(variable, value)
         _note_bounds(ctx, state, test, more)
-        step, captures = _typed(ctx.closure(ctx.graph(1), state))
+        step, captures = _infer_closure(ctx.closure(ctx.graph(1), state))
         later = results(step)
         if len(later) != len(types):
             raise Unsupported(f"a loop of {len(types)} variables whose body gives {len(later)}")
-        told = [_shaped(value, type_) for value, type_ in zip(given, later, strict=True)]
+        told = [_give_shape(value, type_) for value, type_ in zip(given, later, strict=True)]
         joined = [join(ctx.type(a), b) for a, b in zip(told, later, strict=True)]
         if joined == types:
             break
@@ -83,11 +83,11 @@ def import_while_loop(ctx: ImportContext, *loop_vars: Expr) -> list[Expr]:
     return [ctx.lists.follow(a, b) for a, b in zip(fields, given, strict=True)]
 
 
-def _shaped(value: Expr, later: Type) -> Expr:
+def _give_shape(value: Expr, later: Type) -> Expr:
     """Return what a loop begins with: of a list without a shape, one with that of its body's."""
     if not is_shapeless(value) or not isinstance(later, TensorType):
         return value
-    return shaped(value, later.shape[1:])
+    return give_shape(value, later.shape[1:])
 
 
 def _note_bounds(
@@ -110,7 +110,7 @@ def _note_bounds(
                 ctx.lists.bounds[variable] = dims[0]
 
 
-def _typed(closure: tuple[Function, list[Expr]]) -> tuple[Function, list[Expr]]:
+def _infer_closure(closure: tuple[Function, list[Expr]]) -> tuple[Function, list[Expr]]:
     function, captures = closure
     return function if function.type is not None else infer_function(function), captures
 
@@ -260,7 +260,7 @@ def export_scan(
 
     found = yield from ctx.loop(carried, types, ask, turn)
     placed = zip(found[1 + count :], out_axes or [0] * len(rows), strict=True)
-    return (*found[1 : 1 + count], *(_moved(ctx, stack, axis) for stack, axis in placed))
+    return (*found[1 : 1 + count], *(_move_stack_axis(ctx, stack, axis) for stack, axis in placed))
 
 
 _MOST = np.iinfo(np.int32).max
@@ -288,10 +288,10 @@ def _row_first(type_: TensorType, axis: int) -> TensorType:
     return TensorType(dims, type_.dtype)
 
 
-def _moved(ctx: ExportContext, stack: Value, axis: int) -> Value:
+def _move_stack_axis(ctx: ExportContext, stack: Value, axis: int) -> Value:
     order = list(range(1, ctx.type(stack).rank))
     order.insert(axis % ctx.type(stack).rank, 0)
-    return transposed(ctx, stack, order)
+    return transpose(ctx, stack, order)
 
 
 def _zeros(ctx: ExportContext, type_: TensorType, total: Value) -> Value:
@@ -299,12 +299,12 @@ def _zeros(ctx: ExportContext, type_: TensorType, total: Value) -> Value:
     lengths = type_.shape
     if isinstance(type_.size, int) and type_.size < _SMALL:
         return ctx.const(np.zeros(type_.concrete_shape or (), numpy_dtype(type_.dtype)))
-    work = work_dtype(ctx, type_.dtype, NUMBERS)
+    work = compute_dtype(ctx, type_.dtype, NUMBERS)
     parts = [total, *([ctx.shape(lengths[1:])] if lengths[1:] else [])]
     shape = ctx.emit("concat", TensorType((len(lengths),), "int32"), values=parts, axis=0)
     zero = ctx.const(0, work)
     made = ctx.emit("fill", TensorType(lengths, work), shape=shape, value=zero)
-    return held_in(ctx, made, type_.dtype)
+    return cast_to(ctx, made, type_.dtype)
 
 
 def _slice(ctx: ExportContext, x: Value, place: Value, axis: int) -> Value:

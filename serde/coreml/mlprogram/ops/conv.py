@@ -32,7 +32,7 @@ USUAL = {
 """Layouts of data, of a weight and of that of a transposed convolution, by spatial axes."""
 
 
-def padding(
+def to_relay_padding(
     lengths: Sequence[int],
     kernel: Sequence[int],
     strides: Sequence[int],
@@ -65,13 +65,13 @@ def window_lengths(
     return (0,) * rank
 
 
-def paired(padding: Sequence[int], rank: int) -> list[int]:
+def to_mil_pads(padding: Sequence[int], rank: int) -> list[int]:
     """Return the padding of windows as MIL has it: pair by pair, before and after each axis."""
     before, after = split_padding(tuple(padding), rank)
     return [each for pair in zip(before, after, strict=True) for each in pair]
 
 
-def _matched(
+def _cast_parameters(
     ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None
 ) -> tuple[Expr, Expr | None]:
     """Return parameters in the dtype of the data: from iOS17 on they may have another."""
@@ -99,13 +99,15 @@ def import_conv(
         raise Unsupported(f"a convolution along {rank} axes")
     strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
     lengths = window_lengths(ctx, x, rank, strides, pad_type)
-    weight, bias = _matched(ctx, x, weight, bias)
+    weight, bias = _cast_parameters(ctx, x, weight, bias)
     build = {1: relay.nn.conv1d, 2: relay.nn.conv2d, 3: relay.nn.conv3d}[rank]
     result = build(
         x,
         weight,
         strides=strides,
-        padding=padding(lengths, kernel, strides, dilations, pad_type, pad or (0,) * (2 * rank)),
+        padding=to_relay_padding(
+            lengths, kernel, strides, dilations, pad_type, pad or (0,) * (2 * rank)
+        ),
         dilation=dilations,
         groups=groups,
         channels=channels,
@@ -187,7 +189,7 @@ def _constant_here(ctx: ExportContext, *values: Value | None) -> bool:
     return ctx.version >= 17 or all(each is None or each.is_constant for each in values)
 
 
-def _biased(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
+def _add_bias(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
     return (
         result
         if bias is None
@@ -211,7 +213,7 @@ def _expand_whole(name: str) -> None:
         given, other = tensor_type(data), tensor_type(weight)
         if given.dtype not in _GREATEST or other.dtype not in _GREATEST:
             raise Unsupported(f"a convolution of {given.dtype}")
-        taps = math.prod(length for length in fixed_shape(weight)) // _filters_of(other, attrs)
+        taps = math.prod(length for length in fixed_shape(weight)) // _count_filters(other, attrs)
         if taps * _GREATEST[given.dtype] * _GREATEST[other.dtype] > _EXACT:
             raise Unsupported(f"a convolution of {given.dtype} whose sums float32 cannot hold")
         wide = [relay.cast(each, "float32") for each in (data, weight)]
@@ -224,7 +226,7 @@ _GREATEST = {"int8": 128, "uint8": 255}
 """The greatest magnitude of narrow integers."""
 
 
-def _filters_of(weight: TensorType, attrs: Mapping[str, AnyValue]) -> int:
+def _count_filters(weight: TensorType, attrs: Mapping[str, AnyValue]) -> int:
     """Return how many results of a convolution one place of the data has."""
     length = weight.shape[attrs["kernel_layout"].index("O")]
     return length if isinstance(length, int) else 1
@@ -268,11 +270,11 @@ def export_conv(
         bias=bias if inside else None,
         strides=strides,
         pad_type="custom",
-        pad=paired(padding, rank),
+        pad=to_mil_pads(padding, rank),
         dilations=dilation,
         groups=groups,
     )
-    return result if inside else _biased(ctx, result, bias)
+    return result if inside else _add_bias(ctx, result, bias)
 
 
 @OPS.imports("conv_transpose", since=(1, 17))
@@ -315,7 +317,7 @@ def import_conv_transpose(
         before.append(first)
         after.append(last + max(-rest, 0))
         extra.append(max(rest, 0))
-    weight, bias = _matched(ctx, x, weight, bias)
+    weight, bias = _cast_parameters(ctx, x, weight, bias)
     build = {
         1: relay.nn.conv1d_transpose,
         2: relay.nn.conv2d_transpose,
@@ -391,4 +393,4 @@ def export_conv_transpose(
         widths = [(0, 0), (0, 0), *((0, more) for more in zeros)]
         zero = relay.Constant(np.zeros((), numpy_dtype(wanted.dtype)))
         result = ctx.spell(lambda x: relay.nn.pad(x, widths, zero), result)
-    return result if inside else _biased(ctx, result, bias)
+    return result if inside else _add_bias(ctx, result, bias)

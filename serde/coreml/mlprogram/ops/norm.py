@@ -95,10 +95,10 @@ def export_batch_norm(
         operands = (data, gamma, beta, moving_mean, moving_var)
         dtype = ctx.result_types()[0].dtype
 
-        def spelled(*given: Expr) -> Expr:
-            return _normalized(*given, axis=axis, epsilon=epsilon, dtype=dtype)
+        def expand(*given: Expr) -> Expr:
+            return _normalize(*given, axis=axis, epsilon=epsilon, dtype=dtype)
 
-        return [ctx.spell(spelled, *operands), moving_mean, moving_var]
+        return [ctx.spell(expand, *operands), moving_mean, moving_var]
     result = ctx.emit(
         "batch_norm",
         ctx.result_types()[0],
@@ -112,7 +112,7 @@ def export_batch_norm(
     return [result, moving_mean, moving_var]
 
 
-def _normalized(
+def _normalize(
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -151,7 +151,7 @@ def expand_batch_norm(
     dtype = tensor_type(mean).dtype
     gamma = gamma if scale else relay.const(np.ones(1), dtype)
     beta = beta if center else relay.const(np.zeros(1), dtype)
-    result = _normalized(
+    result = _normalize(
         data, gamma, beta, mean, variance,
         axis=axis, epsilon=epsilon, dtype=tensor_type(data).dtype,
     )  # fmt: skip
@@ -196,7 +196,7 @@ def export_instance_norm(
     scale: bool,
 ) -> Value:
     """Factors that are computed come after the norm: MIL wants constants."""
-    inside = _plain(ctx, data, [gamma, beta])
+    inside = _takes_factors(ctx, data, [gamma, beta])
     result = ctx.emit(
         "instance_norm",
         x=data,
@@ -207,14 +207,14 @@ def export_instance_norm(
     if inside or not (scale or center):
         return result
     return ctx.spell(
-        lambda x, g, b: _scaled(x, g if scale else None, b if center else None, axis),
+        lambda x, g, b: _scale_and_shift(x, g if scale else None, b if center else None, axis),
         result,
         gamma,
         beta,
     )
 
 
-def _plain(ctx: ExportContext, data: Value, vectors: Sequence[Value]) -> bool:
+def _takes_factors(ctx: ExportContext, data: Value, vectors: Sequence[Value]) -> bool:
     """Whether MIL takes the factors of a norm as they are: constants of the dtype of the data."""
     dtypes = {ctx.type(each).dtype for each in vectors}
     mixed = dtypes - {ctx.type(data).dtype}
@@ -223,7 +223,7 @@ def _plain(ctx: ExportContext, data: Value, vectors: Sequence[Value]) -> bool:
     return not mixed or ctx.version >= 17
 
 
-def _scaled(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) -> Expr:
+def _scale_and_shift(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) -> Expr:
     """Return a tensor times a vector plus another, along one axis."""
     type_ = tensor_type(x)
     if gamma is not None:
@@ -233,7 +233,7 @@ def _scaled(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) -> Expr:
     return x
 
 
-def _standardized(x: Expr, axes: Sequence[int], epsilon: float) -> Expr:
+def _standardize(x: Expr, axes: Sequence[int], epsilon: float) -> Expr:
     """Return a tensor less its mean over axes, divided by its deviation."""
     dtype = tensor_type(x).dtype
     wide = "float32" if dtype == "float16" else dtype
@@ -257,8 +257,8 @@ def expand_instance_norm(
 ) -> Expr:
     rank = tensor_type(data).rank
     axes = [each for each in range(1, rank) if each != axis % rank]
-    result = _standardized(data, axes, epsilon)
-    return _scaled(result, gamma if scale else None, beta if center else None, axis)
+    result = _standardize(data, axes, epsilon)
+    return _scale_and_shift(result, gamma if scale else None, beta if center else None, axis)
 
 
 @OPS.expands("nn.group_norm")
@@ -284,7 +284,7 @@ def expand_group_norm(
     result = relay.reshape_like(normal, moved)
     if axis != 1:
         result = relay.transpose(result, [order.index(place) for place in range(rank)])
-    return _scaled(result, gamma if scale else None, beta if center else None, axis)
+    return _scale_and_shift(result, gamma if scale else None, beta if center else None, axis)
 
 
 @OPS.imports("layer_norm", since=(1, 17))
@@ -311,14 +311,16 @@ def import_layer_norm(
         vectors = [scale] if beta is None else [scale, converted(beta, type_.dtype)]
         found = call("serde.layer_norm", x, *vectors, axis=chosen[0], epsilon=epsilon)
         return TupleGetItem(found, 0)
-    result = _standardized(x, chosen, epsilon)
+    result = _standardize(x, chosen, epsilon)
     for factor, build in ((gamma, relay.multiply), (beta, relay.add)):
         if factor is not None:
-            result = build(result, _spread(converted(factor, type_.dtype), type_.rank, chosen))
+            result = build(
+                result, _unsqueeze_to_rank(converted(factor, type_.dtype), type_.rank, chosen)
+            )
     return result
 
 
-def _spread(x: Expr, rank: int, axes: Sequence[int]) -> Expr:
+def _unsqueeze_to_rank(x: Expr, rank: int, axes: Sequence[int]) -> Expr:
     """Return a tensor with axes of length 1 wherever it has none of `axes`."""
     for axis in range(rank):
         if axis not in axes:
@@ -337,7 +339,7 @@ def _layer_norm(
     """Write a norm over axes; factors that are computed come after it, as MIL wants constants."""
     type_ = ctx.type(data)
     vectors = [each for each in (gamma, beta) if each is not None]
-    inside = _plain(ctx, data, vectors) and gamma is not None
+    inside = _takes_factors(ctx, data, vectors) and gamma is not None
     result = ctx.emit(
         "layer_norm",
         type_,
@@ -353,10 +355,10 @@ def _layer_norm(
         if vector is None:
             continue
 
-        def spelled(x: Expr, v: Expr, build: AnyValue = build) -> Expr:
-            return build(x, _spread(converted(v, type_.dtype), type_.rank, axes))
+        def expand(x: Expr, v: Expr, build: AnyValue = build) -> Expr:
+            return build(x, _unsqueeze_to_rank(converted(v, type_.dtype), type_.rank, axes))
 
-        result = ctx.spell(spelled, result, vector)
+        result = ctx.spell(expand, result, vector)
     return result
 
 

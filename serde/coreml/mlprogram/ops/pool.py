@@ -14,7 +14,13 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.conv import USUAL, Padding, padding, paired, window_lengths
+from serde.coreml.mlprogram.ops.conv import (
+    USUAL,
+    Padding,
+    to_mil_pads,
+    to_relay_padding,
+    window_lengths,
+)
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -59,11 +65,11 @@ class _Window:
     def whole(self) -> dict[str, AnyValue]:
         """Return attributes of windows that rounding up makes, where padding adds nothing."""
         if self.ends is None:
-            return _longer(self.attrs, self.past)
+            return _extend_padding(self.attrs, self.past)
         return self.attrs | {"padding": (*self.sides[0], *self.ends), "ceil_mode": True}
 
 
-def _pooling(
+def _convert_window(
     ctx: ImportContext,
     x: Expr,
     kernel_sizes: tuple[int, ...],
@@ -77,7 +83,9 @@ def _pooling(
         raise Unsupported(f"a window of {rank} axes over {ctx.type(x)!r}")
     strides = strides or (1,) * rank
     lengths = window_lengths(ctx, x, rank, strides, pad_type)
-    sides = padding(lengths, kernel_sizes, strides, (1,) * rank, pad_type, pad or (0,) * 2 * rank)
+    sides = to_relay_padding(
+        lengths, kernel_sizes, strides, (1,) * rank, pad_type, pad or (0,) * 2 * rank
+    )
     attrs = {"pool_size": kernel_sizes, "strides": strides, "layout": USUAL[rank][0]}
     attrs |= {"padding": sides, "dilation": (1,) * rank}
     if not ceil_mode or all(stride == 1 for stride in strides):
@@ -86,11 +94,11 @@ def _pooling(
     fixed = [length for length in dims if isinstance(length, int)]
     both = split_padding(sides, rank)
     if len(fixed) == rank:
-        return _Window(attrs, _past(fixed, kernel_sizes, strides, *both))
-    return _Window(attrs, (0,) * rank, _ends(kernel_sizes, strides, *both))
+        return _Window(attrs, _compute_overhang(fixed, kernel_sizes, strides, *both))
+    return _Window(attrs, (0,) * rank, _compute_end_padding(kernel_sizes, strides, *both))
 
 
-def _ends(
+def _compute_end_padding(
     sizes: Sequence[int], strides: Sequence[int], before: Sequence[int], after: Sequence[int]
 ) -> tuple[int, ...]:
     """Return padding with which the last windows begin within the data or the padding before it.
@@ -111,7 +119,7 @@ def _ends(
     return tuple(found)
 
 
-def _past(
+def _compute_overhang(
     lengths: Sequence[int],
     sizes: Sequence[int],
     strides: Sequence[int],
@@ -135,7 +143,7 @@ def _past(
     return tuple(found)
 
 
-def _longer(attrs: dict[str, AnyValue], past: Sequence[int]) -> dict[str, AnyValue]:
+def _extend_padding(attrs: dict[str, AnyValue], past: Sequence[int]) -> dict[str, AnyValue]:
     """Return the attributes of a window with more padding at the ends."""
     before, after = split_padding(attrs["padding"], len(past))
     ends = [last + more for last, more in zip(after, past, strict=True)]
@@ -153,7 +161,7 @@ def import_max_pool(
     pad: tuple[int, ...] = (),
     ceil_mode: bool = False,
 ) -> Expr:
-    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    window = _convert_window(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
     return call(f"nn.max_pool{window.rank}d", x, **window.whole())
 
 
@@ -170,7 +178,7 @@ def import_avg_pool(
     ceil_mode: bool = False,
 ) -> Expr:
     """Padding counts, but what windows reach beyond it does not, as in PyTorch."""
-    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    window = _convert_window(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
     rank, attrs, include = window.rank, window.whole(), not exclude_padding_from_average
     if include and (window.ends is not None or any(window.past)):
         before, after = window.sides
@@ -194,7 +202,7 @@ def import_l2_pool(
     pad: tuple[int, ...] = (),
     ceil_mode: bool = False,
 ) -> Expr:
-    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    window = _convert_window(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
     return call("serde.lp_pool", x, p=2, **window.whole())
 
 
@@ -205,7 +213,9 @@ def _fits(node: Call) -> bool:
         return False
     # The mean of a window of padding alone is 0 in Relay and no number in MIL.
     counts = attrs.get("count_include_pad", True)
-    return counts or _meets_data(attrs) or _spare(type_.shape[2:], attrs) is not None
+    return (
+        counts or _meets_data(attrs) or _compute_missing_padding(type_.shape[2:], attrs) is not None
+    )
 
 
 def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
@@ -233,7 +243,9 @@ def _rounds_up(attrs: Mapping[str, AnyValue], rank: int) -> bool:
     return bool(attrs["ceil_mode"]) and any(each != 1 for each in attrs["strides"])
 
 
-def _spare(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> tuple[int, ...] | None:
+def _compute_missing_padding(
+    lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]
+) -> tuple[int, ...] | None:
     """Return how far windows that round up end beyond the padding; None where it is not known."""
     before, after = split_padding(attrs["padding"], len(lengths))
     found = []
@@ -249,7 +261,7 @@ def _spare(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> tuple[int, 
     return tuple(found)
 
 
-def _rounding(
+def _convert_rounding(
     ctx: ExportContext, data: Value, attrs: dict[str, AnyValue], *, counts_padding: bool = False
 ) -> dict[str, AnyValue]:
     """Return the padding of a window and whether lengths are rounded up.
@@ -261,14 +273,14 @@ def _rounding(
     """
     rank = len(attrs["pool_size"])
     if not _rounds_up(attrs, rank):
-        return {"pad": paired(attrs["padding"], rank), "ceil_mode": False}
-    spare = _spare(ctx.type(data).shape[2:], attrs)
+        return {"pad": to_mil_pads(attrs["padding"], rank), "ceil_mode": False}
+    spare = _compute_missing_padding(ctx.type(data).shape[2:], attrs)
     before, after = split_padding(attrs["padding"], rank)
     own = rank <= 2 and tuple(before) == tuple(after) and not counts_padding
     if spare is None and own and _meets_data(attrs):
-        return {"pad": paired(attrs["padding"], rank), "ceil_mode": True}
+        return {"pad": to_mil_pads(attrs["padding"], rank), "ceil_mode": True}
     spare = spare or tuple(stride - 1 for stride in attrs["strides"])
-    return {"pad": paired(_longer(attrs, spare)["padding"], rank), "ceil_mode": False}
+    return {"pad": to_mil_pads(_extend_padding(attrs, spare)["padding"], rank), "ceil_mode": False}
 
 
 def export_max_pool(
@@ -325,7 +337,7 @@ def _emit_pool(
         kernel_sizes=attrs["pool_size"],
         strides=attrs["strides"],
         pad_type="custom",
-        **_rounding(ctx, data, attrs, counts_padding=counts_padding),
+        **_convert_rounding(ctx, data, attrs, counts_padding=counts_padding),
         **options,
     )
 
@@ -353,16 +365,16 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         ends = [last + more for last, more in zip(after, spare, strict=True)]
         sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
         window = (pool_size, strides, dilation)
-        work = _working(dtype, kind)
+        work = _compute_dtype(dtype, kind)
         fill = lowest(numpy_dtype(dtype)) if kind == "max" else 0
-        wide = _padded(converted(data, work), sides, fill)
-        result = _combined(wide, *window, relay.maximum if kind == "max" else relay.add)
+        wide = _pad(converted(data, work), sides, fill)
+        result = _combine_windows(wide, *window, relay.maximum if kind == "max" else relay.add)
         if counting.get("count_include_pad"):
             result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
         elif kind == "avg":
             lengths = fixed_shape(data, range(2, 2 + rank))
             ones = relay.Constant(np.ones((1, 1, *lengths), work))
-            counts = _combined(_padded(ones, sides, 0), *window, relay.add)
+            counts = _combine_windows(_pad(ones, sides, 0), *window, relay.add)
             least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))
         return arranged(converted(result, dtype), usual, out_layout or layout)
@@ -370,7 +382,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
     return expand_pool
 
 
-def _working(dtype: str, kind: Kind) -> str:
+def _compute_dtype(dtype: str, kind: Kind) -> str:
     """Return the dtype in which windows are combined, which MIL has arithmetic of."""
     if is_float(dtype):
         return dtype if kind == "max" or dtype == "float64" else "float32"
@@ -379,14 +391,14 @@ def _working(dtype: str, kind: Kind) -> str:
     return dtype
 
 
-def _padded(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
+def _pad(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
     if not any(map(any, sides)):
         return data
     fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
     return relay.nn.pad(data, list(sides), relay.Constant(fill))
 
 
-def _combined(
+def _combine_windows(
     data: Expr,
     sizes: Sequence[int],
     strides: Sequence[int],
@@ -451,7 +463,7 @@ def export_lp_pool(
         kernel_sizes=pool_size,
         strides=attrs["strides"],
         pad_type="custom",
-        **_rounding(ctx, data, attrs),
+        **_convert_rounding(ctx, data, attrs),
     )
 
 

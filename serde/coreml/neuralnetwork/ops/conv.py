@@ -7,12 +7,12 @@ from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.ops.conv import Padding, padding
+from serde.coreml.mlprogram.ops.conv import Padding, to_relay_padding
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
 from serde.coreml.neuralnetwork.layers import value_weight
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, Var
@@ -20,7 +20,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.run.computed import ComputedWeight
 
 
-def borders(part: Part | None) -> tuple[int, ...]:
+def borders(part: MessageView | None) -> tuple[int, ...]:
     """Return amounts at both ends of height, then of width."""
     found = [] if part is None else list(part.message.borderAmounts)
     if len(found) not in (0, 2):
@@ -29,7 +29,7 @@ def borders(part: Part | None) -> tuple[int, ...]:
     return tuple(each for pair in pairs for each in pair) or (0, 0, 0, 0)
 
 
-def pad_type(same: Part | None) -> Padding:
+def pad_type(same: MessageView | None) -> Padding:
     """Return which side gets more where both sides cannot get the same."""
     if same is None:
         return "custom"
@@ -50,7 +50,7 @@ def window_padding(
     lengths = (0,) * len(kernel)
     if kind in ("same", "same_lower") and any(each != 1 for each in stride):
         lengths = ctx.static_lengths(x, range(rank - len(kernel), rank))
-    return padding(lengths, kernel, stride, dilation, kind, pad)
+    return to_relay_padding(lengths, kernel, stride, dilation, kind, pad)
 
 
 @LAYERS.imports("convolution")
@@ -65,19 +65,19 @@ def import_convolution(
     kernel_size: tuple[int, ...] = (3, 3),
     stride: tuple[int, ...] = (1, 1),
     dilation_factor: tuple[int, ...] = (1, 1),
-    valid: Part | None = None,
-    same: Part | None = None,
+    valid: MessageView | None = None,
+    same: MessageView | None = None,
     is_deconvolution: bool = False,
     has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    weights: MessageView | None = None,
+    bias: MessageView | None = None,
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
     """A deconvolution has no dilation, whatever is written; a second input is the weight."""
     ctx.at_least(x, 4)
     data, restore = images(ctx, x)
     kind = pad_type(same)
-    pad = borders(None if valid is None else valid.part("paddingAmounts"))
+    pad = borders(None if valid is None else valid.submessage("paddingAmounts"))
     if is_deconvolution:
         per_group = output_channels // n_groups
         shape = (kernel_channels, per_group, *kernel_size)
@@ -164,8 +164,8 @@ def import_convolution3d(
     dilation_height: int = 1,
     dilation_width: int = 1,
     has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    weights: MessageView | None = None,
+    bias: MessageView | None = None,
     padding_type: Padding3d = "CUSTOM",
     custom_padding_front: int = 0,
     custom_padding_back: int = 0,
@@ -300,7 +300,7 @@ def export_conv_transpose(
     groups: int = 1,
 ) -> Value:
     """Layers know no dilation here: zeros stand between the elements of a dilated weight."""
-    weight = _dilated(weight, dilations)
+    weight = _dilate_weight(weight, dilations)
     if len(strides) == 3:
         return _volume(ctx, x, weight, bias, strides, pad, groups, turned=True)
     entering, per_group, *kernel = ctx.static_shape(weight)
@@ -347,18 +347,18 @@ def _plane(
         valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
         is_deconvolution=is_deconvolution,
         weights=ctx.parameter(weight, axis=int(is_deconvolution)) if known else None,
-        **_biased(ctx, bias),
+        **_bias_fields(ctx, bias),
         **fields,
     )
     return lowered_line(ctx, found)
 
 
-def _biased(ctx: ExportContext, bias: Value | None) -> dict[str, AnyValue]:
+def _bias_fields(ctx: ExportContext, bias: Value | None) -> dict[str, AnyValue]:
     """Return the fields of a bias."""
     return {"has_bias": bias is not None, "bias": None if bias is None else ctx.parameter(bias)}
 
 
-def _dilated(weight: Value, dilations: Sequence[int]) -> Value:
+def _dilate_weight(weight: Value, dilations: Sequence[int]) -> Value:
     if all(each == 1 for each in dilations):
         return weight
     kernel = Var("kernel", weight.type)
@@ -405,6 +405,6 @@ def _volume(
         n_groups=groups,
         is_deconvolution=turned,
         weights=ctx.parameter(weight, axis=int(turned)),
-        **_biased(ctx, bias),
+        **_bias_fields(ctx, bias),
         **fields,
     )

@@ -45,7 +45,7 @@ def _from_start(ctx: ImportContext, indices: Expr, data: Expr, axis: int) -> Exp
     return relay.where(below, relay.add(whole, count), whole)
 
 
-def _written(values: Expr, mode: Scatter) -> Expr:
+def _invert_updates(values: Expr, mode: Scatter) -> Expr:
     """Return what is added or multiplied instead of subtracted or divided by."""
     if mode == "SCATTER_SUB":
         return relay.negative(values)
@@ -82,7 +82,9 @@ def import_scatter_along_axis(
 ) -> Expr:
     place = ctx.axis(data, axis)
     places = _from_start(ctx, indices, data, place)
-    return relay.scatter_elements(data, places, _written(values, mode), place, REDUCTIONS[mode])
+    return relay.scatter_elements(
+        data, places, _invert_updates(values, mode), place, REDUCTIONS[mode]
+    )
 
 
 @LAYERS.imports("scatter")
@@ -105,7 +107,7 @@ def import_scatter(
     written = relay.scatter_nd(
         relay.transpose(data, axes=order),
         relay.expand_dims(places, axis=0),
-        relay.transpose(_written(slices, mode), axes=order),
+        relay.transpose(_invert_updates(slices, mode), axes=order),
         REDUCTIONS[mode],
     )
     return relay.transpose(written, axes=back)
@@ -124,7 +126,7 @@ def import_scatter_nd(
     below = relay.less(whole, relay.const(np.int32(0)))
     shifted = relay.add(whole, ctx.fold(lengths))
     places = relay.transpose(relay.where(below, shifted, whole), axes=(rank - 1, *range(rank - 1)))
-    return relay.scatter_nd(data, places, _written(slices, mode), REDUCTIONS[mode])
+    return relay.scatter_nd(data, places, _invert_updates(slices, mode), REDUCTIONS[mode])
 
 
 def _flags(values: tuple[bool, ...], rank: int) -> tuple[bool, ...]:
@@ -149,10 +151,10 @@ def import_slice_static(
     strides: tuple[int, ...] = (),
     squeeze_masks: tuple[bool, ...] = (),
 ) -> Expr:
-    return _sliced(ctx, x, begin_ids, end_ids, strides, begin_masks, end_masks, squeeze_masks)
+    return _slice(ctx, x, begin_ids, end_ids, strides, begin_masks, end_masks, squeeze_masks)
 
 
-def _sliced(
+def _slice(
     ctx: ImportContext,
     x: Expr,
     begins: tuple[int, ...],
@@ -222,18 +224,18 @@ def import_slice_dynamic(
     known = ctx.is_constant(begin) and (end is None or ctx.is_constant(end))
     if known:
         ends = end_ids if end is None else ctx.whole(end)
-        return _sliced(ctx, x, ctx.whole(begin), ends, steps, begin_masks, end_masks, squeeze_masks)
+        return _slice(ctx, x, ctx.whole(begin), ends, steps, begin_masks, end_masks, squeeze_masks)
     if any(squeeze_masks):
         raise Unsupported("axes that go, beside bounds that are computed when the model runs")
     ends_ = relay.const(np.array(end_ids, np.int32)) if end is None else ctx.integers(end)
     by = np.array(steps or (1,) * rank, np.int32)
     far = np.where(by > 0, 2**31 - 1, -(2**31)).astype(np.int32)
-    first = _opened(ctx.integers(begin), _flags(begin_masks, rank), np.where(by > 0, 0, far))
-    last = _opened(ends_, _flags(end_masks, rank), far)
+    first = _open_bounds(ctx.integers(begin), _flags(begin_masks, rank), np.where(by > 0, 0, far))
+    last = _open_bounds(ends_, _flags(end_masks, rank), far)
     return relay.strided_slice(x, first, last, relay.Constant(by))
 
 
-def _opened(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr:
+def _open_bounds(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr:
     """Return bounds, where they are masked those of all that there is."""
     if not any(masks):
         return bounds

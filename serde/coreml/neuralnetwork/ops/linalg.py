@@ -6,8 +6,8 @@ import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr
@@ -22,8 +22,8 @@ def import_inner_product(
     input_channels: int = 0,
     output_channels: int = 0,
     has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    weights: MessageView | None = None,
+    bias: MessageView | None = None,
 ) -> Expr:
     """Channels are the last axis of up to three, or the last three axes of four or five.
 
@@ -48,8 +48,8 @@ def import_inner_product(
 def _rows(
     ctx: ImportContext,
     indices: Expr,
-    weights: Part | None,
-    bias: Part | None,
+    weights: MessageView | None,
+    bias: MessageView | None,
     shape: tuple[int, int],
 ) -> Expr:
     """Return the columns of a matrix that indices name, along a new last axis."""
@@ -66,8 +66,8 @@ def import_embedding(
     input_dim: int = 0,
     output_channels: int = 0,
     has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    weights: MessageView | None = None,
+    bias: MessageView | None = None,
 ) -> Expr:
     rank = ctx.type(x).rank
     if rank not in (4, 5):
@@ -86,8 +86,8 @@ def import_embedding_nd(
     vocab_size: int = 0,
     embedding_size: int = 0,
     has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    weights: MessageView | None = None,
+    bias: MessageView | None = None,
 ) -> Expr:
     rank = ctx.type(x).rank
     if rank < 2:
@@ -108,8 +108,8 @@ def import_batched_matmul(
     weight_matrix_first_dimension: int = 0,
     weight_matrix_second_dimension: int = 0,
     has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    weights: MessageView | None = None,
+    bias: MessageView | None = None,
 ) -> Expr:
     """A vector becomes a matrix of one row on the left, of one column on the right, and stays so.
 
@@ -126,11 +126,12 @@ def import_batched_matmul(
     a = relay.expand_dims(a, axis=0) if ctx.type(a).rank == 1 else a
     b = relay.expand_dims(b, axis=1) if ctx.type(b).rank == 1 else b
     return relay.serde.matmul(
-        _transposed(ctx, a) if transpose_a else a, _transposed(ctx, b) if transpose_b else b
+        _transpose_matrices(ctx, a) if transpose_a else a,
+        _transpose_matrices(ctx, b) if transpose_b else b,
     )
 
 
-def _transposed(ctx: ImportContext, x: Expr) -> Expr:
+def _transpose_matrices(ctx: ImportContext, x: Expr) -> Expr:
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=(*range(rank - 2), rank - 1, rank - 2))
 
@@ -210,11 +211,13 @@ def export_einsum(ctx: ExportContext, values: tuple[Value, ...], *, equation: st
     rank = ctx.result_type().rank
     order = [0, 2, 1, 3] if rank == 4 else [1, 0, 2]
 
-    def turned(type_: TensorType) -> TensorType:
+    def permute_type(type_: TensorType) -> TensorType:
         return TensorType([type_.shape[axis] for axis in order], type_.dtype)
 
-    sides = [ctx.layer("transpose", each, of=turned(each.type), axes=order) for each in values]
-    found = ctx.layer("batchedMatmul", *sides, of=turned(ctx.result_type()))
+    sides = [
+        ctx.layer("transpose", each, of=permute_type(each.type), axes=order) for each in values
+    ]
+    found = ctx.layer("batchedMatmul", *sides, of=permute_type(ctx.result_type()))
     return ctx.layer("transpose", found, axes=order)
 
 

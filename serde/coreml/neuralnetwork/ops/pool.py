@@ -9,6 +9,7 @@ from serde.coreml.mlprogram.export_context import ExportContext as ProgramContex
 from serde.coreml.mlprogram.ops.conv import Padding
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.conv import (
     Padding3d,
     border_amounts,
@@ -21,7 +22,6 @@ from serde.coreml.neuralnetwork.ops.conv import (
     window_padding,
 )
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float
@@ -30,7 +30,7 @@ from serde.relay.ir.types import TensorType
 Pool = Literal["MAX", "AVERAGE", "L2"]
 
 
-def _whole(x: Expr, kind: Pool, axes: tuple[int, ...]) -> Expr:
+def _global_pool(x: Expr, kind: Pool, axes: tuple[int, ...]) -> Expr:
     if kind == "MAX":
         return relay.max(x, axis=axes, keepdims=True)
     if kind == "AVERAGE":
@@ -46,9 +46,9 @@ def import_pooling(
     type: Pool = "MAX",
     kernel_size: tuple[int, ...] = (3, 3),
     stride: tuple[int, ...] = (1, 1),
-    valid: Part | None = None,
-    same: Part | None = None,
-    include_last_pixel: Part | None = None,
+    valid: MessageView | None = None,
+    same: MessageView | None = None,
+    include_last_pixel: MessageView | None = None,
     avg_pool_exclude_padding: bool = False,
     global_pooling: bool = False,
 ) -> Expr:
@@ -56,7 +56,7 @@ def import_pooling(
     ctx.at_least(x, 4)
     data, restore = images(ctx, x)
     if global_pooling:
-        return restore(_whole(data, type, (2, 3)))
+        return restore(_global_pool(data, type, (2, 3)))
     counts_all = not avg_pool_exclude_padding
     if include_last_pixel is not None:
         pad = tuple(map(int, include_last_pixel.message.paddingAmounts)) or (0, 0)
@@ -69,7 +69,7 @@ def import_pooling(
             further = [max(0, end - each) for end, each in zip(ends, pad, strict=True)]
             around, counts_all = (0, 0, *further), False
     else:
-        amounts = borders(None if valid is None else valid.part("paddingAmounts"))
+        amounts = borders(None if valid is None else valid.submessage("paddingAmounts"))
         around = window_padding(ctx, data, kernel_size, stride, (1, 1), pad_type(same), amounts)
     if type == "MAX":
         result = relay.nn.max_pool2d(data, pool_size=kernel_size, strides=stride, padding=around)
@@ -153,7 +153,7 @@ def import_pooling3d(
 
 @LAYERS.imports("globalPooling3d")
 def import_global_pooling3d(ctx: ImportContext, x: Expr, *, type: Pool = "MAX") -> Expr:
-    return _whole(x, type, (2, 3, 4))
+    return _global_pool(x, type, (2, 3, 4))
 
 
 POOLS: dict[str, Pool] = {"avg_pool": "AVERAGE", "l2_pool": "L2", "max_pool": "MAX"}

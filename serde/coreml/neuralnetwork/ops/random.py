@@ -15,16 +15,16 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 
 
-def _seed(seed: int) -> float | None:
+def _to_relay_seed(seed: int) -> float | None:
     """Return a seed; -1 stands for another one each time."""
     return None if seed == -1 else float(seed)
 
 
-def _drawn(x: Expr | None, **attrs: AnyValue) -> Expr:
+def _draw_normal(x: Expr | None, **attrs: AnyValue) -> Expr:
     return relay.serde.random_normal(x, dtype="float32", **attrs)
 
 
-def _spread(x: Expr | None, **attrs: AnyValue) -> Expr:
+def _draw_uniform(x: Expr | None, **attrs: AnyValue) -> Expr:
     return relay.serde.random_uniform(x, dtype="float32", **attrs)
 
 
@@ -32,7 +32,7 @@ def _spread(x: Expr | None, **attrs: AnyValue) -> Expr:
 def import_random_normal_like(
     ctx: ImportContext, x: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
 ) -> Expr:
-    return _drawn(x, mean=mean, scale=std_dev, seed=_seed(seed))
+    return _draw_normal(x, mean=mean, scale=std_dev, seed=_to_relay_seed(seed))
 
 
 @LAYERS.imports("randomNormalStatic")
@@ -44,21 +44,25 @@ def import_random_normal_static(
     std_dev: float = 0.0,
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
-    return _drawn(None, shape=output_shape, mean=mean, scale=std_dev, seed=_seed(seed))
+    return _draw_normal(
+        None, shape=output_shape, mean=mean, scale=std_dev, seed=_to_relay_seed(seed)
+    )
 
 
 @LAYERS.imports("randomNormalDynamic")
 def import_random_normal_dynamic(
     ctx: ImportContext, shape: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
 ) -> Expr:
-    return _drawn(_like(ctx, shape), mean=mean, scale=std_dev, seed=_seed(seed))
+    return _draw_normal(
+        _fill_shape(ctx, shape), mean=mean, scale=std_dev, seed=_to_relay_seed(seed)
+    )
 
 
 @LAYERS.imports("randomUniformLike")
 def import_random_uniform_like(
     ctx: ImportContext, x: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
 ) -> Expr:
-    return _spread(x, low=min_val, high=max_val, seed=_seed(seed))
+    return _draw_uniform(x, low=min_val, high=max_val, seed=_to_relay_seed(seed))
 
 
 @LAYERS.imports("randomUniformStatic")
@@ -70,17 +74,21 @@ def import_random_uniform_static(
     max_val: float = 0.0,
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
-    return _spread(None, shape=output_shape, low=min_val, high=max_val, seed=_seed(seed))
+    return _draw_uniform(
+        None, shape=output_shape, low=min_val, high=max_val, seed=_to_relay_seed(seed)
+    )
 
 
 @LAYERS.imports("randomUniformDynamic")
 def import_random_uniform_dynamic(
     ctx: ImportContext, shape: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
 ) -> Expr:
-    return _spread(_like(ctx, shape), low=min_val, high=max_val, seed=_seed(seed))
+    return _draw_uniform(
+        _fill_shape(ctx, shape), low=min_val, high=max_val, seed=_to_relay_seed(seed)
+    )
 
 
-def _like(ctx: ImportContext, shape: Expr) -> Expr:
+def _fill_shape(ctx: ImportContext, shape: Expr) -> Expr:
     """Return a tensor of a shape that is computed."""
     return relay.full(relay.const(np.float32(0)), ctx.integers(shape), "float32")
 
@@ -90,7 +98,7 @@ def import_random_bernoulli_like(
     ctx: ImportContext, x: Expr, *, seed: int = 0, prob: float = 0.0
 ) -> Expr:
     chances = relay.full_like(x, relay.const(np.float32(prob)))
-    return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
+    return relay.serde.bernoulli(chances, dtype="float32", seed=_to_relay_seed(seed))
 
 
 @LAYERS.imports("randomBernoulliStatic")
@@ -98,7 +106,7 @@ def import_random_bernoulli_static(
     ctx: ImportContext, *, seed: int = 0, prob: float = 0.0, output_shape: tuple[int, ...] = ()
 ) -> Expr:
     chances = relay.full(relay.const(np.float32(prob)), output_shape, "float32")
-    return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
+    return relay.serde.bernoulli(chances, dtype="float32", seed=_to_relay_seed(seed))
 
 
 @LAYERS.imports("randomBernoulliDynamic")
@@ -106,7 +114,7 @@ def import_random_bernoulli_dynamic(
     ctx: ImportContext, shape: Expr, *, seed: int = 0, prob: float = 0.0
 ) -> Expr:
     chances = relay.full(relay.const(np.float32(prob)), ctx.integers(shape), "float32")
-    return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
+    return relay.serde.bernoulli(chances, dtype="float32", seed=_to_relay_seed(seed))
 
 
 @LAYERS.imports("categoricalDistribution")
@@ -127,12 +135,12 @@ def import_categorical_distribution(
     if temperature != 1:
         logits = relay.divide(logits, number(temperature))
     found = relay.serde.multinomial(
-        logits, sample_size=num_samples, dtype="int32", seed=_seed(seed)
+        logits, sample_size=num_samples, dtype="int32", seed=_to_relay_seed(seed)
     )
     return relay.cast(found, "float32")
 
 
-def _shaped(
+def _emit_random(
     ctx: ExportContext, name: str, shape: Value, fields: dict[str, AnyValue], seed: int
 ) -> Value:
     """Append a layer that draws numbers of a shape, known or computed."""
@@ -146,14 +154,14 @@ def _shaped(
 def export_random_uniform(
     ctx: ExportContext, shape: Value, *, low: float = 0.0, high: float = 1.0, seed: int = -1
 ) -> Value:
-    return _shaped(ctx, "randomUniform", shape, {"min_val": low, "max_val": high}, seed)
+    return _emit_random(ctx, "randomUniform", shape, {"min_val": low, "max_val": high}, seed)
 
 
 @LAYERS.exports("random_normal")
 def export_random_normal(
     ctx: ExportContext, shape: Value, *, mean: float = 0.0, stddev: float = 1.0, seed: int = -1
 ) -> Value:
-    return _shaped(ctx, "randomNormal", shape, {"mean": mean, "std_dev": stddev}, seed)
+    return _emit_random(ctx, "randomNormal", shape, {"mean": mean, "std_dev": stddev}, seed)
 
 
 @LAYERS.exports("random_categorical")

@@ -62,7 +62,7 @@ def import_reduce(
     return call(MODES[mode], x, axis=places, keepdims=True)
 
 
-def _reduced(
+def _reduce(
     ctx: ImportContext,
     x: Expr,
     axes: tuple[int, ...],
@@ -92,7 +92,7 @@ def _import_reduction(name: str, target: str) -> None:
         def build(x: Expr, **attrs: AnyValue) -> Expr:
             return call(target, x, **attrs)
 
-        return _reduced(ctx, x, axes, keep_dims, reduce_all, build)
+        return _reduce(ctx, x, axes, keep_dims, reduce_all, build)
 
 
 for _name, _target in REDUCTIONS.items():
@@ -108,7 +108,7 @@ def import_reduce_log_sum(
     keep_dims: bool = False,
     reduce_all: bool = False,
 ) -> Expr:
-    return _reduced(ctx, x, axes, keep_dims, reduce_all, relay.serde.reduce_log_sum)
+    return _reduce(ctx, x, axes, keep_dims, reduce_all, relay.serde.reduce_log_sum)
 
 
 def _place(

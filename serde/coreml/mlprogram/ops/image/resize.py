@@ -41,7 +41,7 @@ SAMPLINGS = {mode: name for name, mode in MODES.items()}
 _USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
-def resized(
+def resize_last_axes(
     ctx: ImportContext,
     x: Expr,
     size: Sequence[int],
@@ -73,23 +73,23 @@ def last_lengths(ctx: ImportContext, x: Expr, count: int) -> tuple[int, ...]:
     return ctx.static_lengths(x, range(rank - count, rank))
 
 
-def _sampled(ctx: ImportContext, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
+def _resize_linear(ctx: ImportContext, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
     """Return a tensor with its last axes resized linearly."""
     if sampling in MODES:
-        return resized(ctx, x, size, "linear", MODES[sampling])
+        return resize_last_axes(ctx, x, size, "linear", MODES[sampling])
     if sampling == "ALIGN_CORNERS":
         # One place lies in the middle, as where TensorFlow crops the whole image.
         if all(length > 1 for length in size):
-            return resized(ctx, x, size, "linear", "align_corners")
+            return resize_last_axes(ctx, x, size, "linear", "align_corners")
         roi = [0.0] * len(size) + [1.0] * len(size)
-        return resized(ctx, x, size, "linear", "tf_crop_and_resize", roi)
+        return resize_last_axes(ctx, x, size, "linear", "tf_crop_and_resize", roi)
     starts, ends = [], []
     for length, wanted in zip(last_lengths(ctx, x, len(size)), size, strict=True):
         step = max(1, length - 1) / wanted
         last = max(1, length - 1)
         starts.append(0.5 * step / last)
         ends.append((0.5 + wanted - 1) * step / last)
-    return resized(ctx, x, size, "linear", "tf_crop_and_resize", starts + ends)
+    return resize_last_axes(ctx, x, size, "linear", "tf_crop_and_resize", starts + ends)
 
 
 @OPS.imports("resize_bilinear")
@@ -101,7 +101,7 @@ def import_resize_bilinear(
     target_size_width: int = 1,
     sampling_mode: Sampling = "DEFAULT",
 ) -> Expr:
-    return _sampled(ctx, x, (target_size_height, target_size_width), sampling_mode)
+    return _resize_linear(ctx, x, (target_size_height, target_size_width), sampling_mode)
 
 
 @OPS.imports("resize_nearest_neighbor")
@@ -110,7 +110,7 @@ def import_resize_nearest_neighbor(
 ) -> Expr:
     """The pixel in whose reach the centre of the new one lies, as TensorFlow 2 has it."""
     size = (target_size_height, target_size_width)
-    return resized(ctx, x, size, "nearest_neighbor", "tf_half_pixel_for_nn")
+    return resize_last_axes(ctx, x, size, "nearest_neighbor", "tf_half_pixel_for_nn")
 
 
 @OPS.imports("resize", since=17)
@@ -131,10 +131,10 @@ def import_resize(
     if len(fixed) < len(size):
         raise Unsupported(f"keeps an open length of {ctx.type(x)!r}")
     if interpolation_mode == "LINEAR":
-        return _sampled(ctx, x, fixed, sampling_mode)
+        return _resize_linear(ctx, x, fixed, sampling_mode)
     if sampling_mode != "DEFAULT":
         raise Unsupported(f"sampling_mode={sampling_mode!r} of nearest neighbours")
-    return resized(ctx, x, fixed, "nearest_neighbor", "tf_half_pixel_for_nn")
+    return resize_last_axes(ctx, x, fixed, "nearest_neighbor", "tf_half_pixel_for_nn")
 
 
 def _places(
@@ -335,7 +335,7 @@ def _image_expansion(ndim: int) -> Callable[..., Expr]:
         outside: Expr | None = None
         for index, axis in enumerate(axes):
             places = how.places(before[index], after[index], ends[index], ends[ndim + index])
-            result = _read(result, axis, how.taps(places, before[index]))
+            result = _interpolate(result, axis, how.taps(places, before[index]))
             mask = (places < 0) | (places > before[index] - 1)
             if how.mode == "tf_crop_and_resize" and mask.any():
                 shape = [-1 if each == axis else 1 for each in range(type_.rank)]
@@ -349,7 +349,7 @@ def _image_expansion(ndim: int) -> Callable[..., Expr]:
     return expand_resize
 
 
-def _read(data: Expr, axis: int, taps: Sequence[tuple[Array, Array | None]]) -> Expr:
+def _interpolate(data: Expr, axis: int, taps: Sequence[tuple[Array, Array | None]]) -> Expr:
     """Return the weighed sum of the neighbours of each place along an axis."""
     type_ = tensor_type(data)
     shape = [-1 if each == axis else 1 for each in range(type_.rank)]

@@ -57,8 +57,8 @@ def import_resample(
         lengths = _lengths(ctx, x)
         places = _pixels(grid, lengths, coordinates_mode, align_corners)
         if folds:
-            places, fill = _reflected(places, lengths, aligned), "border"
-        grid = _normalized(places, lengths, aligned)
+            places, fill = _reflect(places, lengths, aligned), "border"
+        grid = _normalize(places, lengths, aligned)
     elif coordinates_mode == "normalized_zero_to_one":
         grid = relay.subtract(relay.multiply(grid, _number(2)), _number(1))
     method: Method = "linear" if sampling_mode == "bilinear" else "nearest"
@@ -94,7 +94,7 @@ def _pixels(grid: Expr, lengths: Array, mode: Coordinates, align_corners: bool) 
     return places if align_corners else relay.subtract(places, _number(0.5))
 
 
-def _reflected(places: Expr, lengths: Array, aligned: bool) -> Expr:
+def _reflect(places: Expr, lengths: Array, aligned: bool) -> Expr:
     """Return the whole pixels nearest to places that are reflected into the image."""
     start = 0.0 if aligned else -0.5
     span = np.maximum(lengths - 1, 1) if aligned else lengths
@@ -106,7 +106,7 @@ def _reflected(places: Expr, lengths: Array, aligned: bool) -> Expr:
     return relay.serde.round_even(relay.minimum(inside, _number(lengths - 1)))
 
 
-def _normalized(places: Expr, lengths: Array, aligned: bool) -> Expr:
+def _normalize(places: Expr, lengths: Array, aligned: bool) -> Expr:
     """Return pixels as coordinates between -1 and 1, the centres of pixels or their edges."""
     shift, span = (0.0, np.maximum(lengths - 1, 1)) if aligned else (0.5, lengths)
     moved = relay.multiply(relay.add(places, _number(shift)), _number(2 / span))
@@ -155,7 +155,7 @@ def _of_images(node: Call) -> bool:
     )
 
 
-def _resampled(
+def _emit_resample(
     ctx: ExportContext,
     data: Value,
     grid: Value,
@@ -190,7 +190,7 @@ def export_serde_grid_sample(
     padding_mode: str,
     align_corners: bool,
 ) -> Value:
-    return _resampled(ctx, data, grid, method, padding_mode, align_corners)
+    return _emit_resample(ctx, data, grid, method, padding_mode, align_corners)
 
 
 @OPS.exports("image.grid_sample", when=_of_images)
@@ -206,7 +206,7 @@ def export_grid_sample(
 ) -> Value:
     """Coordinates lie on the last axis."""
     turned = ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid)
-    return _resampled(ctx, data, turned, method, padding_mode, align_corners)
+    return _emit_resample(ctx, data, turned, method, padding_mode, align_corners)
 
 
 @OPS.expands("image.affine_grid")

@@ -14,11 +14,11 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import NUMBERS, emit_in, held_in
 from serde.coreml.mlprogram.ops.index.gather import from_start
 from serde.coreml.mlprogram.ops.shape.create import positions
-from serde.coreml.mlprogram.ops.shape.reshape import transposed
+from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
@@ -32,7 +32,9 @@ Reduction = Literal["update", "add", "mul", "max", "min"]
 Place = Callable[[Expr, Expr, Reduction], Expr]
 
 
-def _placed(ctx: ImportContext, data: Expr, updates: Expr, mode: Mode, place: Place) -> Expr:
+def _reduce_updates(
+    ctx: ImportContext, data: Expr, updates: Expr, mode: Mode, place: Place
+) -> Expr:
     """Return what `place` gives for a mode of Relay that does the same.
 
     Quotients are those by the products of what meets in a place.
@@ -69,7 +71,7 @@ def import_scatter_v1(
     def place(target: Expr, values: Expr, how: Reduction) -> Expr:
         return relay.scatter_elements(target, places, values, along, how)
 
-    return _placed(ctx, data, updates, mode, place)
+    return _reduce_updates(ctx, data, updates, mode, place)
 
 
 @OPS.imports("scatter", since=17, ignored=("validate_indices",))
@@ -99,7 +101,7 @@ def import_scatter_along_axis_v1(
     def place(target: Expr, values: Expr, how: Reduction) -> Expr:
         return relay.scatter_elements(target, indices, values, axis, how)
 
-    return _placed(ctx, data, updates, mode, place)
+    return _reduce_updates(ctx, data, updates, mode, place)
 
 
 @OPS.imports("scatter_along_axis", since=17, ignored=("validate_indices",))
@@ -126,7 +128,7 @@ def import_scatter_nd_v1(
     def place(target: Expr, values: Expr, how: Reduction) -> Expr:
         return relay.scatter_nd(target, rows, values, how)
 
-    return _placed(ctx, data, updates, mode, place)
+    return _reduce_updates(ctx, data, updates, mode, place)
 
 
 @OPS.imports("scatter_nd", since=17, ignored=("validate_indices",))
@@ -182,7 +184,7 @@ def expand_scatter_elements(
     place, parts = axis % rank, []
     for each in range(rank):
         if each == place:
-            parts.append(_counted(relay.cast(indices, "int32"), _shape(data)[place]))
+            parts.append(_wrap_negative(relay.cast(indices, "int32"), _shape(data)[place]))
             continue
         steps: list[Dim | int] = [1] * rank
         steps[each] = -1
@@ -191,7 +193,7 @@ def expand_scatter_elements(
     return relay.scatter_nd(data, relay.stack(parts, axis=0), updates, reduction)
 
 
-def _counted(indices: Expr, length: Dim) -> Expr:
+def _wrap_negative(indices: Expr, length: Dim) -> Expr:
     """Return indices with negative ones counted from the start."""
     if not isinstance(length, int):
         raise Unsupported("indices that may be negative along a length that is not fixed")
@@ -205,7 +207,7 @@ def export_scatter_nd(
 ) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
-    rows = transposed(ctx, held_in(ctx, indices, "int32"), [*range(1, rank), 0])
+    rows = transpose(ctx, cast_to(ctx, indices, "int32"), [*range(1, rank), 0])
     if rank == 1:
         raise Unsupported("one index alone", hint="give it an axis in front")
     tensors = {"data": data, "updates": updates}

@@ -12,9 +12,9 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import MOVED, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.index.scatter import flat_places
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
@@ -57,12 +57,12 @@ class Region:
         for axis, length in enumerate(shape):
             begin, end, stride = cuts.get(axis, (0, FAR, 1))
             if isinstance(length, int):
-                found._fixed(length, begin, end, stride)
+                found._add_fixed(length, begin, end, stride)
             else:
-                found._open(begin, end, stride)
+                found._add_open(begin, end, stride)
         return found
 
-    def _fixed(self, length: int, begin: int, end: int, stride: int) -> None:
+    def _add_fixed(self, length: int, begin: int, end: int, stride: int) -> None:
         steps = range(*slice(begin, end, stride).indices(length))
         if not len(steps):
             raise Unsupported("a slice without elements")
@@ -70,7 +70,7 @@ class Region:
         whole = len(steps) == length and stride == 1
         self._add(steps[0], max(stop, 0), stride, begin_mask=whole, end_mask=whole or stop < 0)
 
-    def _open(self, begin: int, end: int, stride: int) -> None:
+    def _add_open(self, begin: int, end: int, stride: int) -> None:
         if stride > 0:
             first, last = begin == 0, end >= FAR
         else:
@@ -107,7 +107,9 @@ def _numbers(given: tuple[int, ...] | int) -> list[int]:
     return list(given) if isinstance(given, tuple) else [given]
 
 
-def _bound(ctx: ImportContext, bound: Expr, mask: Sequence[bool], far: Sequence[int]) -> AnyValue:
+def _resolve_bound(
+    ctx: ImportContext, bound: Expr, mask: Sequence[bool], far: Sequence[int]
+) -> AnyValue:
     """Return a bound of a slice, those that are masked at their end: integers or an expression."""
     known = ctx.dims(bound)
     if known is not None and all(isinstance(each, int) for each in known):
@@ -149,8 +151,8 @@ class _Slice:
         gone = [axis for axis, mark in enumerate(squeezes) if mark]
         steps = _numbers(stride) or [1] * rank
         steps = [1 if axis in gone else step for axis, step in enumerate(steps)]
-        first = _bound(ctx, begin, begins, [0 if step > 0 else FAR for step in steps])
-        last = _bound(ctx, end, ends, [FAR if step > 0 else -FAR for step in steps])
+        first = _resolve_bound(ctx, begin, begins, [0 if step > 0 else FAR for step in steps])
+        last = _resolve_bound(ctx, end, ends, [FAR if step > 0 else -FAR for step in steps])
         for axis in gone:
             first, last = _one(ctx, first, last, axis)
         return cls(first, last, steps, gone)
@@ -231,7 +233,7 @@ def export_strided_slice(
 ) -> Value:
     type_ = ctx.type(data)
     region = Region.of(type_.shape, cuts_of(type_.rank, begin, end, strides, slice_mode, axes))
-    return emit_in(ctx, MOVED, "slice_by_index", {"x": data}, **region.inputs)
+    return emit_in(ctx, MOVE_DTYPES, "slice_by_index", {"x": data}, **region.inputs)
 
 
 @OPS.exports("dyn.strided_slice")
@@ -268,12 +270,12 @@ def export_dyn_strided_slice(
         inputs["stride"] = steps
     if any(masks):
         inputs |= {"begin_mask": masks, "end_mask": masks}
-    return emit_in(ctx, MOVED, "slice_by_index", {"x": data}, **inputs)
+    return emit_in(ctx, MOVE_DTYPES, "slice_by_index", {"x": data}, **inputs)
 
 
 def _of_all(ctx: ExportContext, bound: Value, places: Sequence[int], rank: int) -> Value:
     """Return bounds of some axes as those of all, 0 for the others."""
-    given = held_in(ctx, bound, "int32")
+    given = cast_to(ctx, bound, "int32")
     if list(places) == list(range(rank)):
         return given
     padded = ctx.const(np.zeros(1), "int32")
@@ -317,7 +319,7 @@ def export_slice_like(
         size = ctx.emit("shape", TensorType((rank,), "int32"), x=shape_like)
     else:
         size = ctx.shape(dims)
-    return emit_in(ctx, MOVED, "slice_by_size", {"x": data}, begin=zeros, size=size)
+    return emit_in(ctx, MOVE_DTYPES, "slice_by_size", {"x": data}, begin=zeros, size=size)
 
 
 @OPS.imports("slice_update", since=18)
@@ -358,10 +360,10 @@ def export_strided_set(
     bounds = [ctx.constant(bound).tolist() for bound in (begin, end, strides)]
     begins, ends, steps = bounds
     region = Region.of(type_.shape, cuts_of(type_.rank, begins, ends, steps, "end", None))
-    work = work_dtype(ctx, type_.dtype, MOVED)
-    tensors = {"x": held_in(ctx, data, work), "update": held_in(ctx, v, work)}
+    work = compute_dtype(ctx, type_.dtype, MOVE_DTYPES)
+    tensors = {"x": cast_to(ctx, data, work), "update": cast_to(ctx, v, work)}
     found = ctx.emit("slice_update", TensorType(type_.shape, work), **tensors, **region.inputs)
-    return held_in(ctx, found, type_.dtype)
+    return cast_to(ctx, found, type_.dtype)
 
 
 @OPS.expands("strided_set")

@@ -11,8 +11,14 @@ from typing import Literal
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import GATHERED, NUMBERS, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import (
+    GATHER_DTYPES,
+    NUMBERS,
+    cast_to,
+    compute_dtype,
+    emit_in,
+)
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -32,8 +38,10 @@ def export_argsort(
 ) -> Value:
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
-    found = _order(ctx, held_in(ctx, data, work_dtype(ctx, type_.dtype, NUMBERS)), place, is_ascend)
-    return held_in(ctx, found, ctx.result_type().dtype)
+    found = _order(
+        ctx, cast_to(ctx, data, compute_dtype(ctx, type_.dtype, NUMBERS)), place, is_ascend
+    )
+    return cast_to(ctx, found, ctx.result_type().dtype)
 
 
 def _order(ctx: ExportContext, x: Value, axis: int, ascending: bool) -> Value:
@@ -48,8 +56,8 @@ def export_sort(
     """The attribute dtype has no meaning here."""
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
-    work = work_dtype(ctx, type_.dtype, NUMBERS)
-    x = held_in(ctx, data, work)
+    work = compute_dtype(ctx, type_.dtype, NUMBERS)
+    x = cast_to(ctx, data, work)
     order = _order(ctx, x, place, is_ascend)
     return emit_in(ctx, NUMBERS, "gather_along_axis", {"x": x}, indices=order, axis=place)
 
@@ -115,8 +123,8 @@ def export_topk(
     place = normalize_axis(axis, type_.rank)
     length = type_.shape[place]
     count = k if k is not None and k > 0 else length
-    work = work_dtype(ctx, type_.dtype, GATHERED)
-    x = held_in(ctx, data, work)
+    work = compute_dtype(ctx, type_.dtype, GATHER_DTYPES)
+    x = cast_to(ctx, data, work)
     if isinstance(count, int):
         dims: list[Dim] = [*type_.shape[:place], count, *type_.shape[place + 1 :]]
         types = [TensorType(dims, work), TensorType(dims, "int32")]
@@ -128,10 +136,10 @@ def export_topk(
         made = TensorType(type_.shape, work)
         values = ctx.emit("gather_along_axis", made, x=x, indices=places, axis=place)
     types_ = ctx.result_types()
-    found = held_in(ctx, values, type_.dtype), held_in(ctx, places, types_[-1].dtype)
+    found = cast_to(ctx, values, type_.dtype), cast_to(ctx, places, types_[-1].dtype)
     if ret_type == "both":
         return found
-    return found[0] if ret_type == "values" else held_in(ctx, places, types_[0].dtype)
+    return found[0] if ret_type == "values" else cast_to(ctx, places, types_[0].dtype)
 
 
 @OPS.expands("dyn.topk")

@@ -14,10 +14,10 @@ from serde.coreml.mlprogram.ops.recurrent.layer import (
     Activation,
     Direction,
     biases,
-    each_way,
+    emit_directions,
+    is_supported,
     results,
-    says,
-    stacked,
+    stack_directions,
     states,
 )
 from serde.coreml.mlprogram.ops.table import OPS
@@ -50,14 +50,14 @@ def import_gru(
 ) -> list[Expr]:
     """Gates go reset, hidden, update; where the reset comes last, the bias is the state's."""
     hidden = ctx.static_shape(weight_hh)[1]
-    entering = stacked([input_bias], GATES)
-    recurrent = stacked([bias], GATES)
+    entering = stack_directions([input_bias], GATES)
+    recurrent = stack_directions([bias], GATES)
     every, *finals = TupleWrapper(
         call(
             "serde.gru",
             x,
-            stacked([weight_ih], GATES),
-            stacked([weight_hh], GATES),
+            stack_directions([weight_ih], GATES),
+            stack_directions([weight_hh], GATES),
             biases(entering, recurrent),
             None,
             states(initial_h, 1),
@@ -71,7 +71,7 @@ def import_gru(
     return results(every, finals, 1, direction, output_sequence)
 
 
-@OPS.exports("serde.gru", when=says)
+@OPS.exports("serde.gru", when=is_supported)
 def export_gru(
     ctx: ExportContext,
     data: Value,
@@ -95,4 +95,4 @@ def export_gru(
     functions = {"recurrent_activation": names[0], "activation": names[1]}
     attrs = {"hidden_size": hidden_size, "direction": direction, "layout": layout}
     weights = (input_weight, recurrent_weight, bias)
-    return each_way(ctx, "gru", data, weights, initial_h, BACK, functions, attrs)
+    return emit_directions(ctx, "gru", data, weights, initial_h, BACK, functions, attrs)

@@ -27,11 +27,11 @@ __all__ = [
     "Layer",
     "bias_row",
     "biases",
-    "each_way",
+    "emit_directions",
+    "is_supported",
     "results",
     "row_of",
-    "says",
-    "stacked",
+    "stack_directions",
     "states",
 ]
 
@@ -67,7 +67,7 @@ USUAL = {
 }
 
 
-def ordered(x: Expr, order: Sequence[int]) -> Expr:
+def reorder_gates(x: Expr, order: Sequence[int]) -> Expr:
     """Return the equal parts of the first axis in another order."""
     if tuple(order) == tuple(range(len(order))):
         return x
@@ -75,12 +75,14 @@ def ordered(x: Expr, order: Sequence[int]) -> Expr:
     return relay.concatenate([parts[place] for place in order], axis=0)
 
 
-def stacked(given: Sequence[Expr | None], order: Sequence[int]) -> Expr | None:
+def stack_directions(given: Sequence[Expr | None], order: Sequence[int]) -> Expr | None:
     """Return the weights of the directions with their gates in another order; None if none."""
     known = [each for each in given if each is not None]
     if not known:
         return None
-    rows = [relay.zeros_like(known[0]) if each is None else ordered(each, order) for each in given]
+    rows = [
+        relay.zeros_like(known[0]) if each is None else reorder_gates(each, order) for each in given
+    ]
     return relay.stack(rows, axis=0)
 
 
@@ -141,7 +143,7 @@ def _functions(node: Call) -> tuple[str, ...] | None:
     return tuple(name for name in names if name is not None) if all(names) else None
 
 
-def says(node: Call) -> bool:
+def is_supported(node: Call) -> bool:
     """Whether MIL has a layer: of whole sequences, with its functions and bounds."""
     attrs = node.attrs
     type_ = node.args[0].type
@@ -210,7 +212,7 @@ class Layer:
             return self.ctx.spell(lambda d: _zero_rows(d, zeros), self.data)
         axis = 1 if self.batch_first else 0
 
-        def gathered(state: Expr) -> Expr:
+        def gather(state: Expr) -> Expr:
             rows = [
                 relay.squeeze(relay.strided_slice(state, [n], [n + 1], [1], axes=[axis]), [axis])
                 for n in numbers
@@ -218,7 +220,7 @@ class Layer:
             found = rows[0] if len(rows) == 1 else relay.concatenate(rows, axis=1)
             return relay.cast(found, self.work) if self.work != self.dtype else found
 
-        return self.ctx.spell(gathered, x)
+        return self.ctx.spell(gather, x)
 
     def types(self, numbers: Sequence[int], states: int) -> list[TensorType]:
         """Return the types of what MIL's operator gives."""
@@ -271,24 +273,24 @@ _FIRST = relay.const(np.int32(0))
 def row_of(number: int, order: Sequence[int]) -> Callable[[Expr], Expr]:
     """Return what takes the weights of one direction, with their gates in another order."""
 
-    def taken(x: Expr) -> Expr:
+    def take(x: Expr) -> Expr:
         row = relay.squeeze(relay.strided_slice(x, [number], [number + 1], [1], axes=[0]), [0])
-        return ordered(row, order)
+        return reorder_gates(row, order)
 
-    return taken
+    return take
 
 
 def bias_row(number: int, order: Sequence[int]) -> Callable[[Expr], Expr]:
     """Return what adds both biases of one direction."""
 
-    def taken(x: Expr) -> Expr:
+    def take(x: Expr) -> Expr:
         entering, recurrent = relay.split(row_of(number, (0,))(x), 2, axis=0)
-        return ordered(relay.add(entering, recurrent), order)
+        return reorder_gates(relay.add(entering, recurrent), order)
 
-    return taken
+    return take
 
 
-def each_way(
+def emit_directions(
     ctx: ExportContext,
     op: str,
     data: Value,

@@ -15,10 +15,10 @@ from serde.coreml.mlprogram.ops.recurrent.layer import (
     Layer,
     bias_row,
     biases,
+    is_supported,
     results,
     row_of,
-    says,
-    stacked,
+    stack_directions,
     states,
 )
 from serde.coreml.mlprogram.ops.table import OPS
@@ -57,8 +57,8 @@ def import_lstm(
     directions = count_directions(direction)
     hidden = ctx.static_shape(weight_hh)[1]
     pairs = [(weight_ih, weight_ih_back), (weight_hh, weight_hh_back), (bias, bias_back)]
-    weights = [stacked(pair[:directions], GATES) for pair in pairs]
-    holes = stacked((peephole, peephole_back)[:directions], (0, 2, 1))
+    weights = [stack_directions(pair[:directions], GATES) for pair in pairs]
+    holes = stack_directions((peephole, peephole_back)[:directions], (0, 2, 1))
     functions = tuple(
         FUNCTIONS[each] for each in (recurrent_activation, cell_activation, activation)
     )
@@ -84,7 +84,7 @@ def import_lstm(
     return results(every, finals, directions, direction, output_sequence)
 
 
-@OPS.exports("serde.lstm", when=says)
+@OPS.exports("serde.lstm", when=is_supported)
 def export_lstm(
     ctx: ExportContext,
     data: Value,

@@ -15,9 +15,9 @@ from serde.coreml.mlprogram.ops.recurrent.layer import (
     Activation,
     Direction,
     biases,
-    each_way,
+    emit_directions,
+    is_supported,
     results,
-    says,
     states,
 )
 from serde.coreml.mlprogram.ops.table import OPS
@@ -58,7 +58,7 @@ def import_rnn(
     return results(every, finals, 1, direction, output_sequence)
 
 
-@OPS.exports("serde.rnn", when=says)
+@OPS.exports("serde.rnn", when=is_supported)
 def export_rnn(
     ctx: ExportContext,
     data: Value,
@@ -80,4 +80,4 @@ def export_rnn(
     functions = {"activation": "sigmoid_hard" if name == "hard_sigmoid" else name}
     attrs = {"hidden_size": hidden_size, "direction": direction, "layout": layout}
     weights = (input_weight, recurrent_weight, bias)
-    return each_way(ctx, "rnn", data, weights, initial_h, (0,), functions, attrs)
+    return emit_directions(ctx, "rnn", data, weights, initial_h, (0,), functions, attrs)

@@ -97,7 +97,7 @@ def expand_roi_pool(
     which, *edges = relay.split(region, 5, axis=0)
     image = relay.squeeze(relay.take(inner, relay.cast(which, "int32"), axis=0, mode="fast"), [0])
     left, top, right, bottom = (
-        _rounded(relay.multiply(each, number(spatial_scale, "float32"))) for each in edges
+        _round(relay.multiply(each, number(spatial_scale, "float32"))) for each in edges
     )
     across, seen_across = _bin_masks(left, right, size[1], width)
     down, seen_down = _bin_masks(top, bottom, size[0], height)
@@ -114,7 +114,7 @@ def expand_roi_pool(
     return converted(result, tensor_type(data).dtype)
 
 
-def _rounded(edge: Expr) -> Expr:
+def _round(edge: Expr) -> Expr:
     """Return an edge as a whole number, halves away from zero."""
     half = relay.floor(relay.add(relay.abs(edge), number(0.5, "float32")))
     return relay.multiply(relay.sign(edge), half)

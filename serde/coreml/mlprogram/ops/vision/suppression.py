@@ -37,7 +37,7 @@ def _corners(boxes: Expr) -> Expr:
     return relay.concatenate(ends, axis=2)
 
 
-def suppressed(
+def suppress(
     ctx: BaseContext,
     boxes: Expr,
     scores: Expr,
@@ -105,7 +105,7 @@ def import_non_maximum_suppression_v1(
     max_boxes: int,
     per_class_suppression: bool = False,
 ) -> list[Expr]:
-    return suppressed(
+    return suppress(
         ctx,
         boxes,
         scores,
@@ -128,7 +128,7 @@ def import_non_maximum_suppression(
 ) -> list[Expr]:
     """Boxes lie along the last axis, and no score is too small."""
     order = [0, 2, 1]
-    found = suppressed(
+    found = suppress(
         ctx,
         relay.transpose(boxes, order),
         relay.transpose(scores, order),
@@ -189,7 +189,7 @@ def export_non_max_suppression(
     marks = ctx.spell(lambda x: relay.reshape(x, [images * classes, count, 1]), scores)
     places = _places(ctx, rows, marks, bound, most, dtype)
 
-    def listed(found: Expr, given: Expr, *floor: Expr) -> Expr:
+    def pad_rows(found: Expr, given: Expr, *floor: Expr) -> Expr:
         whole = relay.maximum(found, number(0, "int32"))
         stays = relay.greater_equal(found, number(0, "int32"))
         for bar in floor:
@@ -206,7 +206,7 @@ def export_non_max_suppression(
         column = relay.expand_dims(relay.cast(box, "int64"), 1)
         return relay.concatenate([image, kind, column], axis=1)
 
-    return ctx.spell(listed, places, marks, *([] if least is None else [least]))
+    return ctx.spell(pad_rows, places, marks, *([] if least is None else [least]))
 
 
 def _centres(boxes: Expr) -> Expr:
@@ -293,7 +293,7 @@ def expand_get_valid_counts(
     return Tuple([total, in_front(data, valid, -1), in_front(numbers, valid, -1)])
 
 
-def _unsuppressed(kept: Expr, takes_part: Expr, limit: int | None) -> Expr:
+def _find_suppressed(kept: Expr, takes_part: Expr, limit: int | None) -> Expr:
     """Return which rows go: those that overlap, and all behind the last that may stay."""
     gone = relay.logical_and(takes_part, relay.logical_not(kept))
     if limit is None:
@@ -358,8 +358,8 @@ def expand_non_max_suppression(
         relay.const(np.array([overlap], np.float32)),
         relay.const(np.array([0.5], np.float32)),
     )
-    kept = _marked(listed, images, boxes)
-    gone = _unsuppressed(kept, takes_part, None if most < 0 else int(most))
+    kept = _mark_boxes(listed, images, boxes)
+    gone = _find_suppressed(kept, takes_part, None if most < 0 else int(most))
     rows = relay.where(relay.expand_dims(gone, 2), missing, rows)
     if not return_indices:
         if not invalid_to_bottom:
@@ -382,7 +382,7 @@ def _apart(corners: Expr, kind: Expr) -> Expr:
     return relay.add(corners, relay.multiply(kind, span))
 
 
-def _marked(listed: Expr, images: int, boxes: int) -> Expr:
+def _mark_boxes(listed: Expr, images: int, boxes: int) -> Expr:
     """Return which boxes a list of (image, class, box) names."""
     image, _, box = relay.split(listed, 3, axis=1)
     places = relay.transpose(relay.concatenate([image, box], axis=1), [1, 0])
