@@ -37,6 +37,29 @@ from serde.weights import numpy_dtype
 Kind = Literal["max", "avg"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PoolAttributes:
+    """Attributes that all of MIL's pools have."""
+
+    kernel_sizes: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    pad_type: Padding
+    pad: tuple[int, ...] = ()
+    ceil_mode: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayPool:
+    """Attributes that all of Relay's pools have."""
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+    layout: str
+    ceil_mode: bool
+
+
 @dataclass(frozen=True)
 class _Window:
     """A window of MIL as Relay has it.
@@ -69,33 +92,29 @@ class _Window:
         return self.attrs | {"padding": (*self.sides[0], *self.ends), "ceil_mode": True}
 
 
-def _convert_window(
-    ctx: ImportContext,
-    x: Expr,
-    kernel_sizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    pad_type: Padding,
-    pad: tuple[int, ...],
-    ceil_mode: bool,
-) -> _Window:
-    rank = len(kernel_sizes)
+def _convert_window(ctx: ImportContext, x: Expr, pool: PoolAttributes) -> _Window:
+    """Return a window, rounded up as MIL does where lengths or padding tell how.
+
+    Raises:
+        Unsupported: Relay has no window of so many axes, or none that is rounded up so.
+    """
+    sizes = pool.kernel_sizes
+    rank = len(sizes)
     if rank not in USUAL or ctx.type(x).rank != rank + 2:
         raise Unsupported(f"a window of {rank} axes over {ctx.type(x)!r}")
-    strides = strides or (1,) * rank
-    lengths = window_lengths(ctx, x, rank, strides, pad_type)
-    sides = to_relay_padding(
-        lengths, kernel_sizes, strides, (1,) * rank, pad_type, pad or (0,) * 2 * rank
-    )
-    attrs = {"pool_size": kernel_sizes, "strides": strides, "layout": USUAL[rank][0]}
-    attrs |= {"padding": sides, "dilation": (1,) * rank}
-    if not ceil_mode or all(stride == 1 for stride in strides):
+    ones, strides, pad = (1,) * rank, pool.strides or (1,) * rank, pool.pad or (0,) * 2 * rank
+    lengths = window_lengths(ctx, x, rank, strides, pool.pad_type)
+    sides = to_relay_padding(lengths, sizes, strides, ones, pool.pad_type, pad)
+    attrs = {"pool_size": sizes, "strides": strides, "layout": USUAL[rank][0]}
+    attrs |= {"padding": sides, "dilation": ones}
+    if not pool.ceil_mode or all(stride == 1 for stride in strides):
         return _Window(attrs, (0,) * rank)
     dims = ctx.type(x).shape[2:]
     fixed = [length for length in dims if isinstance(length, int)]
     both = split_padding(sides, rank)
     if len(fixed) == rank:
-        return _Window(attrs, _compute_overhang(fixed, kernel_sizes, strides, *both))
-    return _Window(attrs, (0,) * rank, _compute_end_padding(kernel_sizes, strides, *both))
+        return _Window(attrs, _compute_overhang(fixed, sizes, strides, *both))
+    return _Window(attrs, (0,) * rank, _compute_end_padding(sizes, strides, *both))
 
 
 def _compute_end_padding(
@@ -155,13 +174,9 @@ def import_max_pool(
     ctx: ImportContext,
     x: Expr,
     *,
-    kernel_sizes: tuple[int, ...],
-    strides: tuple[int, ...] = (),
-    pad_type: Padding,
-    pad: tuple[int, ...] = (),
-    ceil_mode: bool = False,
+    pool: PoolAttributes,
 ) -> Expr:
-    window = _convert_window(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    window = _convert_window(ctx, x, pool)
     return call(f"nn.max_pool{window.rank}d", x, **window.whole())
 
 
@@ -170,15 +185,11 @@ def import_avg_pool(
     ctx: ImportContext,
     x: Expr,
     *,
-    kernel_sizes: tuple[int, ...],
-    strides: tuple[int, ...] = (),
-    pad_type: Padding,
-    pad: tuple[int, ...] = (),
+    pool: PoolAttributes,
     exclude_padding_from_average: bool = False,
-    ceil_mode: bool = False,
 ) -> Expr:
     """Padding counts, but what windows reach beyond it does not, as in PyTorch."""
-    window = _convert_window(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    window = _convert_window(ctx, x, pool)
     rank, attrs, include = window.rank, window.whole(), not exclude_padding_from_average
     if include and (window.ends is not None or any(window.past)):
         before, after = window.sides
@@ -196,13 +207,9 @@ def import_l2_pool(
     ctx: ImportContext,
     x: Expr,
     *,
-    kernel_sizes: tuple[int, ...],
-    strides: tuple[int, ...] = (),
-    pad_type: Padding,
-    pad: tuple[int, ...] = (),
-    ceil_mode: bool = False,
+    pool: PoolAttributes,
 ) -> Expr:
-    window = _convert_window(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    window = _convert_window(ctx, x, pool)
     return call("serde.lp_pool", x, p=2, **window.whole())
 
 
@@ -283,43 +290,21 @@ def _convert_rounding(
     return {"pad": to_mil_pads(_extend_padding(attrs, spare)["padding"], rank), "ceil_mode": False}
 
 
-def export_max_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
-) -> Value:
-    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
-    attrs |= {"padding": padding, "ceil_mode": ceil_mode}
-    return _emit_pool(ctx, "max_pool", data, attrs, counts_padding=False)
+def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool, out_layout: str) -> Value:
+    return _emit_pool(ctx, "max_pool", data, vars(pool))
 
 
 def export_avg_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
-    count_include_pad: bool,
+    ctx: ExportContext, data: Value, *, pool: RelayPool, out_layout: str, count_include_pad: bool
 ) -> Value:
-    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
-    attrs |= {"padding": padding, "ceil_mode": ceil_mode}
-    exclude = not count_include_pad
     return _emit_pool(
-        ctx, "avg_pool", data, attrs, counts_padding=count_include_pad,
-        exclude_padding_from_average=exclude,
-    )  # fmt: skip
+        ctx,
+        "avg_pool",
+        data,
+        vars(pool),
+        counts_padding=count_include_pad,
+        exclude_padding_from_average=not count_include_pad,
+    )
 
 
 def _emit_pool(
@@ -328,7 +313,7 @@ def _emit_pool(
     data: Value,
     attrs: dict[str, AnyValue],
     *,
-    counts_padding: bool,
+    counts_padding: bool = False,
     **options: bool,
 ) -> Value:
     return ctx.emit(
@@ -441,30 +426,10 @@ def _fits_euclidean(node: Call) -> bool:
 
 
 @OPS.exports("serde.lp_pool", when=_fits_euclidean)
-def export_lp_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    p: int,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    ceil_mode: bool,
-) -> Value:
-    rank = len(pool_size)
-    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "ceil_mode": ceil_mode}
-    attrs["strides"] = strides * rank if len(strides) == 1 else strides
-    attrs["padding"] = padding
-    return ctx.emit(
-        "l2_pool",
-        x=data,
-        kernel_sizes=pool_size,
-        strides=attrs["strides"],
-        pad_type="custom",
-        **_convert_rounding(ctx, data, attrs),
-    )
+def export_lp_pool(ctx: ExportContext, data: Value, *, p: int, pool: RelayPool) -> Value:
+    """One stride serves all axes."""
+    strides = pool.strides * len(pool.pool_size) if len(pool.strides) == 1 else pool.strides
+    return _emit_pool(ctx, "l2_pool", data, vars(pool) | {"strides": strides})
 
 
 OPS.expands("nn.global_max_pool2d")(global_pool("max"))

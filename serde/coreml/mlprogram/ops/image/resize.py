@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any as AnyValue
 from typing import Literal
@@ -39,6 +40,20 @@ MODES = {
 SAMPLINGS = {mode: name for name, mode in MODES.items()}
 
 _USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayResize:
+    """Attributes that Relay's resizings of images have, to fixed sizes and to computed ones."""
+
+    layout: str
+    method: str
+    coordinate_transformation_mode: str
+    rounding_method: str
+    cubic_alpha: float
+    cubic_exclude: int
+    extrapolation_value: float
+    out_dtype: AnyValue
 
 
 def resize_last_axes(
@@ -222,37 +237,21 @@ def _says(node: Call) -> bool:
 
 
 def _image_export(ndim: int) -> Callable[..., Value]:
+    """Return the exporter of a resizing along `ndim` axes."""
+
     def export_resize(
         ctx: ExportContext,
         data: Value,
         *,
         size: tuple[Dim, ...] | None,
         roi: tuple[float, ...] | None,
-        layout: str,
-        method: str,
-        coordinate_transformation_mode: str,
-        rounding_method: str,
-        cubic_alpha: float,
-        cubic_exclude: int,
-        extrapolation_value: float,
-        out_dtype: AnyValue,
+        resize: RelayResize,
     ) -> Value:
         """A line is an image of one row."""
-        attrs = {
-            "size": size,
-            "roi": roi,
-            "layout": layout,
-            "method": method,
-            "coordinate_transformation_mode": coordinate_transformation_mode,
-            "rounding_method": rounding_method,
-            "cubic_alpha": cubic_alpha,
-            "cubic_exclude": cubic_exclude,
-            "out_dtype": out_dtype,
-        }
-        sampling = sampling_of(ctx.type(data), attrs)
+        sampling = sampling_of(ctx.type(data), vars(resize) | {"size": size, "roi": roi})
         lengths = [length for length in size or () if isinstance(length, int)]
         if sampling is None or len(lengths) < ndim:
-            raise Unsupported(f"{method} resizing of {ctx.type(data)!r} to {size}")
+            raise Unsupported(f"{resize.method} resizing of {ctx.type(data)!r} to {size}")
         wanted = ctx.result_type()
         image = data
         shape = list(wanted.shape)
@@ -270,6 +269,7 @@ def _image_export(ndim: int) -> Callable[..., Value]:
 def _resize(
     ctx: ExportContext, image: Value, size: Sequence[int], sampling: str, type_: TensorType
 ) -> Value:
+    """Append the operation that resizes images at the positions of a mode of MIL."""
     height, width = size
     if sampling == "corners":
         pairs = zip(ctx.static_lengths(image, (2, 3)), size, strict=True)
@@ -311,6 +311,8 @@ def _factor(ctx: ExportContext, factor: float) -> Value:
 
 
 def _image_expansion(ndim: int) -> Callable[..., Expr]:
+    """Return the decomposition of a resizing along `ndim` axes."""
+
     def expand_resize(
         data: Expr,
         *,
@@ -399,23 +401,17 @@ def export_dyn_resize(
     size: Value,
     roi: Value,
     *,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: int,
-    extrapolation_value: float,
-    out_dtype: AnyValue,
+    resize: RelayResize,
 ) -> Value:
-    mode = coordinate_transformation_mode
+    """A size that is computed."""
+    mode = resize.coordinate_transformation_mode
     return ctx.emit(
         "resize",
         x=data,
         shape=ctx.cast(size, "int32"),
         resized_dims=ctx.const(np.array(2, np.uint32)),
-        interpolation_mode=_OPEN[method],
-        sampling_mode=SAMPLINGS[mode] if method == "linear" else "DEFAULT",
+        interpolation_mode=_OPEN[resize.method],
+        sampling_mode=SAMPLINGS[mode] if resize.method == "linear" else "DEFAULT",
     )
 
 

@@ -6,6 +6,7 @@ Where updates meet, Relay keeps the last; MIL leaves that open and its runtimes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -32,6 +33,14 @@ Reduction = Literal["update", "add", "mul", "max", "min"]
 Place = Callable[[Expr, Expr, Reduction], Expr]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScatterAttributes:
+    """Attributes of MIL's ``scatter`` and ``scatter_along_axis``."""
+
+    axis: int = 0
+    mode: Mode = "add"
+
+
 def _reduce_updates(
     ctx: ImportContext, data: Expr, updates: Expr, mode: Mode, place: Place
 ) -> Expr:
@@ -48,77 +57,41 @@ def _reduce_updates(
     return relay.divide(data, place(relay.ones_like(data), updates, "mul"))
 
 
+@OPS.imports("scatter", since=17, ignored=("validate_indices",))
 @OPS.imports("scatter", since=1)
-def import_scatter_v1(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    updates: Expr,
-    *,
-    axis: int = 0,
-    mode: Mode = "add",
+def import_scatter(
+    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
     """An index names a whole slice; spread over it, it names each element."""
     type_ = ctx.type(data)
-    along = normalize_axis(axis, type_.rank)
+    along = normalize_axis(scatter.axis, type_.rank)
     wanted: list[Dim] = [*type_.shape[:along], *ctx.type(indices).shape, *type_.shape[along + 1 :]]
     if any(isinstance(dim, Any) for dim in wanted):
         raise Unsupported("a scatter of slices whose lengths have no names")
     shape = [1] * type_.rank
     shape[along] = -1
-    places = relay.broadcast_to(relay.reshape(indices, shape), wanted)
+    elements = relay.broadcast_to(relay.reshape(indices, shape), wanted)
 
     def place(target: Expr, values: Expr, how: Reduction) -> Expr:
-        return relay.scatter_elements(target, places, values, along, how)
+        return relay.scatter_elements(target, elements, values, along, how)
 
-    return _reduce_updates(ctx, data, updates, mode, place)
-
-
-@OPS.imports("scatter", since=17, ignored=("validate_indices",))
-def import_scatter(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    updates: Expr,
-    *,
-    axis: int = 0,
-    mode: Mode = "add",
-) -> Expr:
-    return import_scatter_v1(ctx, data, indices, updates, axis=axis, mode=mode)
-
-
-@OPS.imports("scatter_along_axis", since=1)
-def import_scatter_along_axis_v1(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    updates: Expr,
-    *,
-    axis: int = 0,
-    mode: Mode = "add",
-) -> Expr:
-
-    def place(target: Expr, values: Expr, how: Reduction) -> Expr:
-        return relay.scatter_elements(target, indices, values, axis, how)
-
-    return _reduce_updates(ctx, data, updates, mode, place)
+    return _reduce_updates(ctx, data, updates, scatter.mode, place)
 
 
 @OPS.imports("scatter_along_axis", since=17, ignored=("validate_indices",))
+@OPS.imports("scatter_along_axis", since=1)
 def import_scatter_along_axis(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    updates: Expr,
-    *,
-    axis: int = 0,
-    mode: Mode = "add",
+    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
-    return import_scatter_along_axis_v1(ctx, data, indices, updates, axis=axis, mode=mode)
+    def place(target: Expr, values: Expr, how: Reduction) -> Expr:
+        return relay.scatter_elements(target, indices, values, scatter.axis, how)
+
+    return _reduce_updates(ctx, data, updates, scatter.mode, place)
 
 
+@OPS.imports("scatter_nd", since=17, ignored=("validate_indices",))
 @OPS.imports("scatter_nd", since=1)
-def import_scatter_nd_v1(
+def import_scatter_nd(
     ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
 ) -> Expr:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
@@ -129,13 +102,6 @@ def import_scatter_nd_v1(
         return relay.scatter_nd(target, rows, values, how)
 
     return _reduce_updates(ctx, data, updates, mode, place)
-
-
-@OPS.imports("scatter_nd", since=17, ignored=("validate_indices",))
-def import_scatter_nd(
-    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
-) -> Expr:
-    return import_scatter_nd_v1(ctx, data, indices, updates, mode=mode)
 
 
 def _fits(node: Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -11,29 +12,18 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.value import Value
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper
+from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent.gates import PARAMETERS, count_directions
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import numpy_dtype
 
 __all__ = [
-    "FUNCTIONS",
-    "NAMES",
-    "USUAL",
-    "Activation",
-    "Direction",
-    "Layer",
-    "bias_row",
-    "biases",
-    "emit_directions",
-    "is_supported",
-    "results",
-    "row_of",
+    "FUNCTIONS", "Activation", "Direction", "Layer", "RecurrentAttributes", "RelayRecurrent",
+    "bias_row", "biases", "build_layer", "emit_directions", "is_supported", "row_of",
     "stack_directions",
-    "states",
-]
+]  # fmt: skip
 
 Direction = Literal["forward", "reverse", "bidirectional"]
 Activation = Literal[
@@ -67,6 +57,33 @@ USUAL = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class RecurrentAttributes:
+    """Attributes of MIL's layers of one state, which walk one way."""
+
+    direction: Literal["forward", "reverse"] = "forward"
+    output_sequence: bool = False
+    activation: Activation = "tanh"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayRecurrent:
+    """Attributes that all of Relay's recurrent layers have."""
+
+    hidden_size: int
+    direction: Direction
+    activations: tuple[str, ...]
+    activation_alpha: tuple[float, ...]
+    activation_beta: tuple[float, ...]
+    clip: AnyValue
+    layout: str
+
+    def function_names(self, op: str) -> list[str]:
+        """Return MIL's names of the functions of one direction."""
+        usual = USUAL[op]
+        return [NAMES[each] for each in (self.activations or usual)[: len(usual)]]
+
+
 def reorder_gates(x: Expr, order: Sequence[int]) -> Expr:
     """Return the equal parts of the first axis in another order."""
     if tuple(order) == tuple(range(len(order))):
@@ -95,14 +112,14 @@ def biases(x: Expr | None, recurrent: Expr | None = None) -> Expr | None:
     return relay.concatenate(rows, axis=-1)
 
 
-def states(x: Expr, directions: int) -> Expr:
-    """Return states (batch, directions * hidden) as (directions, batch, hidden)."""
+def _to_relay_state(x: Expr, directions: int) -> Expr:
+    """Return a state (batch, directions * hidden) as (directions, batch, hidden)."""
     if directions == 1:
         return relay.expand_dims(x, 0)
     return relay.transpose(relay.reshape(x, [0, -4, directions, -1]), [1, 0, 2])
 
 
-def results(
+def _to_mil_results(
     every: Expr, finals: Sequence[Expr], directions: int, direction: str, output_sequence: bool
 ) -> list[Expr]:
     """Return the outputs and final states of a layer as MIL has them.
@@ -124,6 +141,33 @@ def results(
     if direction == "reverse":
         result = relay.reverse(result, axis=0)
     return [result, *flat]
+
+
+def build_layer(
+    op: str,
+    operands: Sequence[Expr | None],
+    states: Sequence[Expr],
+    *further: Expr | None,
+    direction: Direction,
+    output_sequence: bool,
+    **attrs: AnyValue,
+) -> list[Expr]:
+    """Return the outputs and final states, as MIL has them, of a layer of Relay.
+
+    Args:
+        op: The operator.
+        operands: The data, both weights and the biases.
+        states: The first states as MIL has them.
+        further: Operands after the states.
+        direction: Where the layer walks.
+        output_sequence: Whether all outputs are results, or the last one only.
+        attrs: Its other attributes.
+    """
+    directions = count_directions(direction)
+    first = [_to_relay_state(each, directions) for each in states]
+    found = call(op, *operands, None, *first, *further, direction=direction, **attrs)
+    every, *finals = TupleWrapper(found, 1 + len(states))
+    return _to_mil_results(every, finals, directions, direction, output_sequence)
 
 
 def _functions(node: Call) -> tuple[str, ...] | None:
@@ -170,12 +214,12 @@ def is_supported(node: Call) -> bool:
 class Layer:
     """The parts of a layer that is written, in the dtype that MIL computes it in."""
 
-    def __init__(self, ctx: ExportContext, data: Value, attrs: dict[str, AnyValue]) -> None:
+    def __init__(self, ctx: ExportContext, data: Value, attrs: RelayRecurrent) -> None:
         self.ctx = ctx
         self.dtype = ctx.type(data).dtype
-        self.hidden: int = attrs["hidden_size"]
-        self.batch_first = attrs["layout"] == "NTC"
-        self.direction: Direction = attrs["direction"]
+        self.hidden = attrs.hidden_size
+        self.batch_first = attrs.layout == "NTC"
+        self.direction = attrs.direction
         self.directions = count_directions(self.direction)
         half = self.dtype == "float16" and ctx.version < 17
         self.work = "float32" if half else self.dtype
@@ -298,7 +342,7 @@ def emit_directions(
     initial_h: Value | None,
     order: Sequence[int],
     functions: dict[str, str],
-    attrs: dict[str, AnyValue],
+    attrs: RelayRecurrent,
 ) -> list[Value]:
     """Write a layer of one state, an operation for each direction."""
     layer = Layer(ctx, data, attrs)
