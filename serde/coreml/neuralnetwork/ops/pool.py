@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
-from serde.coreml.mlprogram.ops.conv import Padding
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.conv import (
-    Padding3d,
+    Window,
+    WindowAttributes3d,
     border_amounts,
     borders,
     image_type,
@@ -19,11 +20,11 @@ from serde.coreml.neuralnetwork.ops.conv import (
     lowered_line,
     pad_type,
     volume_fields,
-    window_padding,
 )
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 
@@ -70,20 +71,24 @@ def import_pooling(
             around, counts_all = (0, 0, *further), False
     else:
         amounts = borders(None if valid is None else valid.submessage("paddingAmounts"))
-        around = window_padding(ctx, data, kernel_size, stride, (1, 1), pad_type(same), amounts)
-    if type == "MAX":
-        result = relay.nn.max_pool2d(data, pool_size=kernel_size, strides=stride, padding=around)
-    elif type == "AVERAGE":
-        result = relay.nn.avg_pool2d(
-            data,
-            pool_size=kernel_size,
-            strides=stride,
-            padding=around,
-            count_include_pad=counts_all,
-        )
-    else:
-        result = relay.serde.lp_pool(data, pool_size=kernel_size, strides=stride, padding=around)
-    return restore(result)
+        around = Window(kernel_size, stride, (1, 1), pad_type(same), amounts).padding(ctx, data)
+    return restore(_pool(data, type, kernel_size, stride, around, counts_all))
+
+
+def _pool(
+    x: Expr,
+    kind: Pool,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    around: tuple[int, ...],
+    counts_padding: bool,
+) -> Expr:
+    attrs: dict[str, AnyValue] = {"pool_size": kernel, "strides": stride, "padding": around}
+    if kind == "L2":
+        return relay.serde.lp_pool(x, **attrs)
+    if kind == "MAX":
+        return call(f"nn.max_pool{len(kernel)}d", x, **attrs)
+    return call(f"nn.avg_pool{len(kernel)}d", x, count_include_pad=counts_padding, **attrs)
 
 
 def _last_ends(
@@ -110,45 +115,13 @@ def import_pooling3d(
     x: Expr,
     *,
     type: Pool = "MAX",
-    kernel_depth: int = 3,
-    kernel_height: int = 3,
-    kernel_width: int = 3,
-    stride_depth: int = 1,
-    stride_height: int = 1,
-    stride_width: int = 1,
-    padding_type: Padding3d = "CUSTOM",
-    custom_padding_front: int = 0,
-    custom_padding_back: int = 0,
-    custom_padding_top: int = 0,
-    custom_padding_bottom: int = 0,
-    custom_padding_left: int = 0,
-    custom_padding_right: int = 0,
+    spatial: WindowAttributes3d,
     count_exclude_padding: bool = False,
 ) -> Expr:
     """Axes are batch, channel, depth, height and width."""
-    kernel = kernel_depth, kernel_height, kernel_width
-    stride = stride_depth, stride_height, stride_width
-    pad = (0,) * 6
-    if padding_type == "CUSTOM":
-        pad = (
-            custom_padding_front,
-            custom_padding_back,
-            custom_padding_top,
-            custom_padding_bottom,
-            custom_padding_left,
-            custom_padding_right,
-        )
-    kind: Padding = "same" if padding_type == "SAME" else "custom"
-    around = window_padding(ctx, x, kernel, stride, (1, 1, 1), kind, pad)
-    if type == "MAX":
-        return relay.nn.max_pool3d(x, pool_size=kernel, strides=stride, padding=around)
-    return relay.nn.avg_pool3d(
-        x,
-        pool_size=kernel,
-        strides=stride,
-        padding=around,
-        count_include_pad=not count_exclude_padding,
-    )
+    window = spatial.window()
+    around = window.padding(ctx, x)
+    return _pool(x, type, window.kernel, window.stride, around, not count_exclude_padding)
 
 
 @LAYERS.imports("globalPooling3d")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -20,72 +21,61 @@ def _to_relay_seed(seed: int) -> float | None:
     return None if seed == -1 else float(seed)
 
 
-def _draw_normal(x: Expr | None, **attrs: AnyValue) -> Expr:
-    return relay.serde.random_normal(x, dtype="float32", **attrs)
+@dataclass(frozen=True, kw_only=True)
+class NormalAttributes:
+    """Attributes of the layers that draw from a normal distribution."""
+
+    seed: int = 0
+    mean: float = 0.0
+    std_dev: float = 0.0
+
+    def draw(self, like: Expr | None, **shape: tuple[int, ...]) -> Expr:
+        """Return numbers as many as `like` has, or of a fixed shape."""
+        return relay.serde.random_normal(
+            like,
+            dtype="float32",
+            mean=self.mean,
+            scale=self.std_dev,
+            seed=_to_relay_seed(self.seed),
+            **shape,
+        )
 
 
-def _draw_uniform(x: Expr | None, **attrs: AnyValue) -> Expr:
-    return relay.serde.random_uniform(x, dtype="float32", **attrs)
+@dataclass(frozen=True, kw_only=True)
+class UniformAttributes:
+    """Attributes of the layers that draw from a uniform distribution."""
+
+    seed: int = 0
+    min_val: float = 0.0
+    max_val: float = 0.0
+
+    def draw(self, like: Expr | None, **shape: tuple[int, ...]) -> Expr:
+        """Return numbers as many as `like` has, or of a fixed shape."""
+        return relay.serde.random_uniform(
+            like,
+            dtype="float32",
+            low=self.min_val,
+            high=self.max_val,
+            seed=_to_relay_seed(self.seed),
+            **shape,
+        )
 
 
-@LAYERS.imports("randomNormalLike")
-def import_random_normal_like(
-    ctx: ImportContext, x: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
-) -> Expr:
-    return _draw_normal(x, mean=mean, scale=std_dev, seed=_to_relay_seed(seed))
+@dataclass(frozen=True, kw_only=True)
+class BernoulliAttributes:
+    """Attributes of the layers that draw zeros and ones."""
 
+    seed: int = 0
+    prob: float = 0.0
 
-@LAYERS.imports("randomNormalStatic")
-def import_random_normal_static(
-    ctx: ImportContext,
-    *,
-    seed: int = 0,
-    mean: float = 0.0,
-    std_dev: float = 0.0,
-    output_shape: tuple[int, ...] = (),
-) -> Expr:
-    return _draw_normal(
-        None, shape=output_shape, mean=mean, scale=std_dev, seed=_to_relay_seed(seed)
-    )
+    def draw(self, chances: Expr) -> Expr:
+        """Return as many of them as there are chances."""
+        return relay.serde.bernoulli(chances, dtype="float32", seed=_to_relay_seed(self.seed))
 
-
-@LAYERS.imports("randomNormalDynamic")
-def import_random_normal_dynamic(
-    ctx: ImportContext, shape: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
-) -> Expr:
-    return _draw_normal(
-        _fill_shape(ctx, shape), mean=mean, scale=std_dev, seed=_to_relay_seed(seed)
-    )
-
-
-@LAYERS.imports("randomUniformLike")
-def import_random_uniform_like(
-    ctx: ImportContext, x: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
-) -> Expr:
-    return _draw_uniform(x, low=min_val, high=max_val, seed=_to_relay_seed(seed))
-
-
-@LAYERS.imports("randomUniformStatic")
-def import_random_uniform_static(
-    ctx: ImportContext,
-    *,
-    seed: int = 0,
-    min_val: float = 0.0,
-    max_val: float = 0.0,
-    output_shape: tuple[int, ...] = (),
-) -> Expr:
-    return _draw_uniform(
-        None, shape=output_shape, low=min_val, high=max_val, seed=_to_relay_seed(seed)
-    )
-
-
-@LAYERS.imports("randomUniformDynamic")
-def import_random_uniform_dynamic(
-    ctx: ImportContext, shape: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
-) -> Expr:
-    return _draw_uniform(
-        _fill_shape(ctx, shape), low=min_val, high=max_val, seed=_to_relay_seed(seed)
-    )
+    @property
+    def chance(self) -> Expr:
+        """The chance of a one."""
+        return relay.const(np.float32(self.prob))
 
 
 def _fill_shape(ctx: ImportContext, shape: Expr) -> Expr:
@@ -93,28 +83,63 @@ def _fill_shape(ctx: ImportContext, shape: Expr) -> Expr:
     return relay.full(relay.const(np.float32(0)), ctx.integers(shape), "float32")
 
 
+@LAYERS.imports("randomNormalLike")
+def import_random_normal_like(ctx: ImportContext, x: Expr, *, normal: NormalAttributes) -> Expr:
+    return normal.draw(x)
+
+
+@LAYERS.imports("randomNormalStatic")
+def import_random_normal_static(
+    ctx: ImportContext, *, normal: NormalAttributes, output_shape: tuple[int, ...] = ()
+) -> Expr:
+    return normal.draw(None, shape=output_shape)
+
+
+@LAYERS.imports("randomNormalDynamic")
+def import_random_normal_dynamic(
+    ctx: ImportContext, shape: Expr, *, normal: NormalAttributes
+) -> Expr:
+    return normal.draw(_fill_shape(ctx, shape))
+
+
+@LAYERS.imports("randomUniformLike")
+def import_random_uniform_like(ctx: ImportContext, x: Expr, *, uniform: UniformAttributes) -> Expr:
+    return uniform.draw(x)
+
+
+@LAYERS.imports("randomUniformStatic")
+def import_random_uniform_static(
+    ctx: ImportContext, *, uniform: UniformAttributes, output_shape: tuple[int, ...] = ()
+) -> Expr:
+    return uniform.draw(None, shape=output_shape)
+
+
+@LAYERS.imports("randomUniformDynamic")
+def import_random_uniform_dynamic(
+    ctx: ImportContext, shape: Expr, *, uniform: UniformAttributes
+) -> Expr:
+    return uniform.draw(_fill_shape(ctx, shape))
+
+
 @LAYERS.imports("randomBernoulliLike")
 def import_random_bernoulli_like(
-    ctx: ImportContext, x: Expr, *, seed: int = 0, prob: float = 0.0
+    ctx: ImportContext, x: Expr, *, bernoulli: BernoulliAttributes
 ) -> Expr:
-    chances = relay.full_like(x, relay.const(np.float32(prob)))
-    return relay.serde.bernoulli(chances, dtype="float32", seed=_to_relay_seed(seed))
+    return bernoulli.draw(relay.full_like(x, bernoulli.chance))
 
 
 @LAYERS.imports("randomBernoulliStatic")
 def import_random_bernoulli_static(
-    ctx: ImportContext, *, seed: int = 0, prob: float = 0.0, output_shape: tuple[int, ...] = ()
+    ctx: ImportContext, *, bernoulli: BernoulliAttributes, output_shape: tuple[int, ...] = ()
 ) -> Expr:
-    chances = relay.full(relay.const(np.float32(prob)), output_shape, "float32")
-    return relay.serde.bernoulli(chances, dtype="float32", seed=_to_relay_seed(seed))
+    return bernoulli.draw(relay.full(bernoulli.chance, output_shape, "float32"))
 
 
 @LAYERS.imports("randomBernoulliDynamic")
 def import_random_bernoulli_dynamic(
-    ctx: ImportContext, shape: Expr, *, seed: int = 0, prob: float = 0.0
+    ctx: ImportContext, shape: Expr, *, bernoulli: BernoulliAttributes
 ) -> Expr:
-    chances = relay.full(relay.const(np.float32(prob)), ctx.integers(shape), "float32")
-    return relay.serde.bernoulli(chances, dtype="float32", seed=_to_relay_seed(seed))
+    return bernoulli.draw(relay.full(bernoulli.chance, ctx.integers(shape), "float32"))
 
 
 @LAYERS.imports("categoricalDistribution")

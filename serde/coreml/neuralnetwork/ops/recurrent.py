@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -171,23 +172,31 @@ def import_gru(
     return [_outputs(found[0], found[1], sequence_output), _add_spatial(found[1])]
 
 
+@dataclass(frozen=True, kw_only=True)
+class LstmAttributes:
+    """Attributes of long short-term memories of one direction and of both."""
+
+    input_vector_size: int = 0
+    output_vector_size: int = 0
+    params: MessageView | None = None
+
+
 def _lstm(
     ctx: ImportContext,
     x: Expr,
     h: Expr | None,
     c: Expr | None,
-    sizes: tuple[int, int],
+    lstm: LstmAttributes,
     functions: Sequence[MessageView],
-    params: MessageView | None,
     weights: MessageView | None,
     *,
     reverse: bool,
 ) -> list[Expr]:
     """Return the results of one direction: of every step or the last one, and both states."""
-    if params is None or weights is None:
+    if lstm.params is None or weights is None:
         raise Unsupported("its parameters are missing")
-    entering, size = sizes
-    options = params.message
+    entering, size = lstm.input_vector_size, lstm.output_vector_size
+    options = lstm.params.message
 
     def gates(what: str, shape: tuple[int, ...]) -> list[Expr]:
         names = [f"{gate}{'Input' if gate == 'block' else 'Gate'}{what}" for gate in GATES]
@@ -237,15 +246,12 @@ def import_uni_directional_lstm(
     h: Expr | None = None,
     c: Expr | None = None,
     *,
-    input_vector_size: int = 0,
-    output_vector_size: int = 0,
+    lstm: LstmAttributes,
     activations: tuple[MessageView, ...] = (),
-    params: MessageView | None = None,
     weight_params: MessageView | None = None,
     reverse_input: bool = False,
 ) -> list[Expr]:
-    sizes = input_vector_size, output_vector_size
-    return _lstm(ctx, x, h, c, sizes, activations, params, weight_params, reverse=reverse_input)
+    return _lstm(ctx, x, h, c, lstm, activations, weight_params, reverse=reverse_input)
 
 
 @LAYERS.imports("biDirectionalLSTM")
@@ -257,30 +263,18 @@ def import_bi_directional_lstm(
     h_reverse: Expr | None = None,
     c_reverse: Expr | None = None,
     *,
-    input_vector_size: int = 0,
-    output_vector_size: int = 0,
+    lstm: LstmAttributes,
     activations_forward_lstm: tuple[MessageView, ...] = (),
     activations_backward_lstm: tuple[MessageView, ...] = (),
-    params: MessageView | None = None,
     weight_params: tuple[MessageView, ...] = (),
 ) -> list[Expr]:
     """Both directions lie side by side in the channels."""
     if len(weight_params) != 2:
         raise Unsupported(f"expected weights of 2 directions, found {len(weight_params)}")
-    sizes = input_vector_size, output_vector_size
-    one = _lstm(
-        ctx, x, h, c, sizes, activations_forward_lstm, params, weight_params[0], reverse=False
-    )
+    first, second = weight_params
+    one = _lstm(ctx, x, h, c, lstm, activations_forward_lstm, first, reverse=False)
     other = _lstm(
-        ctx,
-        x,
-        h_reverse,
-        c_reverse,
-        sizes,
-        activations_backward_lstm,
-        params,
-        weight_params[1],
-        reverse=True,
+        ctx, x, h_reverse, c_reverse, lstm, activations_backward_lstm, second, reverse=True
     )
     return [relay.concatenate([one[0], other[0]], axis=2), *one[1:], *other[1:]]
 
