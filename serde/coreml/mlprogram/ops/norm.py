@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,6 +22,22 @@ from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import along, converted, tensor_type
 from serde.weights import dtype_name, numpy_dtype
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayNorm:
+    """Attributes of Relay's norms that have a scale and an offset."""
+
+    axis: int
+    epsilon: float
+    center: bool
+    scale: bool
+
+    def select(self, gamma: T, beta: T) -> tuple[T | None, T | None]:
+        """Return the factors that are used."""
+        return gamma if self.scale else None, beta if self.center else None
 
 
 def _ones(ctx: ImportContext, like_: Expr, shape: Sequence[int]) -> Expr:
@@ -79,24 +97,22 @@ def export_batch_norm(
     moving_mean: Value,
     moving_var: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> list[Value]:
     """Statistics that are computed are spelled out: MIL wants constants."""
-    used = [moving_mean, moving_var, *([gamma] if scale else []), *([beta] if center else [])]
+    factors = norm.select(gamma, beta)
+    used = [moving_mean, moving_var, *(each for each in factors if each is not None)]
     dtypes = {ctx.type(each).dtype for each in used} - {ctx.type(data).dtype}
     if not all(each.is_constant for each in used) or (dtypes and ctx.version < 17):
-        if not scale:
+        if not norm.scale:
             gamma = ctx.const(np.ones(1), ctx.type(data).dtype)
-        if not center:
+        if not norm.center:
             beta = ctx.const(np.zeros(1), ctx.type(data).dtype)
         operands = (data, gamma, beta, moving_mean, moving_var)
         dtype = ctx.result_types()[0].dtype
 
         def expand(*given: Expr) -> Expr:
-            return _normalize(*given, axis=axis, epsilon=epsilon, dtype=dtype)
+            return _normalize(*given, axis=norm.axis, epsilon=norm.epsilon, dtype=dtype)
 
         return [ctx.spell(expand, *operands), moving_mean, moving_var]
     result = ctx.emit(
@@ -105,9 +121,9 @@ def export_batch_norm(
         x=data,
         mean=moving_mean,
         variance=moving_var,
-        gamma=gamma if scale else None,
-        beta=beta if center else None,
-        epsilon=_epsilon(ctx, epsilon, moving_mean),
+        gamma=factors[0],
+        beta=factors[1],
+        epsilon=_epsilon(ctx, norm.epsilon, moving_mean),
     )
     return [result, moving_mean, moving_var]
 
@@ -190,24 +206,21 @@ def export_instance_norm(
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     """Factors that are computed come after the norm: MIL wants constants."""
     inside = _takes_factors(ctx, data, [gamma, beta])
     result = ctx.emit(
         "instance_norm",
         x=data,
-        gamma=gamma if scale and inside else None,
-        beta=beta if center and inside else None,
-        epsilon=_epsilon(ctx, epsilon, gamma if inside else data),
+        gamma=gamma if norm.scale and inside else None,
+        beta=beta if norm.center and inside else None,
+        epsilon=_epsilon(ctx, norm.epsilon, gamma if inside else data),
     )
-    if inside or not (scale or center):
+    if inside or not (norm.scale or norm.center):
         return result
     return ctx.spell(
-        lambda x, g, b: _scale_and_shift(x, g if scale else None, b if center else None, axis),
+        lambda x, g, b: _scale_and_shift(x, *norm.select(g, b), norm.axis),
         result,
         gamma,
         beta,
@@ -369,14 +382,10 @@ def export_layer_norm(
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
-    axes = [normalize_axis(axis, ctx.type(data).rank)]
-    factors = (gamma if scale else None, beta if center else None)
-    return _layer_norm(ctx, data, *factors, axes, epsilon)
+    axes = [normalize_axis(norm.axis, ctx.type(data).rank)]
+    return _layer_norm(ctx, data, *norm.select(gamma, beta), axes, norm.epsilon)
 
 
 @OPS.exports("serde.layer_norm")

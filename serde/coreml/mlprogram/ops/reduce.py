@@ -121,25 +121,8 @@ def expand_logsumexp(
     return data
 
 
-def _truth(op: str) -> Callable[..., Value]:
-    def export_truth(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        axis: tuple[int, ...] | None,
-        keepdims: bool,
-        exclude: bool,
-    ) -> Value:
-        axes = _along(ctx, data, axis, exclude)
-        if not axes:
-            return data
-        return emit_in(ctx, NUMBERS, op, {"x": data}, axes=axes, keep_dims=keepdims)
-
-    return export_truth
-
-
 for _target, _op in TRUTH.items():
-    OPS.exports(_target)(_truth(_op))
+    OPS.exports(_target)(_exporter(_op))
 
 
 def _place_importer(target: str) -> Callable[..., Expr]:
@@ -158,6 +141,8 @@ def _place_importer(target: str) -> Callable[..., Expr]:
 
 
 def _place_exporter(op: str) -> Callable[..., Value]:
+    """Return the exporter of the index of an extreme."""
+
     def export_place(
         ctx: ExportContext,
         data: Value,

@@ -11,6 +11,7 @@ import serde.relay as relay
 from serde.coreml.mlprogram.ops.conv import Padding, to_relay_padding
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
+from serde.coreml.neuralnetwork.layer_weights import LayerWeights
 from serde.coreml.neuralnetwork.layers import value_weight
 from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import LAYERS
@@ -82,9 +83,7 @@ def import_convolution(
     valid: MessageView | None = None,
     same: MessageView | None = None,
     is_deconvolution: bool = False,
-    has_bias: bool = False,
-    weights: MessageView | None = None,
-    bias: MessageView | None = None,
+    parameters: LayerWeights,
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
     """A deconvolution has no dilation, whatever is written; a second input is the weight."""
@@ -98,15 +97,13 @@ def import_convolution(
     result = _convolve(
         ctx,
         data,
-        ctx.weight(weights, shape, axis=int(is_deconvolution)) if w is None else w,
+        ctx.weight(parameters.weights, shape, axis=int(is_deconvolution)) if w is None else w,
         Window(kernel_size, stride, dilation_factor, kind, pad),
         n_groups,
         output_channels,
         output_shape if is_deconvolution else None,
     )
-    if has_bias:
-        result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=1)
-    return restore(result)
+    return restore(parameters.add_bias(ctx, result, output_channels, axis=1))
 
 
 def _convolve(
@@ -205,9 +202,7 @@ def import_convolution3d(
     dilation_depth: int = 1,
     dilation_height: int = 1,
     dilation_width: int = 1,
-    has_bias: bool = False,
-    weights: MessageView | None = None,
-    bias: MessageView | None = None,
+    parameters: LayerWeights,
     is_deconvolution: bool = False,
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
@@ -219,15 +214,13 @@ def import_convolution3d(
     result = _convolve(
         ctx,
         x,
-        ctx.weight(weights, shape, axis=int(is_deconvolution)),
+        ctx.weight(parameters.weights, shape, axis=int(is_deconvolution)),
         window,
         n_groups,
         output_channels,
         output_shape if is_deconvolution else None,
     )
-    if has_bias:
-        result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=1)
-    return result
+    return parameters.add_bias(ctx, result, output_channels, axis=1)
 
 
 def border_amounts(pad: Sequence[int]) -> dict[str, AnyValue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
@@ -155,58 +156,46 @@ def _of_images(node: Call) -> bool:
     )
 
 
-def _emit_resample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
-) -> Value:
-    fill = {"zeros": "constant", "border": "border"}.get(padding_mode)
-    if fill is None:
-        fill = "reflection" if align_corners else "symmetric"
-    if ctx.type(grid).dtype != "float32":
-        grid = ctx.cast(grid, "float32")
-    return ctx.emit(
-        "resample",
-        x=data,
-        coordinates=grid,
-        sampling_mode="nearest" if method == "nearest" else "bilinear",
-        padding_mode=fill,
-        padding_value=ctx.const(0.0, ctx.type(data).dtype),
-        coordinates_mode="normalized_minus_one_to_one",
-        align_corners=align_corners,
-    )
+@dataclass(frozen=True, kw_only=True)
+class RelaySample:
+    """Attributes of Relay's operators that read images along a grid."""
+
+    method: str
+    padding_mode: str
+    align_corners: bool
+
+    def emit(self, ctx: ExportContext, data: Value, grid: Value) -> Value:
+        """Append MIL's operation."""
+        fill = {"zeros": "constant", "border": "border"}.get(self.padding_mode)
+        if fill is None:
+            fill = "reflection" if self.align_corners else "symmetric"
+        if ctx.type(grid).dtype != "float32":
+            grid = ctx.cast(grid, "float32")
+        return ctx.emit(
+            "resample",
+            x=data,
+            coordinates=grid,
+            sampling_mode="nearest" if self.method == "nearest" else "bilinear",
+            padding_mode=fill,
+            padding_value=ctx.const(0.0, ctx.type(data).dtype),
+            coordinates_mode="normalized_minus_one_to_one",
+            align_corners=self.align_corners,
+        )
 
 
 @OPS.exports("serde.grid_sample", when=_of_images)
 def export_serde_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, grid: Value, *, sample: RelaySample
 ) -> Value:
-    return _emit_resample(ctx, data, grid, method, padding_mode, align_corners)
+    return sample.emit(ctx, data, grid)
 
 
 @OPS.exports("image.grid_sample", when=_of_images)
 def export_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, grid: Value, *, layout: str, sample: RelaySample
 ) -> Value:
     """Coordinates lie on the last axis."""
-    turned = ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid)
-    return _emit_resample(ctx, data, turned, method, padding_mode, align_corners)
+    return sample.emit(ctx, data, ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid))
 
 
 @OPS.expands("image.affine_grid")

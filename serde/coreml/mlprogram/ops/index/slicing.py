@@ -120,6 +120,16 @@ def _resolve_bound(
     return relay.where(relay.Constant(np.array(mask)), ends, bound)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SliceAttributes:
+    """Attributes of MIL's ``slice_by_index`` and ``slice_update``."""
+
+    stride: tuple[int, ...] | int = ()
+    begin_mask: Flags = ()
+    end_mask: Flags = ()
+    squeeze_mask: Flags = ()
+
+
 @dataclass(frozen=True)
 class _Slice:
     """What a slice of MIL says, in Relay's terms: integers or expressions.
@@ -138,18 +148,13 @@ class _Slice:
 
     @classmethod
     def of(
-        cls,
-        ctx: ImportContext,
-        begin: Expr,
-        end: Expr,
-        stride: AnyValue,
-        masks: Sequence[Flags],
-        rank: int,
+        cls, ctx: ImportContext, begin: Expr, end: Expr, attrs: SliceAttributes, rank: int
     ) -> _Slice:
-        """Return a slice; `masks` are those of begin and end and of what is squeezed."""
+        """Return a slice of a tensor of some rank."""
+        masks = (attrs.begin_mask, attrs.end_mask, attrs.squeeze_mask)
         begins, ends, squeezes = (_flags(mask, rank) for mask in masks)
         gone = [axis for axis, mark in enumerate(squeezes) if mark]
-        steps = _numbers(stride) or [1] * rank
+        steps = _numbers(attrs.stride) or [1] * rank
         steps = [1 if axis in gone else step for axis, step in enumerate(steps)]
         first = _resolve_bound(ctx, begin, begins, [0 if step > 0 else FAR for step in steps])
         last = _resolve_bound(ctx, end, ends, [FAR if step > 0 else -FAR for step in steps])
@@ -165,14 +170,11 @@ def import_slice_by_index(
     begin: Expr,
     end: Expr,
     *,
-    stride: tuple[int, ...] | int = (),
-    begin_mask: Flags = (),
-    end_mask: Flags = (),
-    squeeze_mask: Flags = (),
+    attrs: SliceAttributes,
 ) -> Expr:
     """What is squeezed is one element, whose end does not count."""
     rank = ctx.type(x).rank
-    found = _Slice.of(ctx, begin, end, stride, (begin_mask, end_mask, squeeze_mask), rank)
+    found = _Slice.of(ctx, begin, end, attrs, rank)
     axes = list(range(rank))
     cut = relay.strided_slice(x, found.begin, found.end, found.steps, axes=axes)
     return relay.squeeze(cut, axis=found.gone) if found.gone else cut
@@ -330,14 +332,11 @@ def import_slice_update(
     begin: Expr,
     end: Expr,
     *,
-    stride: tuple[int, ...] | int = (),
-    begin_mask: Flags = (),
-    end_mask: Flags = (),
-    squeeze_mask: Flags = (),
+    attrs: SliceAttributes,
 ) -> Expr:
     """Axes that are squeezed have length 1 in the region."""
     rank = ctx.type(x).rank
-    found = _Slice.of(ctx, begin, end, stride, (begin_mask, end_mask, squeeze_mask), rank)
+    found = _Slice.of(ctx, begin, end, attrs, rank)
     for axis in found.gone:
         update = relay.expand_dims(update, axis=axis)
     vectors = [

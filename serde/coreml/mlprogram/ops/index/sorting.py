@@ -5,6 +5,7 @@ Which of equal elements comes first MIL leaves open; its runtimes keep their ord
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -62,32 +63,26 @@ def export_sort(
     return emit_in(ctx, NUMBERS, "gather_along_axis", {"x": x}, indices=order, axis=place)
 
 
-def _first(
-    ctx: ImportContext, x: Expr, k: int, axis: int, ascending: bool, dtype: str
-) -> list[Expr]:
-    found = relay.topk(x, k, axis, "both", ascending, dtype)
-    return list(found)
+@dataclass(frozen=True, kw_only=True)
+class TopKAttributes:
+    """Attributes of ``topk`` in all versions."""
+
+    k: int = 1
+    axis: int = -1
+    ascending: bool = False
 
 
 @OPS.imports("topk", since=1)
-def import_topk_v1(
-    ctx: ImportContext, x: Expr, *, k: int = 1, axis: int = -1, ascending: bool = False
-) -> list[Expr]:
-    return _first(ctx, x, k, axis, ascending, "int32")
+def import_topk_v1(ctx: ImportContext, x: Expr, *, topk: TopKAttributes) -> list[Expr]:
+    return [*relay.topk(x, topk.k, topk.axis, "both", topk.ascending, "int32")]
 
 
 @OPS.imports("topk", since=16, ignored=("sort",))
 def import_topk_v16(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    k: int = 1,
-    axis: int = -1,
-    ascending: bool = False,
-    return_indices: bool = True,
+    ctx: ImportContext, x: Expr, *, topk: TopKAttributes, return_indices: bool = True
 ) -> list[Expr]:
     """What is not asked to be sorted may be."""
-    found = _first(ctx, x, k, axis, ascending, "int32")
+    found = import_topk_v1(ctx, x, topk=topk)
     return found if return_indices else found[:1]
 
 
@@ -96,15 +91,13 @@ def import_topk(
     ctx: ImportContext,
     x: Expr,
     *,
-    k: int = 1,
-    axis: int = -1,
-    ascending: bool = False,
+    topk: TopKAttributes,
     return_indices: bool = True,
     output_indices_dtype: Literal["int32", "uint16"] = "int32",
 ) -> list[Expr]:
     """A number of -1 means all, as in Relay every number below 1 does."""
-    found = _first(ctx, x, k, axis, ascending, output_indices_dtype)
-    return found if return_indices else found[:1]
+    found = relay.topk(x, topk.k, topk.axis, "both", topk.ascending, output_indices_dtype)
+    return [*found] if return_indices else [found[0]]
 
 
 @OPS.exports("topk")
