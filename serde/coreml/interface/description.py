@@ -169,6 +169,7 @@ class Interface:
             metadata.userDefined[NAMES] = ";".join(changed)
 
     def _input(self, message: AnyValue, feature: Feature) -> None:
+        """Describe an input: an image or a tensor, and the shapes that it may have."""
         message.shortDescription = self.descriptions.get(feature.source, "")
         dims, shapes = feature.type.shape, self.shapes.get(feature.source, ())
         default = shapes[0] if shapes else tuple(self.bounds(dim).default for dim in dims)

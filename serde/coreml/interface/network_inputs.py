@@ -72,6 +72,7 @@ def _array_shape(feature: AnyValue) -> list[DimLike]:
 
 
 def _image_shape(feature: AnyValue) -> list[DimLike]:
+    """Return the shape of an image; a length that the model leaves open is a symbol."""
     image = feature.type.imageType
     color = color_space(feature)
     height: DimLike = int(image.height)

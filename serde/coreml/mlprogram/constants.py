@@ -79,6 +79,7 @@ def _to_python(item: Array | NonTensor) -> Any:
 
 
 def _read_tensor(value: Any, tensor: Any, source: str | None) -> Array:
+    """Return the values of a tensor that lies in the program, as bytes or as entries."""
     shape = value_shape(value, source)
     element = element_of(value.type.tensorType.dataType)
     field = tensor.WhichOneof("value")

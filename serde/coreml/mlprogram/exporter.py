@@ -272,6 +272,7 @@ def _spec(
     inputs: Sequence[Value],
     outputs: Sequence[Value],
 ) -> AnyValue:
+    """Return Apple's message of a program: its interface, and one function of one block."""
     spec = message_class("Model.Model")()
     spec.specificationVersion = target.specification
     interface.fill(

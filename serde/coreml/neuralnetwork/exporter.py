@@ -121,6 +121,7 @@ def _model(
     options: CoremlExportOptions,
     report: Report,
 ) -> CoremlModel:
+    """Return the written network with its interface, labels and weights."""
     spec = message_class("Model.Model")()
     spec.specificationVersion = target.specification
     classifier = interface.classifier

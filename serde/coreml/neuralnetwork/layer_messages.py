@@ -54,6 +54,7 @@ class NetworkMessages:
             self._fill(part, layer.fields, f"{path}.layers[{index}].{layer.kind}")
 
     def _fill(self, message: AnyValue, fields: dict[str, AnyValue], path: str) -> None:
+        """Set the fields of a message; networks and weights within it are written and stored."""
         known = _fields_of(message.DESCRIPTOR)
         for name, value in fields.items():
             if value is None:

@@ -56,6 +56,7 @@ class Parameters:
         return self._known[key]
 
     def _read_weight(self, part: MessageView, shape: tuple[int, ...], axis: int) -> Expr:
+        """Return a weight in float32, dequantised as its message says."""
         weight = self._read_stored(part)
         size = math.prod(shape)
         if weight is None:

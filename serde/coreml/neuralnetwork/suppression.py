@@ -109,11 +109,11 @@ def _find_kept(
         relay.const(np.array([_LEAST], np.float32)),
         center_point_box=True,
     )
-    places = relay.reshape(relay.strided_slice(found, [0, 2], [_ENDLESS, 3], [1, 1]), [-1])
+    indices = relay.reshape(relay.strided_slice(found, [0, 2], [_ENDLESS, 3], [1, 1]), [-1])
     # Several classes follow one another there, and what stays is wanted by its score.
-    ones = relay.ones_like(relay.cast(places, "int32"))
+    ones = relay.ones_like(relay.cast(indices, "int32"))
     zeros = relay.zeros_like(relay.cast(score, "int32"))
-    marked = relay.scatter_nd(zeros, relay.expand_dims(places, 0), ones, "update")
+    marked = relay.scatter_nd(zeros, relay.expand_dims(indices, 0), ones, "update")
     where = relay.serde.nonzero(relay.greater(marked, relay.const(np.int32(0))))
     return relay.cast(relay.reshape(where, [-1]), "int32")
 

@@ -77,7 +77,7 @@ def import_while_loop(ctx: ImportContext, *loop_vars: Expr) -> list[Expr]:
             break
         given, types = told, [each for each in joined if isinstance(each, TensorType)]
     inner, outer = step.params[len(types) :], test.params[len(types) :]
-    body = _turn(number, state, inner, outer, step, test)
+    body = _make_loop_body(number, state, inner, outer, step, test)
     found = call("serde.loop", None, going, given, (*captures, *more), body=body)
     fields = [TupleGetItem(found, index) for index in range(len(types))]
     return [ctx.lists.follow(a, b) for a, b in zip(fields, given, strict=True)]
@@ -120,7 +120,7 @@ def _scalar(x: Expr) -> Expr:
     return relay.reshape(x, newshape=()) if rank else x
 
 
-def _turn(
+def _make_loop_body(
     number: Var,
     state: Sequence[Var],
     inner: Sequence[Var],
@@ -180,7 +180,7 @@ def export_loop(
             )
         ]
 
-    def turn(values: Sequence[Value]) -> Writing[list[Value]]:
+    def iterate(values: Sequence[Value]) -> Writing[list[Value]]:
         number, rows = values[0], values[2 + len(state) :]
         found = yield from ctx.body(body, [number, *values[2 : 2 + len(state)], *captures])
         further, *later = leaves(found)
@@ -191,7 +191,7 @@ def export_loop(
         ]
         return [following, further, *later[: len(state)], *grown]
 
-    found = yield from ctx.loop(carried, types, ask, turn)
+    found = yield from ctx.loop(carried, types, ask, iterate)
     count, finals = found[0], found[2 : 2 + len(state)]
     made = [
         row if each.shape[0] == most else ctx.spell(_first, row, count)
@@ -241,7 +241,7 @@ def export_scan(
     def ask(values: Sequence[Value]) -> list[Value]:
         return [ctx.spell(lambda i, n: relay.squeeze(relay.less(i, n), [0]), values[0], total)]
 
-    def turn(values: Sequence[Value]) -> Writing[list[Value]]:
+    def iterate(values: Sequence[Value]) -> Writing[list[Value]]:
         place, stacks = values[0], values[1 + count :]
         turned = any((*reverse, *backwards))
         places = [place, ctx.spell(relay.subtract, last, place) if turned else place]
@@ -258,7 +258,7 @@ def export_scan(
         ]
         return [ctx.spell(lambda i: relay.add(i, _ONE), place), *found[:count], *grown]
 
-    found = yield from ctx.loop(carried, types, ask, turn)
+    found = yield from ctx.loop(carried, types, ask, iterate)
     placed = zip(found[1 + count :], out_axes or [0] * len(rows), strict=True)
     return (*found[1 : 1 + count], *(_move_stack_axis(ctx, stack, axis) for stack, axis in placed))
 

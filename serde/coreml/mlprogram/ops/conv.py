@@ -199,7 +199,9 @@ def import_conv_quantized(
     return import_conv(ctx, x, weight, None, conv=conv)
 
 
-def _filters(ctx: ExportContext, data: Value, weight: Value, layout: str, groups: int) -> Value:
+def _ungroup_filters(
+    ctx: ExportContext, data: Value, weight: Value, layout: str, groups: int
+) -> Value:
     """Return the filters of a convolution along one axis, whichever way groups part them.
 
     A filter for each channel may have several rows, as TVM has depthwise convolutions.
@@ -213,7 +215,7 @@ def _filters(ctx: ExportContext, data: Value, weight: Value, layout: str, groups
     return weight
 
 
-def _constant_here(ctx: ExportContext, *values: Value | None) -> bool:
+def _may_be_parameters(ctx: ExportContext, *values: Value | None) -> bool:
     """Whether values are constants, or the target takes others for parameters too."""
     return ctx.version >= 17 or all(each is None or each.is_constant for each in values)
 
@@ -226,7 +228,7 @@ def _add_bias(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
     )
 
 
-def _of_floats(node: Call) -> bool:
+def _is_float_conv(node: Call) -> bool:
     type_ = node.args[0].type
     return isinstance(type_, TensorType) and is_float(type_.dtype)
 
@@ -265,7 +267,7 @@ for _name in ("nn.conv1d", "nn.conv2d", "nn.conv3d"):
     _expand_whole(_name)
 
 
-@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=_of_floats)
+@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=_is_float_conv)
 def export_conv(
     ctx: ExportContext,
     data: Value,
@@ -277,10 +279,10 @@ def export_conv(
     """Padding goes pair by pair, before and after each axis."""
     rank = ctx.type(data).rank - 2
     conv.require_form(ctx.type(data).dtype, *USUAL[rank][:2])
-    weight = _filters(ctx, data, weight, conv.kernel_layout, conv.groups)
+    weight = _ungroup_filters(ctx, data, weight, conv.kernel_layout, conv.groups)
     if not weight.is_constant and any(each != 1 for each in conv.dilation):
         raise Unsupported("a dilated convolution whose weight is computed")
-    inside = _constant_here(ctx, bias)
+    inside = _may_be_parameters(ctx, bias)
     result = ctx.emit(
         "conv",
         x=data,
@@ -360,7 +362,7 @@ def export_conv_transpose(
     conv.require_form(ctx.type(data).dtype, usual[0], usual[2])
     if conv.kernel_layout.startswith("G"):
         weight = ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
-    if not _constant_here(ctx, weight):
+    if not _may_be_parameters(ctx, weight):
         raise Unsupported(
             "a transposed convolution whose weight is computed",
             hint="use minimum_deployment_target='iOS17'",
@@ -369,7 +371,7 @@ def export_conv_transpose(
     rest = [extra - cut for extra, cut in zip(output_padding, after, strict=True)]
     zeros = [max(each, 0) for each in rest]
     cuts = [max(-each, 0) for each in rest]
-    inside = _constant_here(ctx, bias) and not any(zeros)
+    inside = _may_be_parameters(ctx, bias) and not any(zeros)
     wanted = ctx.result_type()
     shape = [length - more for length, more in zip(wanted.shape, (0, 0, *zeros), strict=True)]
     result = ctx.emit(

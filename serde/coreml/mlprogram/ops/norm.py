@@ -189,7 +189,7 @@ def import_instance_norm(
     return relay.nn.instance_norm(x, scale, shift, epsilon=epsilon)
 
 
-def _of_images(node: Call) -> bool:
+def _is_image_batch(node: Call) -> bool:
     """Whether channels follow the batch, and one or two axes follow them."""
     type_ = node.args[0].type
     return (
@@ -199,7 +199,7 @@ def _of_images(node: Call) -> bool:
     )
 
 
-@OPS.exports("nn.instance_norm", when=_of_images)
+@OPS.exports("nn.instance_norm", when=_is_image_batch)
 def export_instance_norm(
     ctx: ExportContext,
     data: Value,
@@ -447,7 +447,7 @@ def import_local_response_norm(
     return relay.nn.lrn(x, size=size, axis=1, bias=k, alpha=alpha, beta=beta)
 
 
-@OPS.exports("nn.lrn", when=_of_images)
+@OPS.exports("nn.lrn", when=_is_image_batch)
 def export_lrn(
     ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:

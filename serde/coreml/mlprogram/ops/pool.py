@@ -328,6 +328,8 @@ def _emit_pool(
 
 
 def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
+    """Return the decomposition of a pooling into slices."""
+
     def expand_pool(
         data: Expr,
         *,

@@ -84,6 +84,7 @@ def import_resize_bilinear(
     target_size: tuple[int, ...] = (1, 1),
     mode: MessageView | None = None,
 ) -> Expr:
+    """Modes differ in where the pixels of the result lie."""
     axes = tuple(range(len(ctx.at_least(x, 3)) - 2, ctx.type(x).rank))
     method = sampling(mode)
     if method == "UPSAMPLE_MODE" or method == SAMPLING[0]:

@@ -85,9 +85,9 @@ def import_scatter_along_axis(
     ctx: ImportContext, data: Expr, indices: Expr, values: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
     place = ctx.axis(data, scatter.axis)
-    places = _from_start(ctx, indices, data, place)
+    indices = _from_start(ctx, indices, data, place)
     return relay.scatter_elements(
-        data, places, _invert_updates(values, scatter.mode), place, REDUCTIONS[scatter.mode]
+        data, indices, _invert_updates(values, scatter.mode), place, REDUCTIONS[scatter.mode]
     )
 
 
@@ -99,12 +99,12 @@ def import_scatter(
     place, rank = ctx.axis(data, scatter.axis), ctx.type(data).rank
     order = (place, *(each for each in range(rank) if each != place))
     back = tuple(order.index(each) for each in range(rank))
-    places = _from_start(ctx, indices, data, place)
+    indices = _from_start(ctx, indices, data, place)
     if ctx.type(indices).rank != 1:
         raise Unsupported(f"indices of {ctx.type(indices).rank} axes")
     written = relay.scatter_nd(
         relay.transpose(data, axes=order),
-        relay.expand_dims(places, axis=0),
+        relay.expand_dims(indices, axis=0),
         relay.transpose(_invert_updates(slices, scatter.mode), axes=order),
         REDUCTIONS[scatter.mode],
     )
@@ -123,8 +123,8 @@ def import_scatter_nd(
     whole = ctx.integers(indices)
     below = relay.less(whole, relay.const(np.int32(0)))
     shifted = relay.add(whole, ctx.fold(lengths))
-    places = relay.transpose(relay.where(below, shifted, whole), axes=(rank - 1, *range(rank - 1)))
-    return relay.scatter_nd(data, places, _invert_updates(slices, mode), REDUCTIONS[mode])
+    indices = relay.transpose(relay.where(below, shifted, whole), axes=(rank - 1, *range(rank - 1)))
+    return relay.scatter_nd(data, indices, _invert_updates(slices, mode), REDUCTIONS[mode])
 
 
 def _flags(values: tuple[bool, ...], rank: int) -> tuple[bool, ...]:

@@ -165,6 +165,7 @@ def export_instance_norm(
     *,
     epsilon: float = 1e-5,
 ) -> Value:
+    """A batch norm that computes its statistics."""
     (channels,) = ctx.static_lengths(x, [1])
     data, type_ = _to_images(ctx, x)
     found = ctx.layer(
@@ -193,14 +194,14 @@ def export_layer_norm(
 ) -> Value:
     """A layer has the last axes, of fixed lengths; others are spelled out, without factors."""
     rank = x.type.rank
-    places = sorted(axis % rank for axis in axes)
-    lengths = [x.type.shape[axis] for axis in places]
+    chosen = sorted(axis % rank for axis in axes)
+    lengths = [x.type.shape[axis] for axis in chosen]
     fixed = [length for length in lengths if isinstance(length, int)]
-    last = places == list(range(rank - len(places), rank))
+    last = chosen == list(range(rank - len(chosen), rank))
     if not last or len(fixed) < len(lengths):
         if gamma is not None or beta is not None:
             raise Unsupported("factors of a norm over axes that are not the last")
-        return _standardize(ctx, x, places, epsilon)
+        return _standardize(ctx, x, chosen, epsilon)
     count = math.prod(fixed)
     return ctx.layer(
         "layerNormalization",

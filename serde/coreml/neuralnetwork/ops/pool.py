@@ -134,6 +134,8 @@ POOLS: dict[str, Pool] = {"avg_pool": "AVERAGE", "l2_pool": "L2", "max_pool": "M
 
 
 def _export_pool(op: str, kind: Pool) -> None:
+    """Register the exporter of a pooling of one kind."""
+
     @LAYERS.exports(op)
     def export_pool(
         ctx: ExportContext,

@@ -374,6 +374,7 @@ def export_rnn(
     output_sequence: bool = False,
     activation: str = "tanh",
 ) -> list[Value]:
+    """Its functions and weights are fields of their own."""
     size, entering = ctx.static_shape(weight_ih)
     fields = {
         "input_vector_size": entering,
@@ -401,6 +402,7 @@ def export_gru(
     recurrent_activation: str = "sigmoid",
     activation: str = "tanh",
 ) -> list[Value]:
+    """Each gate has weights of its own, which lie one after the other in MIL."""
     size, entering = ctx.static_shape(weight_hh)[1], ctx.static_shape(weight_ih)[1]
     fields: dict[str, AnyValue] = {
         "activations": [_function(recurrent_activation), _function(activation)],

@@ -53,14 +53,14 @@ def import_reduce(
     """The axes stay; LOGSUM adds the logarithms up, it takes none of a sum."""
     axes = AXES[axis]
     rank = len(ctx.at_least(x, -axes[0]))
-    places = tuple(each + rank for each in axes)
+    axes = tuple(each + rank for each in axes)
     if mode == "ARGMAX":
         if len(axes) != 1:
             raise Unsupported(f"the place of the greatest of {axis}")
-        return relay.cast(relay.argmax(x, axis=places, keepdims=True), "float32")
+        return relay.cast(relay.argmax(x, axis=axes, keepdims=True), "float32")
     if mode == "LOGSUM":
-        return relay.sum(relay.log(relay.add(x, number(epsilon))), axis=places, keepdims=True)
-    return call(MODES[mode], x, axis=places, keepdims=True)
+        return relay.sum(relay.log(relay.add(x, number(epsilon))), axis=axes, keepdims=True)
+    return call(MODES[mode], x, axis=axes, keepdims=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,7 +71,7 @@ def _number(value: float) -> Expr:
 def _convert_boxes(ctx: ImportContext, x: Expr, boxes: Expr, crop: CropResizeAttributes) -> Expr:
     """Return boxes as Relay has them: top, left, bottom, right in parts of the last pixel.
 
-    The places at which a box is read go from its first to its last, but for those that
+    The positions at which a box is read go from its first to its last, but for those that
     MIL puts inside.
     """
     corners, sampling = crop.box_coordinate_mode, crop.sampling_mode
@@ -160,7 +160,7 @@ def import_crop_resize_v1(
     return relay.reshape(cut, [-4, count, images, -2]) if images != 1 else relay.expand_dims(cut, 1)
 
 
-def _says(node: Call) -> bool:
+def _is_supported(node: Call) -> bool:
     """Whether MIL cuts boxes out so: linearly, to a fixed size, of floats."""
     type_, attrs = node.args[0].type, node.attrs
     dtype = None if attrs["out_dtype"] is None else dtype_name(attrs["out_dtype"])
@@ -174,15 +174,15 @@ def _says(node: Call) -> bool:
     )
 
 
-def _of_one_image(node: Call) -> bool:
+def _is_one_image(node: Call) -> bool:
     """Whether there is one image: before iOS17, the result has as many axes as there are."""
     type_ = node.args[0].type
     one = isinstance(type_, TensorType) and type_.shape[0] == 1
-    return _says(node) and one and isinstance(_boxes_count(node), int)
+    return _is_supported(node) and one and isinstance(_boxes_count(node), int)
 
 
-def _of_one_image_filled(node: Call) -> bool:
-    return _of_one_image(node) and node.attrs["extrapolation_value"] == 0
+def _is_one_image_zero_filled(node: Call) -> bool:
+    return _is_one_image(node) and node.attrs["extrapolation_value"] == 0
 
 
 def _boxes_count(node: Call) -> Dim | None:
@@ -233,6 +233,6 @@ def _export_boxes(
     return ctx.spell(lambda x: relay.squeeze(x, [1]), result)
 
 
-OPS.exports("image.crop_and_resize", since=1, when=_of_one_image_filled)(_export_boxes)
-OPS.exports("image.crop_and_resize", since=16, when=_of_one_image)(_export_boxes)
-OPS.exports("image.crop_and_resize", since=17, when=_says)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=1, when=_is_one_image_zero_filled)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=16, when=_is_one_image)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=17, when=_is_supported)(_export_boxes)

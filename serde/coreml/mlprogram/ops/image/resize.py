@@ -165,8 +165,8 @@ def _places(
         return None
     how = _interpolation(attrs)
     roi = attrs["roi"] or (0.0,) * (2 * rank)
-    places = [how.places(before[i], after[i], roi[i], roi[rank + i]) for i in range(rank)]
-    return places, before, after
+    positions = [how.places(before[i], after[i], roi[i], roi[rank + i]) for i in range(rank)]
+    return positions, before, after
 
 
 def _interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
@@ -180,7 +180,7 @@ def _interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
 
 
 def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
-    """Return the mode of MIL that reads images at the same places; None if none does."""
+    """Return the mode of MIL that reads images at the same positions; None if none does."""
     if type_.dtype not in ("float16", "float32"):
         return None
     rank = type_.rank - 2
@@ -189,13 +189,13 @@ def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
     found = _places(type_, attrs)
     if rank > 2 or attrs["layout"] != layout or dtype not in (None, type_.dtype) or not found:
         return None
-    places, before, after = found
+    positions, before, after = found
     if attrs["method"] == "linear":
-        return _linear_sampling(places, before, after)
+        return _linear_sampling(positions, before, after)
     if attrs["method"] != "nearest_neighbor":
         return None
     how = _interpolation(attrs)
-    read = [how.taps(at, length)[0][0] for at, length in zip(places, before, strict=True)]
+    read = [how.taps(at, length)[0][0] for at, length in zip(positions, before, strict=True)]
     triples = list(zip(read, before, after, strict=True))
     if all(np.array_equal(r, (2 * np.arange(a) + 1) * b // (2 * a)) for r, b, a in triples):
         return "centres"
@@ -205,13 +205,13 @@ def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
 
 
 def _linear_sampling(
-    places: Sequence[Array], before: Sequence[int], after: Sequence[int]
+    positions: Sequence[Array], before: Sequence[int], after: Sequence[int]
 ) -> str | None:
-    """Return the first mode of MIL that reads all axes at these places, ends kept."""
+    """Return the first mode of MIL that reads all axes at these positions, ends kept."""
     for name, mode in MODES.items():
         how = Interpolation("linear", mode)
         wanted = [how.places(b, a, 0.0, 1.0) for b, a in zip(before, after, strict=True)]
-        triples = zip(places, wanted, before, strict=True)
+        triples = zip(positions, wanted, before, strict=True)
         same = [
             np.allclose(np.clip(p, 0, b - 1), np.clip(w, 0, b - 1), rtol=0, atol=1e-9)
             and bool((p >= -1).all() and (p <= b).all())
@@ -222,7 +222,7 @@ def _linear_sampling(
     return None
 
 
-def _says(node: Call) -> bool:
+def _is_supported(node: Call) -> bool:
     """Whether MIL resizes so; what TensorFlow's crops fill in beyond the image it does not."""
     type_ = node.args[0].type
     if not isinstance(type_, TensorType) or sampling_of(type_, node.attrs) is None:
@@ -336,9 +336,9 @@ def _image_expansion(ndim: int) -> Callable[..., Expr]:
         ends = roi or (0.0,) * (2 * ndim)
         outside: Expr | None = None
         for index, axis in enumerate(axes):
-            places = how.places(before[index], after[index], ends[index], ends[ndim + index])
-            result = _interpolate(result, axis, how.taps(places, before[index]))
-            mask = (places < 0) | (places > before[index] - 1)
+            positions = how.places(before[index], after[index], ends[index], ends[ndim + index])
+            result = _interpolate(result, axis, how.taps(positions, before[index]))
+            mask = (positions < 0) | (positions > before[index] - 1)
             if how.mode == "tf_crop_and_resize" and mask.any():
                 shape = [-1 if each == axis else 1 for each in range(type_.rank)]
                 line = relay.Constant(mask.reshape(shape))
@@ -357,8 +357,8 @@ def _interpolate(data: Expr, axis: int, taps: Sequence[tuple[Array, Array | None
     shape = [-1 if each == axis else 1 for each in range(type_.rank)]
     parts = []
     for index, weight in taps:
-        places = relay.const(index.astype(np.int32))
-        part = relay.take(data, places, axis=axis, mode="fast")
+        positions = relay.const(index.astype(np.int32))
+        part = relay.take(data, positions, axis=axis, mode="fast")
         if weight is not None:
             factor = relay.const(weight.reshape(shape), type_.dtype)
             part = relay.multiply(part, factor)
@@ -370,7 +370,7 @@ for _ndim in (1, 2, 3):
     _name = f"image.resize{_ndim}d"
     OPS.expands(_name)(_image_expansion(_ndim))
     if _ndim < 3:
-        OPS.exports(_name, when=_says)(_image_export(_ndim))
+        OPS.exports(_name, when=_is_supported)(_image_export(_ndim))
 
 
 _OPEN = {"linear": "LINEAR", "nearest_neighbor": "NEAREST_NEIGHBOR"}

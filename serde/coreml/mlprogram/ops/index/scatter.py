@@ -120,10 +120,10 @@ def export_scatter_elements(
     ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
 ) -> Value:
     place = axis % ctx.type(data).rank
-    places = from_start(ctx, indices, ctx.type(data).shape[place])
+    indices = from_start(ctx, indices, ctx.type(data).shape[place])
     tensors = {"data": data, "updates": updates}
     return emit_in(
-        ctx, NUMBERS, "scatter_along_axis", tensors, indices=places, axis=place, mode=reduction
+        ctx, NUMBERS, "scatter_along_axis", tensors, indices=indices, axis=place, mode=reduction
     )
 
 
@@ -210,5 +210,5 @@ def expand_dyn_sparse_to_dense(
 
 
 def flat_places(shape: Sequence[int], cuts: tuple[slice, ...]) -> np.ndarray[AnyValue, AnyValue]:
-    """Return the row-major places of a region of a tensor."""
+    """Return the row-major indices of a region of a tensor."""
     return np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)[cuts]

@@ -1,4 +1,4 @@
-"""Conditions, counts and indices as places, masks and codes."""
+"""Conditions, and indices of what is not zero, as masks and as one-hot vectors."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def import_non_zero(ctx: ImportContext, x: Expr) -> Expr:
 
 @OPS.exports("argwhere")
 def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
-    return _places(ctx, condition, ctx.result_type().shape[0])
+    return _find_nonzero(ctx, condition, ctx.result_type().shape[0])
 
 
-def _places(ctx: ExportContext, x: Value, count: Dim) -> Value:
-    """Return the places of what is not zero, one a row."""
+def _find_nonzero(ctx: ExportContext, x: Value, count: Dim) -> Value:
+    """Return the indices of what is not zero, one a row."""
     rank = ctx.type(x).rank
     if not rank:
         raise Unsupported("the places in a scalar")
@@ -44,7 +44,7 @@ def _places(ctx: ExportContext, x: Value, count: Dim) -> Value:
 def export_nonzero(ctx: ExportContext, data: Value) -> Value:
     """MIL has a row for each place, this operator a column."""
     shape = ctx.result_type().shape
-    rows = _places(ctx, data, shape[1])
+    rows = _find_nonzero(ctx, data, shape[1])
     turned = ctx.emit("transpose", TensorType(shape, "int32"), x=rows, perm=[1, 0])
     return cast_to(ctx, turned, ctx.result_type().dtype)
 

@@ -212,14 +212,14 @@ def cuts_of(
 
     In mode "size" the ends are lengths, and -1 means all that follows.
     """
-    places = [axis % rank for axis in axes] if axes is not None else list(range(len(begin)))
-    steps = [*(strides or ()), *[1] * len(places)][: len(places)]
+    positions = [axis % rank for axis in axes] if axes is not None else list(range(len(begin)))
+    steps = [*(strides or ()), *[1] * len(positions)][: len(positions)]
     stops = list(end)
     if slice_mode == "size":
-        steps = [1] * len(places)
+        steps = [1] * len(positions)
         stops = [FAR if size < 0 else start + size for start, size in zip(begin, end, strict=True)]
     bounds = zip(begin, stops, steps, strict=True)
-    return dict(zip(places, bounds, strict=True))
+    return dict(zip(positions, bounds, strict=True))
 
 
 @OPS.exports("strided_slice")
@@ -252,13 +252,13 @@ def export_dyn_strided_slice(
     """Bounds that are computed are those of all axes; in mode "size" the ends are lengths."""
     rank = ctx.type(data).rank
     (count,) = ctx.static_lengths(begin, [0])
-    places = [axis % rank for axis in axes] if axes is not None else list(range(count))
+    positions = [axis % rank for axis in axes] if axes is not None else list(range(count))
     steps = [1] * rank
     if slice_mode == "end":
-        for place, step in zip(places, ctx.constant(strides).tolist(), strict=True):
+        for place, step in zip(positions, ctx.constant(strides).tolist(), strict=True):
             steps[place] = step
-    bounds = [_of_all(ctx, bound, places, rank) for bound in (begin, end)]
-    masks = [place not in places for place in range(rank)]
+    bounds = [_of_all(ctx, bound, positions, rank) for bound in (begin, end)]
+    masks = [place not in positions for place in range(rank)]
     if slice_mode == "size":
         wide = TensorType((rank,), "int32")
         zero = ctx.const(0, "int32")
@@ -275,15 +275,15 @@ def export_dyn_strided_slice(
     return emit_in(ctx, MOVE_DTYPES, "slice_by_index", {"x": data}, **inputs)
 
 
-def _of_all(ctx: ExportContext, bound: Value, places: Sequence[int], rank: int) -> Value:
+def _of_all(ctx: ExportContext, bound: Value, positions: Sequence[int], rank: int) -> Value:
     """Return bounds of some axes as those of all, 0 for the others."""
     given = cast_to(ctx, bound, "int32")
-    if list(places) == list(range(rank)):
+    if list(positions) == list(range(rank)):
         return given
     padded = ctx.const(np.zeros(1), "int32")
-    longer = TensorType((len(places) + 1,), "int32")
+    longer = TensorType((len(positions) + 1,), "int32")
     wide = ctx.emit("concat", longer, values=[given, padded], axis=0)
-    order = [places.index(axis) if axis in places else len(places) for axis in range(rank)]
+    order = [positions.index(axis) if axis in positions else len(positions) for axis in range(rank)]
     made = TensorType((rank,), "int32")
     return ctx.emit("gather", made, x=wide, indices=ctx.const(order, "int32"), axis=0)
 
@@ -367,7 +367,7 @@ def export_strided_set(
 
 @OPS.expands("strided_set")
 def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Expr) -> Expr:
-    """Before iOS18, the places of the region in the flat tensor are overwritten."""
+    """Before iOS18, the elements of the region in the flat tensor are overwritten."""
     type_ = data.checked_type
     shape = type_.concrete_shape if isinstance(type_, TensorType) else None
     bounds = [each.data.tolist() for each in (begin, end, strides) if isinstance(each, Constant)]
@@ -376,8 +376,8 @@ def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Exp
     begins, ends, steps = bounds
     cuts = cuts_of(len(shape), begins, ends, steps, "end", None)
     ranges = tuple(slice(*cuts.get(axis, (None, None, None))) for axis in range(len(shape)))
-    places = flat_places(shape, ranges)
-    flat = relay.reshape(relay.broadcast_to(v, places.shape), [-1])
-    index = relay.Constant(places.reshape(-1))
+    positions = flat_places(shape, ranges)
+    flat = relay.reshape(relay.broadcast_to(v, positions.shape), [-1])
+    index = relay.Constant(positions.reshape(-1))
     written = relay.scatter_elements(relay.reshape(data, [-1]), index, flat, 0, "update")
     return relay.reshape(written, shape)

@@ -121,18 +121,18 @@ def export_topk(
     if isinstance(count, int):
         dims: list[Dim] = [*type_.shape[:place], count, *type_.shape[place + 1 :]]
         types = [TensorType(dims, work), TensorType(dims, "int32")]
-        values, places = ctx.emit_tuple(
+        values, indices = ctx.emit_tuple(
             "topk", types, x=x, k=count, axis=place, ascending=is_ascend
         )
     else:
-        places = _order(ctx, x, place, is_ascend)
+        indices = _order(ctx, x, place, is_ascend)
         made = TensorType(type_.shape, work)
-        values = ctx.emit("gather_along_axis", made, x=x, indices=places, axis=place)
+        values = ctx.emit("gather_along_axis", made, x=x, indices=indices, axis=place)
     types_ = ctx.result_types()
-    found = cast_to(ctx, values, type_.dtype), cast_to(ctx, places, types_[-1].dtype)
+    found = cast_to(ctx, values, type_.dtype), cast_to(ctx, indices, types_[-1].dtype)
     if ret_type == "both":
         return found
-    return found[0] if ret_type == "values" else cast_to(ctx, places, types_[0].dtype)
+    return found[0] if ret_type == "values" else cast_to(ctx, indices, types_[0].dtype)
 
 
 @OPS.expands("dyn.topk")

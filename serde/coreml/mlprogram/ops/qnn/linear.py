@@ -83,6 +83,7 @@ def export_quantize_linear(
     saturate: bool,
     precision: AnyValue,
 ) -> Value:
+    """One scale for all has no axis and is a scalar in MIL."""
     given = [scale, *([] if zero_point is None else [zero_point])]
     if not all(each.is_constant for each in given):
         raise Unsupported("a scale that is computed")

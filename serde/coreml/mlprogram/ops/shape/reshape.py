@@ -76,7 +76,7 @@ def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
 
 
 def expand_dims(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
-    """Return `x` with axes of length 1 at these places of the result."""
+    """Return `x` with axes of length 1 at these positions of the result."""
     if not axes:
         return x
     if x.data is not None:
@@ -300,7 +300,7 @@ def export_dyn_reshape(
     """A length of 0 is that of the same place; MIL says so only among as many axes."""
     rank, count = ctx.type(data).rank, ctx.static_lengths(newshape, [0])[0]
     if not allowzero and count != rank and newshape.data is None:
-        places = ctx.const(np.minimum(np.arange(count), rank - 1))
+        positions = ctx.const(np.minimum(np.arange(count), rank - 1))
         newshape = ctx.spell(
             lambda x, shape, index: relay.where(
                 relay.equal(shape, relay.Constant(np.zeros((), ctx.type(newshape).dtype))),
@@ -309,7 +309,7 @@ def export_dyn_reshape(
             ),
             data,
             newshape,
-            places,
+            positions,
         )
     return emit_moved(ctx, "reshape", data, ctx.result_type().shape, shape=newshape)
 
@@ -326,12 +326,14 @@ def expand_dyn_expand_dims(data: Expr, axis: Expr, *, num_newaxis: int) -> Expr:
     rank = _known_rank(data) + num_newaxis
     start = relay.reshape(relay.cast(axis, "int32"), [1])
     start = relay.floor_mod(start, relay.const(_known_rank(data) + 1, "int32"))
-    places = relay.const(np.arange(rank), "int32")
-    before = relay.less(places, start)
-    old = relay.where(before, places, relay.subtract(places, relay.const(num_newaxis, "int32")))
+    positions = relay.const(np.arange(rank), "int32")
+    before = relay.less(positions, start)
+    old = relay.where(
+        before, positions, relay.subtract(positions, relay.const(num_newaxis, "int32"))
+    )
     lengths = relay.take(relay.shape_of(data), old, axis=0, mode="clip")
     end = relay.add(start, relay.const(num_newaxis, "int32"))
-    is_new = relay.logical_and(relay.greater_equal(places, start), relay.less(places, end))
+    is_new = relay.logical_and(relay.greater_equal(positions, start), relay.less(positions, end))
     shape = relay.where(is_new, relay.const(np.ones(rank), "int32"), lengths)
     return call("dyn.reshape", data, shape, allowzero=True)
 
@@ -345,9 +347,9 @@ def expand_dyn_squeeze(data: Expr, axes: Expr) -> Expr:
         raise Unsupported("a number of axes that is not fixed")
     named = relay.reshape(relay.cast(axes, "int32"), [count, 1])
     named = relay.floor_mod(named, relay.const(rank, "int32"))
-    places = relay.const(np.arange(rank), "int32")
-    gone = relay.max(relay.cast(relay.equal(named, places), "int32"), axis=[0])
-    keys = relay.add(relay.multiply(gone, relay.const(rank, "int32")), places)
+    positions = relay.const(np.arange(rank), "int32")
+    gone = relay.max(relay.cast(relay.equal(named, positions), "int32"), axis=[0])
+    keys = relay.add(relay.multiply(gone, relay.const(rank, "int32")), positions)
     order = relay.strided_slice(relay.argsort(keys, axis=0, dtype="int32"), [0], [rank - count])
     shape = relay.take(relay.shape_of(data), order, axis=0, mode="fast")
     return call("dyn.reshape", data, shape, allowzero=True)

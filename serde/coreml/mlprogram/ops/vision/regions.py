@@ -48,12 +48,12 @@ def expand_roi_align(
         near.append(relay.cast(inside, "float32"))
         lines.append(relay.clip(at, 0.0, float(length - 1)))
     rows, columns = (bins * sample_ratio for bins in size)
-    places = [
+    positions = [
         relay.reshape(relay.repeat(lines[0], columns, 1), [count, rows * columns]),
         relay.reshape(relay.tile(lines[1], (1, rows)), [count, rows * columns]),
     ]
     pixels = Pixels(images, relay.cast(which, "int32"))
-    found = between(pixels, places, linear_weights, lambda place, _length: place, zeros=False)
+    found = between(pixels, positions, linear_weights, lambda place, _length: place, zeros=False)
     counts = relay.multiply(relay.expand_dims(near[0], 2), relay.expand_dims(near[1], 1))
     found = relay.multiply(found, relay.reshape(counts, [count, rows * columns, 1]))
     pool = relay.mean if mode == "avg" else relay.max
@@ -137,9 +137,9 @@ def _bin_masks(first: Expr, last: Expr, bins: int, length: int) -> tuple[Expr, E
     ends = relay.strided_slice(marks, [1], [bins + 1], [1], axes=[0])
     low = relay.clip(relay.add(relay.floor(begins), first), 0.0, float(length))
     high = relay.clip(relay.add(relay.ceil(ends), first), 0.0, float(length))
-    places = relay.const(np.arange(length), "float32")
+    positions = relay.const(np.arange(length), "float32")
     inside = relay.logical_and(
-        relay.greater_equal(places, relay.expand_dims(low, 1)),
-        relay.less(places, relay.expand_dims(high, 1)),
+        relay.greater_equal(positions, relay.expand_dims(low, 1)),
+        relay.less(positions, relay.expand_dims(high, 1)),
     )
     return inside, relay.greater(high, low)

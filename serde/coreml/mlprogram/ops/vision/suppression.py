@@ -47,10 +47,10 @@ def suppress(
     max_boxes: int,
     per_class: bool,
 ) -> list[Expr]:
-    """Return the boxes that stay, their scores, their places, and how many there are.
+    """Return the boxes that stay, their scores, their indices, and how many there are.
 
     Boxes are (n, boxes, 4) and scores (n, boxes, classes). A box is of the class that it scores
-    most for. Behind those that stay come zeros, and -1 among the places.
+    most for. Behind those that stay come zeros, and -1 among the indices.
     """
     (count,) = ctx.static_lengths(boxes, [1])
     wide = converted(boxes, "float32")
@@ -67,12 +67,14 @@ def suppress(
     lifted = relay.add(relay.subtract(best, low), number(1.0, "float32"))
     lifted = relay.where(taking, lifted, number(-1.0, "float32"))
     rows = relay.concatenate([kind, lifted, _corners(wide), place, wide, marks], axis=2)
-    valid, sorted_rows, places = relay.vision.get_valid_counts(rows, 0.0, id_index=0, score_index=1)
+    valid, sorted_rows, indices = relay.vision.get_valid_counts(
+        rows, 0.0, id_index=0, score_index=1
+    )
     above = float(np.nextafter(np.float32(iou_threshold), np.float32(np.inf)))
     kept = relay.vision.non_max_suppression(
         sorted_rows,
         valid,
-        places,
+        indices,
         max_boxes,
         above,
         force_suppress=not per_class,
@@ -187,7 +189,7 @@ def export_non_max_suppression(
 
     rows = ctx.spell(batches, boxes)
     marks = ctx.spell(lambda x: relay.reshape(x, [images * classes, count, 1]), scores)
-    places = _places(ctx, rows, marks, bound, most, dtype)
+    indices = _emit_suppression(ctx, rows, marks, bound, most, dtype)
 
     def pad_rows(found: Expr, given: Expr, *floor: Expr) -> Expr:
         whole = relay.maximum(found, number(0, "int32"))
@@ -206,7 +208,7 @@ def export_non_max_suppression(
         column = relay.expand_dims(relay.cast(box, "int64"), 1)
         return relay.concatenate([image, kind, column], axis=1)
 
-    return ctx.spell(pad_rows, places, marks, *([] if least is None else [least]))
+    return ctx.spell(pad_rows, indices, marks, *([] if least is None else [least]))
 
 
 def _centres(boxes: Expr) -> Expr:
@@ -221,10 +223,10 @@ def _centres(boxes: Expr) -> Expr:
     return relay.concatenate([x, y, width, height], axis=2)
 
 
-def _places(
+def _emit_suppression(
     ctx: ExportContext, rows: Value, marks: Value, bound: float, most: int, dtype: str
 ) -> Value:
-    """Write the suppression itself and return places, -1 behind those that stay."""
+    """Write the suppression itself and return indices, -1 behind those that stay."""
     batches = ctx.static_shape(rows)[0]
     threshold = ctx.const(bound, dtype)
     if ctx.version >= 17:
@@ -279,7 +281,7 @@ def in_front(x: Expr, stays: Expr, fill: float) -> Expr:
 def expand_get_valid_counts(
     data: Expr, score_threshold: Expr, *, id_index: int, score_index: int
 ) -> Expr:
-    """Rows that count are sorted to the front by their places."""
+    """Rows that count are sorted to the front by their indices."""
     score = relay.take(data, number(score_index, "int32"), axis=2)
     valid = relay.greater(score, converted(score_threshold, tensor_type(data).dtype))
     if id_index >= 0:
@@ -385,8 +387,8 @@ def _apart(corners: Expr, kind: Expr) -> Expr:
 def _mark_boxes(listed: Expr, images: int, boxes: int) -> Expr:
     """Return which boxes a list of (image, class, box) names."""
     image, _, box = relay.split(listed, 3, axis=1)
-    places = relay.transpose(relay.concatenate([image, box], axis=1), [1, 0])
+    indices = relay.transpose(relay.concatenate([image, box], axis=1), [1, 0])
     zeros = relay.const(np.zeros((images, boxes), np.int32))
     ones = relay.ones_like(relay.cast(relay.squeeze(box, [1]), "int32"))
-    marked = relay.scatter_nd(zeros, places, ones, mode="update")
+    marked = relay.scatter_nd(zeros, indices, ones, mode="update")
     return relay.greater(marked, number(0, "int32"))
