@@ -18,7 +18,7 @@ from typing import Any as AnyValue
 
 import click
 
-from serde.command.parameters import Flag
+from serde.command.flag import Flag
 from serde.conversion.signature import attribute_texts
 from serde.errors import OptionError
 from serde.options import other_names

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from serde.command.flag import Flag
 from serde.errors import OptionError
 
 if TYPE_CHECKING:
     from serde.checking.tolerance import Tolerance
 
 __all__ = [
-    "Flag",
     "FormatCommand",
     "checking_flags",
     "checking_options",
@@ -31,21 +31,6 @@ __all__ = [
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _BY_HAND = ("input_shapes", "input_dtypes", "allow")
-
-
-class Flag(click.Option):
-    """A flag with other spellings, such as the keyword's, which its help does not show."""
-
-    def __init__(self, *args: Any, aliases: Sequence[str] = (), **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._aliases = [each for each in aliases if each not in self.opts]
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser know all spellings."""
-        shown = self.opts
-        self.opts = [*shown, *self._aliases]
-        super().add_to_parser(parser, ctx)
-        self.opts = shown
 
 
 def flag(*names: str, also: Sequence[str], **kwargs: Any) -> Decorator:

@@ -160,7 +160,11 @@ class Builder(ABC):
         names: For each name that had to be changed the one that it was made of.
         quantises: Whether weights may stay quantised.
         narrows: Whether values become integers of 8 and 16 bits.
+        max_level: Blocks inside each other that protobuf, which reads 100 messages deep, leaves
+            room for.
     """
+
+    max_level: int
 
     def __init__(self, version: int, block: AnyValue) -> None:
         self.version = version

@@ -14,6 +14,7 @@ from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent.stack import STACK, MergeStacks
 from serde.relay import transform
+from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If
 from serde.relay.ir.leaves import leaf_types, output_names
@@ -71,13 +72,21 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
         supported,
         report,
         before=[
-            transform.Compose(transform.box_nms_patterns(model.params)),
+            *_raised_suppressions(model),
             transform.RaiseSliceLike(),
             transform.RaiseLayers(_is_whole, frozenset(model.params)),
         ],
         after=[MergeStacks(), transform.SimplifyExpr()],
         packing=(STACK.name,),
     )
+
+
+def _raised_suppressions(model: RelayModel) -> list[transform.Compose]:
+    """Return the pass that finds suppressions of boxes spelled out, where boxes are suppressed."""
+    calls = (n for n in all_nodes(*model.mod.functions.values()) if isinstance(n, Call))
+    if any(isinstance(n.op, OpDef) and n.op.name == "serde.non_max_suppression" for n in calls):
+        return [transform.Compose(transform.box_nms_patterns(model.params))]
+    return []
 
 
 def _is_whole(node: Call) -> bool:

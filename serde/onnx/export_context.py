@@ -10,7 +10,7 @@ from typing import Final, Literal
 import numpy as np
 import onnx
 
-from serde.errors import ConverterBug, Unsupported
+from serde.errors import ConverterBug
 from serde.onnx.builder import GraphBuilder, GraphScope, Value, ValueType, without_symbols
 from serde.onnx.schemas import takes_dtype
 from serde.relay.ir.dims import Dim
@@ -19,24 +19,13 @@ from serde.relay.ir.leaves import leaf_types, value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
 from serde.walk.export_context import Values, Writing, leaves
-from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
 from serde.weights import numpy_dtype
 
-__all__ = ["ExportContext", "Subgraph", "Value", "require_level"]
+__all__ = ["MAX_LEVEL", "ExportContext", "Subgraph", "Value"]
 
 MAX_LEVEL: Final = 31
 """Subgraphs inside each other that protobuf, which reads 100 messages deep, leaves room for."""
-
-
-def require_level(scope: Scope) -> None:
-    """Refuse a subgraph that lies too deep inside others.
-
-    Raises:
-        Unsupported: It does.
-    """
-    if scope.level > MAX_LEVEL:
-        raise Unsupported(f"more than {MAX_LEVEL} subgraphs lie inside each other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +77,7 @@ class ExportContext(walk.ExportContext[Value]):
         """
         self._source = self._builder.hold(self._source)
         scope = GraphScope(self.scope, f"{self._source}/body")
-        require_level(scope)
+        scope.require_level(MAX_LEVEL)
         split = len(body.params) - len(captures)
         inputs = [
             Value(self._builder.reserve(param.name_hint), value_types(param.type)[0])

@@ -25,7 +25,7 @@ from serde.onnx.builder import (
     walk_nodes,
 )
 from serde.onnx.declarations import value_type_proto
-from serde.onnx.export_context import ExportContext, require_level
+from serde.onnx.export_context import MAX_LEVEL, ExportContext
 from serde.onnx.functions import FunctionCall, LocalFunctions
 from serde.onnx.lowering import as_qdq, lowered
 from serde.onnx.model import PRODUCER, OnnxModel
@@ -175,7 +175,7 @@ class _OnnxWalk(ExportWalk[Value]):
     @contextmanager
     def branch(self, scope: Scope, values: Known[Value]) -> Iterator[Known[Value]]:
         """Write into the graph of a branch meanwhile."""
-        require_level(scope)
+        scope.require_level(MAX_LEVEL)
         with super().branch(scope, values) as seen:
             yield seen
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from serde.errors import ConverterBug
+from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Var
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children
@@ -53,6 +53,15 @@ class Scope:
         while scope is not None:
             yield scope
             scope = scope.parent
+
+    def require_level(self, most: int) -> None:
+        """Refuse a subgraph that lies too deep inside others.
+
+        Raises:
+            Unsupported: More than `most` are around and including it.
+        """
+        if self.level > most:
+            raise Unsupported(f"more than {most} subgraphs lie inside each other")
 
     def common(self, other: Scope) -> Scope:
         """Return the innermost scope that both are in."""

@@ -3,8 +3,11 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+import onnx
 import pytest
+from onnx import helper
 
 PROBE = """
 import json, sys
@@ -42,3 +45,52 @@ def test_the_lower_layers_load_no_third_party_package(name: str) -> None:
 
 def test_the_probe_sees_a_third_party_package() -> None:
     assert "onnx" in third_party(modules_loaded_by("import onnx"))
+
+
+def loaded_by(*args: str) -> set[str]:
+    """Modules that a command line loads, in full."""
+    code = (
+        "import json, sys\nfrom serde.command.cli import main\n"
+        "try: code = main(sys.argv[1:])\nexcept SystemExit as end: code = end.code\n"
+        "print(json.dumps([code, *sorted(sys.modules)]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, check=True
+    )
+    status, *modules = json.loads(run.stdout.splitlines()[-1])
+    assert not status, run.stderr
+    return set(modules)
+
+
+@pytest.mark.parametrize("flag", ["--version", "--help"])
+def test_version_and_help_do_not_load_numpy(flag: str) -> None:
+    assert not loaded_by(flag) & {"numpy", "onnx", "serde.bridge", "serde.relay"}
+
+
+@pytest.fixture(scope="module")
+def small_net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dense layer as ONNX."""
+    x, y, w = (helper.make_tensor_value_info(n, 1, s) for n, s in zip("xyw", SHAPES, strict=True))
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [x, w], [y])
+    path = tmp_path_factory.mktemp("net") / "net.onnx"
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
+
+
+SHAPES = ([2, 3], [2, 4], [3, 4])
+
+
+@pytest.mark.parametrize("target", ["net-symbol.json", "net.mlpackage", "other.onnx"])
+def test_a_conversion_loads_what_its_graph_needs(small_net: Path, target: str) -> None:
+    modules = loaded_by("convert", str(small_net), str(small_net.parent / target))
+    own = {name for name in modules if name.startswith("serde.")}
+    unused = ("serde.relay.text", "serde.relay.transform.tvm", "serde.testing", "serde.compat")
+    assert [name for name in sorted(own) if name.startswith(unused)] == []
+    assert not own & {"serde.checking.verdict", "serde.checking.checks", "serde.engine.process"}
+    assert "rich.console" not in modules
+    own = {name for name in own if "mxnet.ops.recurrent" not in name}  # a pass merges its stacks
+    for operator in ("conv", "norm", "recurrent", "vision", "control"):
+        assert [name for name in own if f".ops.{operator}" in name] == []
+        assert [name for name in own if f".op.{operator}" in name] == []
+    assert len(own) <= 220

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.tiers import first_of
 from support.toy_format import MODEL
 
 import serde.bridge
@@ -44,7 +45,9 @@ def run(command: str, *args: object) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "streams", first_of([">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"], ["<&- >&- 2>&-"])
+)
 def test_closed_streams_are_no_error(model: Path, streams: str) -> None:
     target = model.with_name("o.toy")
     done = run(f'"$@" {streams}', "convert", model, target, "--check")
@@ -54,7 +57,7 @@ def test_closed_streams_are_no_error(model: Path, streams: str) -> None:
     assert json.loads(target.read_text())["toy"] == 2
 
 
-@pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("streams", first_of([">&-", "2>&-", ">&- 2>&-"], [">&-"]))
 def test_the_exit_code_stays(model: Path, streams: str) -> None:
     done = run(f'"$@" {streams}', "convert", model, model.with_name("o.xyz"))
     assert done.returncode == 2
@@ -62,7 +65,8 @@ def test_the_exit_code_stays(model: Path, streams: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "args", [["--help"], ["--version"], ["formats"], ["ops", "--format", "relay"]]
+    "args",
+    first_of([["--help"], ["--version"], ["formats"], ["ops", "--format", "relay"]], [["formats"]]),
 )
 def test_a_closed_stdout_gets_nothing(args: list[str]) -> None:
     done = run('"$@" >&-', *args)
@@ -76,7 +80,9 @@ def test_a_reader_that_leaves_is_no_error(args: list[str]) -> None:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("args", [["--help"], ["--version"], ["formats"], ["formats", "--json"]])
+@pytest.mark.parametrize(
+    "args", first_of([["--help"], ["--version"], ["formats"], ["formats", "--json"]], [["--help"]])
+)
 def test_a_full_stdout_is_told(args: list[str]) -> None:
     done = run(f'"$@" > {FULL}', *args)
     assert done.returncode == 2

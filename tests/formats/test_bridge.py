@@ -217,6 +217,32 @@ def test_a_package_may_not_take_the_name_of_an_own_format(
         format_names()
 
 
+def test_other_packages_are_not_looked_at_for_a_format_that_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def scan(group: str) -> list[ToyEntryPoint]:
+        raise AssertionError("scanned")
+
+    monkeypatch.setattr("importlib.metadata.entry_points", scan)
+    assert get_bridge("onnx").name == "onnx"
+    text = tmp_path / "net.relay"
+    text.write_text('#[version = "0.0.5"]\ndef @main(%x: float32) { %x }\n', encoding="utf-8")
+    assert source_bridge(text).name == "relay"
+    assert target_bridge("net.onnx").name == "onnx"
+
+
+def test_other_packages_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scans: list[str] = []
+
+    def scan(group: str) -> list[ToyEntryPoint]:
+        scans.append(group)
+        return []
+
+    monkeypatch.setattr("importlib.metadata.entry_points", scan)
+    assert format_names() == format_names()
+    assert scans == ["serde.formats"]
+
+
 def test_an_own_format_is_imported_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serde.bridge, "FORMATS", {"toy": "support.toy_format"})
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])

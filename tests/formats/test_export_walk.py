@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import serde
 import serde.relay as relay
-from serde.errors import ConverterBug, Unsupported
+from serde.errors import ConverterBug, Unsupported, UnsupportedModelError
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Span, Tuple, TupleGetItem, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
@@ -302,6 +303,26 @@ def test_depth_costs_no_recursion(depth: int) -> None:
         lines = lines[0][4]
         if len(lines) == 3:
             lines = [lines[0], lines[2]]
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ({"format": "onnx"}, 31),
+        ({"format": "coreml", "minimum_deployment_target": "iOS17"}, 44),
+        ({"format": "coreml", "minimum_deployment_target": "iOS14"}, 32),
+    ],
+)
+def test_what_no_file_can_hold_is_one_refusal(options: dict[str, Any], most: int) -> None:
+    c, x = relay.var("c", shape=(), dtype="bool"), vector()
+    value: Expr = relay.negative(x)
+    for depth in range(1, 1001):
+        value = If(c, relay.exp(value), x)
+        if depth == most:
+            serde.export_model(IRModule({"main": Function([c, x], value)}), **options)
+    with pytest.raises(UnsupportedModelError, match=f"more than {most} subgraphs") as caught:
+        serde.export_model(IRModule({"main": Function([c, x], value)}), **options)
+    assert len(caught.value.report.issues) == 1
 
 
 @pytest.mark.parametrize("depth", [2, 300])

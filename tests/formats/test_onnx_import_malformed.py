@@ -239,6 +239,7 @@ def test_refused(place: Path, name: str) -> None:
     refuses(path, UnsupportedModelError)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", [name for name in UNSOUND if not name.startswith("location")])
 def test_unsound_messages(name: str) -> None:
     """The same in memory: a message and its bytes."""

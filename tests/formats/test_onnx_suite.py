@@ -94,6 +94,7 @@ MXNET_LACKS = re.compile(
 """Why cases are refused: dtypes, sequences, bits, and lengths that are not known beforehand."""
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", chosen("onnx-mxnet"))
 def test_import_and_mxnet(case: SuiteCase) -> None:
     """What MXNet cannot say is skipped with the reason; a refusal for another one fails."""

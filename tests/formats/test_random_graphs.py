@@ -11,6 +11,7 @@ import pytest
 from support.random_checks import difference, export, interpret, run_exported, smallest, unlike
 from support.random_graphs import RandomGraph, generate
 from support.runtime import newest_runtime_opset
+from support.tiers import first_of
 
 import serde.relay as relay
 from serde.errors import RelayError
@@ -20,11 +21,11 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.visit import post_order
 
 OPSETS = (11, 13, 17, 21, newest_runtime_opset())
-FAST, ALL = 150, 5000
+FIRST, FAST, ALL = 60, 150, 5000
 CONTROL = frozenset(["let", "if", "loop", "scan"])
 
 SEEDS = [
-    *range(FAST),
+    *first_of(range(FAST), range(FIRST)),
     *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(FAST, ALL)],
 ]
 

@@ -318,3 +318,8 @@ def test_parameters_are_checked(scale: Any, zero_point: Any, found: str) -> None
     x = relay.var("x", shape=(2, 3))
     with pytest.raises(TypeInferenceError, match=found):
         relay.qnn.op.quantize(x, relay.Constant(np.asarray(scale)), relay.const(zero_point))
+
+
+def test_fixed_point_multiplies_int32_alone() -> None:
+    with pytest.raises(TypeInferenceError, match="int32"):
+        relay.fixed_point_multiply(relay.var("x", shape=(2,)), multiplier=2**30, shift=1)

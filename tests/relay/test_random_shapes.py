@@ -145,11 +145,12 @@ LEFT_OUT = {
 TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 
 
+@pytest.mark.parametrize("examples", [3, pytest.param(12, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("definition", DRAWN)
-def test_runtime_agrees(definition: OpDef) -> None:
+def test_runtime_agrees(definition: OpDef, examples: int) -> None:
     """What ONNX Runtime, or ONNX's reference where that has no kernel, makes of the export."""
 
-    @settings(max_examples=12, derandomize=True, deadline=None, database=None,
+    @settings(max_examples=examples, derandomize=True, deadline=None, database=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(st.data())
     def check(data: Any) -> None:

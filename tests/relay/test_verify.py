@@ -43,7 +43,7 @@ def test_programs_verify(name: str) -> None:
     relay.verify(InferType()(mod))
 
 
-@pytest.mark.parametrize(("definition", "given"), all_samples())
+@pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_samples_verify(definition: OpDef, given: Sample) -> None:
     function = build(definition, given).function
     relay.verify(function)

@@ -40,9 +40,11 @@ def versions_of_exporters(table: ConverterTable, name: str, versions: Sequence[i
     }
 
 
-def first_of(names: Iterable[str], first: Collection[str]) -> list[Any]:
+def first_of(values: Iterable[Any], first: Collection[Any]) -> list[Any]:
     """Return parameters of which those not among `first` are `wide`."""
-    return [pytest.param(name, marks=[] if name in first else [pytest.mark.wide]) for name in names]
+    return [
+        pytest.param(each, marks=[] if each in first else [pytest.mark.wide]) for each in values
+    ]
 
 
 def tier_of(marks: Iterable[pytest.Mark]) -> str | None:

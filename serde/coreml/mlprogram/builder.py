@@ -45,6 +45,8 @@ class ProgramBuilder(Builder):
         layout: The constants that lie in ``weight.bin``.
     """
 
+    max_level = 44
+
     def __init__(self, version: int) -> None:
         super().__init__(version, message_class("MIL.Block")())
         self.layout = BlobLayout()

@@ -157,8 +157,12 @@ class ExportContext(walk.ExportContext[Value]):
         Args:
             step: What it is in the present one, such as ``loop_1/body``.
             inputs: What it takes.
+
+        Raises:
+            Unsupported: Too many lie inside each other.
         """
         scope = self.scope.inner(step)
+        scope.require_level(self._builder.max_level)
         with self.inside(scope), self._builder.inner_block(inputs) as block:
             yield block
 

@@ -176,6 +176,7 @@ class ProgramWalk(ExportWalk[Value]):
     @contextmanager
     def branch(self, scope: Scope, values: Known[Value]) -> Iterator[Known[Value]]:
         """Add operations to a block of its own meanwhile."""
+        scope.require_level(self._builder.max_level)
         with super().branch(scope, values) as seen, self._builder.inner_block():
             yield seen
 

@@ -10,7 +10,7 @@ from serde.errors import OptionError
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Var
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, all_ops
+from serde.relay.ir.registry import OpDef, all_ops, op_names
 from serde.relay.ir.traits import Float32
 from serde.relay.ir.visit import post_order
 from serde.report import Issue, Report
@@ -63,7 +63,7 @@ def wide_names(model: RelayModel, wide: frozenset[str]) -> frozenset[str]:
     """
     plain = wide - _GROUPS
     nodes = {node.span.source_name for node in post_order(model.main) if node.span is not None}
-    unknown = sorted(plain - nodes - all_ops().keys())
+    unknown = sorted(plain - nodes - set(op_names()))
     if unknown:
         raise OptionError(
             f"float32_ops: {unknown[0]} is no operator of Relay, no node, and none of "

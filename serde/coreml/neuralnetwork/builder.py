@@ -46,6 +46,8 @@ class LayerBuilder(Builder):
         network: The whole network.
     """
 
+    max_level = 32
+
     def __init__(
         self, table: ConverterTable, target: int, says: Callable[[Call, int], bool]
     ) -> None:
