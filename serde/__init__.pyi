@@ -18,7 +18,7 @@ from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
 from serde.checking.tolerance import Tolerance
 from serde.conversion.signature import FormatName
-from serde.coreml.interface.requests import Image, Range
+from serde.coreml.interface.input_types import Image, Range
 from serde.errors import FormatError as FormatError
 from serde.errors import MissingDependency as MissingDependency
 from serde.errors import OptionError as OptionError
