@@ -269,8 +269,8 @@ class _Measuring:
     ) -> list[OutputVerdict]:
         judged = list(verdicts)
         for at in open_:
-            judged[at] = self._one(at, verdicts[at])
-        return self._tables(judged, [at for at in open_ if judged[at].failed])
+            judged[at] = self._judge_output(at, verdicts[at])
+        return self._judge_tables(judged, [at for at in open_ if judged[at].failed])
 
     def _run_plainly(self, engine: Engine) -> bool:
         """Take an engine's results without its optimisations, if it can leave them off."""
@@ -291,7 +291,7 @@ class _Measuring:
             self._comparison._report.notes.append(note)
         return True
 
-    def _one(self, at: int, verdict: OutputVerdict) -> OutputVerdict:
+    def _judge_output(self, at: int, verdict: OutputVerdict) -> OutputVerdict:
         """Judge an output element by element."""
         exact, found = self._measured.exact[at], self._found[at]
         if found is None or exact.shape != found.shape or exact.shape != verdict.shapes[0]:
@@ -306,7 +306,7 @@ class _Measuring:
         target = distance(found, exact, finite)
         scale = deviation(exact[finite])
         floor = floor_of(exact[finite], dtype)
-        source, fault = self._source(at, finite, floor)
+        source, fault = self._judge_source(at, finite, floor)
         own = source
         if _is_narrow(dtype) or not within(target, own, floor, dtype, exact.size):
             own = own.or_more(distance(self._measured.rounded[at], exact, finite))
@@ -340,21 +340,23 @@ class _Measuring:
             )
         return replace(figures, passed=passed)
 
-    def _source(self, at: int, finite: Array, floor: Distance) -> tuple[Distance, str]:
+    def _judge_source(self, at: int, finite: Array, floor: Distance) -> tuple[Distance, str]:
         """Return the source's own distance, and what is wrong if rounding does not explain it."""
         exact = self._measured.exact[at]
         own = distance(self._expected[at], exact, finite)
         if own.mean <= _SUSPECT * deviation(exact[finite]):
             return own, ""
         declared = distance(self._measured.declared[at], exact, finite)
-        if _explained(own, declared, floor):
+        if _is_rounding(own, declared, floor):
             return own, ""
         self._faulty = True
         far = ratio(own.mean, deviation(exact[finite]))
         name = self._comparison._reference.name
         return own, f"{name} is {far:.1e} from the exact result, which rounding does not explain"
 
-    def _tables(self, verdicts: list[OutputVerdict], failed: Sequence[int]) -> list[OutputVerdict]:
+    def _judge_tables(
+        self, verdicts: list[OutputVerdict], failed: Sequence[int]
+    ) -> list[OutputVerdict]:
         """Judge what is left as rows, where it depends on order or jumps."""
         decided = self._measured.decided
         pending = [
@@ -369,7 +371,7 @@ class _Measuring:
         tables = sorted({tuple(self._table_of(at)) for at in pending})
         explained: dict[int, OutputVerdict] = {}
         noise = 0.0
-        for members, noise in self._measured.moved(steps=steps):
+        for members, noise in self._measured.run_perturbed(steps=steps):
             for table in tables:
                 if not all(at in explained for at in table):
                     explained |= self._as_rows(table, members, noise, verdicts)
@@ -406,19 +408,24 @@ class _Measuring:
 
         Outputs of one length need not belong together: two heads have an order each.
         """
-        explained = self._as_table(table, members, noise, verdicts)
+        explained = self._judge_table(table, members, noise, verdicts)
         if explained or len(table) == 1 or noise > USELESS:
             return explained
-        each = [self._as_table((at,), members, noise, verdicts) for at in table]
+        each = [self._judge_table((at,), members, noise, verdicts) for at in table]
         return {at: verdict for found in each for at, verdict in found.items()}
 
-    def _as_table(
+    def _judge_table(
         self,
         table: Sequence[int],
         members: Sequence[Sequence[Array]],
         noise: float,
         verdicts: Sequence[OutputVerdict],
     ) -> dict[int, OutputVerdict]:
+        """Return verdicts for the outputs of one table; none if rounding does not explain it.
+
+        It does where the runs in `members` explain the rows of source, target and rounded run,
+        and each column of the target is as near to its rows as the source's.
+        """
         found = [value for at in table if (value := self._found[at]) is not None]
         if len(found) < len(table):
             return {}
@@ -457,7 +464,8 @@ def _is_narrow(dtype: str) -> bool:
     return dtype in ("float16", "bfloat16")
 
 
-def _explained(own: Distance, declared: Distance, floor: Distance) -> bool:
+def _is_rounding(own: Distance, declared: Distance, floor: Distance) -> bool:
+    """Whether a distance is what rounding to the declared dtypes makes, or a small multiple."""
     limit = declared.scaled(_EXPLAINED)
     return own.mean <= limit.mean + floor.mean and own.most <= limit.most + floor.most
 

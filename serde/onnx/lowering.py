@@ -81,11 +81,16 @@ class _BytesForNibbles(transform.FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Rewrite the calls that make floats of them."""
-        result = rewrite(function, lambda _node, new: _with_bytes(new))
+        result = rewrite(function, lambda _node, new: _widen_nibbles(new))
         return result if isinstance(result, Function) else function
 
 
-def _with_bytes(node: Expr) -> Expr:
+def _widen_nibbles(node: Expr) -> Expr:
+    """Return a dequantisation of stored integers of 4 bits as one of bytes.
+
+    Blocks came to ONNX with 4 bits. Where there are any, the data is brought into a matrix with
+    a block in each column, dequantised with a scale a column, and brought back.
+    """
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return node
     if node.op.name != "serde.dequantize_linear" or not isinstance(node.args[0].type, TensorType):

@@ -75,7 +75,7 @@ def read_graph(data: bytes, *, path: str | None = None) -> IRModule:
     """
     reader: _Reader | None = None
     try:
-        reader = _Reader(_parsed(data))
+        reader = _Reader(_parse_graph(data))
         mod = InferType()(reader.module())
         verify(mod, types=False)
     except (ValueError, RelayError) as error:
@@ -84,7 +84,7 @@ def read_graph(data: bytes, *, path: str | None = None) -> IRModule:
     return mod
 
 
-def _parsed(data: bytes) -> Mapping[str, AnyValue]:
+def _parse_graph(data: bytes) -> Mapping[str, AnyValue]:
     try:
         graph = json.loads(data)
     except RecursionError:
@@ -226,9 +226,9 @@ class _Reader:
         items = []
         for index in node.items():
             items.append((yield index))
-        return self._bounded(tuple(items), items)
+        return self._bound_expansion(tuple(items), items)
 
-    def _bounded(self, value: AnyValue, parts: Sequence[AnyValue]) -> AnyValue:
+    def _bound_expansion(self, value: AnyValue, parts: Sequence[AnyValue]) -> AnyValue:
         """Return `value` if it is not too long with its shared parts written out."""
         size = 1 + sum(self._sizes.get(id(part), 1) for part in parts)
         if size > _MAX_EXPANDED:
@@ -301,7 +301,7 @@ class _Reader:
         type_ = yield node.reference("type_annotation")
         if not isinstance(name, str):
             raise ValueError("a variable has no name")
-        return Var(name, _declared(type_), (yield from self._place(node)))
+        return Var(name, _optional_type(type_), (yield from self._place(node)))
 
     def _refuse_device(self, node: Node) -> None:
         index = node.reference("virtual_device_", missing=0)
@@ -322,7 +322,7 @@ class _Reader:
         attrs = yield node.reference("attrs")
         body = _expr((yield node.reference("body")))
         place = yield from self._place(node)
-        return Function(params, body, _declared(result), _facts(attrs), place)
+        return Function(params, body, _optional_type(result), _facts(attrs), place)
 
     def _call(self, node: Node) -> Step:
         callee = yield node.reference("op")
@@ -395,13 +395,13 @@ class _Reader:
     def _tuple_type(self, node: Node) -> Step:
         fields = yield node.reference("fields")
         types = _types(fields)
-        return self._bounded(TupleType(types), types)
+        return self._bound_expansion(TupleType(types), types)
 
     def _func_type(self, node: Node) -> Step:
         arguments = yield node.reference("arg_types")
         result = yield node.reference("ret_type")
         types = _types(arguments)
-        return self._bounded(FuncType(types, _types((result,))[0]), (*types, result))
+        return self._bound_expansion(FuncType(types, _types((result,))[0]), (*types, result))
 
     def _symbol(self, node: Node) -> Step:
         """Read a named dimension; two of one name are two dimensions."""
@@ -459,7 +459,7 @@ def _facts(value: AnyValue) -> Mapping[str, AnyValue]:
     raise ValueError("expected attributes by name")
 
 
-def _declared(value: AnyValue) -> Type | None:
+def _optional_type(value: AnyValue) -> Type | None:
     return None if value is None else _types((value,))[0]
 
 

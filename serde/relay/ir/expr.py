@@ -492,14 +492,14 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
             raise RelayError(f"{value} does not fit {wanted.name}")
         return Constant(found)
     narrow = {"float64": np.float32, "int64": np.int32}.get(data.dtype.name)
-    return Constant(data if narrow is None else _narrowed(data, np.dtype(narrow)))
+    return Constant(data if narrow is None else _narrow(data, np.dtype(narrow)))
 
 
 _NO_NUMBERS: Final = "OSUcmM"
 """Kinds of arrays of NumPy that a tensor cannot be."""
 
 
-def _narrowed(data: Array, dtype: np.dtype[AnyValue]) -> Array:
+def _narrow(data: Array, dtype: np.dtype[AnyValue]) -> Array:
     """Return `data` in 32 bits.
 
     Raises:
