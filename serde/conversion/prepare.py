@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from serde.errors import OptionError
 from serde.relay import transform
-from serde.relay.ir.collection import without_collection
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.report import Issue, Report
 
@@ -115,7 +115,7 @@ class PrepareOptions(CutOptions):
     allow: frozenset[str] = frozenset()
 
 
-@without_collection()
+@pause_garbage_collection()
 def prepare(
     model: RelayModel, options: PrepareOptions, *, keep_globals: bool = False, report: Report
 ) -> RelayModel:

@@ -33,8 +33,8 @@ from serde.onnx.ops import TABLE
 from serde.onnx.schemas import newest_opset, require_dtype
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.relay import transform
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.expr import Call, Function, If
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
@@ -100,7 +100,7 @@ def from_relay(
     return write(newest_opset(), report)
 
 
-@without_collection()
+@pause_garbage_collection()
 def _written(
     model: RelayModel,
     opset: int,

@@ -36,9 +36,9 @@ from serde.onnx.undecided import (
     Undecided,
     join,
 )
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import Dim, DimLike, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Span, Var
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import SequenceType, TensorType
@@ -60,7 +60,7 @@ __all__ = ["to_relay"]
 _OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})
 
 
-@without_collection()
+@pause_garbage_collection()
 def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> RelayModel:
     """Return the graph as Relay.
 

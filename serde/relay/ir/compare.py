@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -29,6 +28,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, Type
 
@@ -70,7 +70,7 @@ class _Difference(Exception):
 Pair = tuple[Expr, Expr, _Path]
 
 
-@without_collection()
+@pause_garbage_collection()
 def structural_equal(a: Comparable, b: Comparable, *, map_free_vars: bool = False) -> bool:
     """Whether two modules, expressions or types are the same but for names and spans.
 

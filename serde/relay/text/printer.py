@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.expr import (
     Call,
@@ -30,6 +29,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import FuncType, Type
@@ -83,7 +83,7 @@ TVM wants most of them, and does not look at them.
 Step = Generator["Step", str, str]
 
 
-@without_collection()
+@pause_garbage_collection()
 def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
     """Return the text of a module.
 
@@ -106,7 +106,7 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
     return printer.finish(body) if show_meta_data else body
 
 
-@without_collection()
+@pause_garbage_collection()
 def print_expr(expr: Expr, *, strict: bool = False) -> str:
     """Return the text of an expression, its free variables announced.
 
