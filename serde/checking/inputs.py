@@ -3,7 +3,7 @@
 Floats are drawn from the standard normal distribution, the scale of
 normalised images. Integers, and floats that serve as indices or lengths (MXNet
 has those as float32), are whole numbers of the range that the graph allows
-(:mod:`serde.checking.demands`). The pixels of an input that is an image, as
+(:mod:`serde.checking.constraints`). The pixels of an input that is an image, as
 far as the model's facts say so, are those of eight bits.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from serde.checking.constraints import InputConstraints, Regions, find_constraints
 from serde.checking.data import CheckData
-from serde.checking.demands import Demands, Regions, find_demands
 from serde.checking.engines import RememberingEngine
 from serde.checking.sizes import (
     declared_sizes,
@@ -32,7 +32,7 @@ from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.weights import Array, numpy_dtype
 
-__all__ = ["InputSets", "input_demands", "random_inputs"]
+__all__ = ["InputSets", "input_constraints", "random_inputs"]
 
 PIXELS = (0, 255)
 """Range of the pixels of an image."""
@@ -237,19 +237,19 @@ def random_inputs(
         CheckError: An input has no tensor type.
     """
     generator = np.random.default_rng(seed)
-    demands = input_demands(model, lengths)
+    constraints = input_constraints(model, lengths)
     values = {}
     for variable in model.inputs():
         name, dtype = variable.name_hint, input_type(variable).dtype
         narrow = [*(dtypes or {}).get(name, ()), *(["float16"] if float16 else [])]
         drawn = _Sampler(generator, shape_at(variable, lengths), dtype, narrow)
-        values[name] = _round_to(drawn.value(name, demands), narrow)
+        values[name] = _round_to(drawn.value(name, constraints), narrow)
     return values
 
 
-def input_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
+def input_constraints(model: RelayModel, lengths: Mapping[str, int]) -> InputConstraints:
     """Return what limits the inputs of a model: its graph, and that some are images."""
-    found = find_demands(model, lengths)
+    found = find_constraints(model, lengths)
     for variable in model.inputs():
         name = variable.name_hint
         space = model.meta.extra.get(f"{name}.color_space", "FLOAT16")
@@ -275,16 +275,16 @@ class _Sampler:
             (_EXACT[each] for each in (dtype, *narrow) if each in _EXACT), default=None
         )
 
-    def value(self, name: str, demands: Demands) -> Array:
-        """Draw the value of an input that demands may limit."""
-        regions = demands.regions.get(name)
+    def value(self, name: str, constraints: InputConstraints) -> Array:
+        """Draw the value of an input, within its constraints if there are any."""
+        regions = constraints.regions.get(name)
         if regions is not None and len(self._shape) == 2 and self._shape[1] in (4, 5, 6):
             return self._draw_regions(regions).astype(numpy_dtype(self._dtype))
-        if name in demands.fractions and self._dtype.startswith("float"):
+        if name in constraints.fractions and self._dtype.startswith("float"):
             return self._generator.random(self._shape).astype(numpy_dtype(self._dtype))
-        if name in demands.masks:
+        if name in constraints.masks:
             return self._draw_mask().astype(numpy_dtype(self._dtype))
-        return self._draw_within(demands.ranges.get(name))
+        return self._draw_within(constraints.ranges.get(name))
 
     def _draw_within(self, bounds: tuple[int, int] | None) -> Array:
         kind = numpy_dtype(self._dtype)

@@ -44,7 +44,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 from serde.weights import Array
 
-__all__ = ["Demands", "find_demands"]
+__all__ = ["InputConstraints", "find_constraints"]
 
 _MOST_CHANGES = 8
 """How often the range of one value is narrowed: what a loop counts up narrows without end."""
@@ -63,7 +63,7 @@ class Regions:
 
 
 @dataclass
-class Demands:
+class InputConstraints:
     """What limits the inputs of a model, by name.
 
     Attributes:
@@ -79,7 +79,7 @@ class Demands:
     regions: dict[str, Regions] = field(default_factory=dict)
 
 
-def find_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
+def find_constraints(model: RelayModel, lengths: Mapping[str, int]) -> InputConstraints:
     """Return what the graph allows the inputs to be.
 
     Args:
@@ -88,7 +88,7 @@ def find_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
     """
     flow = _DataFlow(model, lengths)
     strict, usual = flow.ranges(InRange), flow.ranges(UsuallyInRange)
-    found = Demands()
+    found = InputConstraints()
     for variable in model.inputs():
         name, must, does = variable.name_hint, strict.get(variable), usual.get(variable)
         bounds = does if must is None else must
