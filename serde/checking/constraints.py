@@ -249,12 +249,12 @@ class _DataFlow:
             yield from ((node.args[index], bounds) for index in kept)
         elif name == "where":
             yield from self._where_operands(node, bounds)
-        elif name in _INVERSES:
-            yield from _INVERSES[name](node, bounds)
-        elif name in _SIDES and len(node.args) == 2:
+        elif name in _UNARY_INVERSES:
+            yield from _UNARY_INVERSES[name](node, bounds)
+        elif name in _BINARY_INVERSES and len(node.args) == 2:
             for place in (0, 1):
                 other = self._interval(node.args[1 - place])
-                found = _SIDES[name](bounds, other, place)
+                found = _BINARY_INVERSES[name](bounds, other, place)
                 if found is not None and not isinstance(node.args[place], Constant):
                     yield node.args[place], found
 
@@ -413,14 +413,14 @@ def _arange_range(node: Call) -> Range | None:
     return None
 
 
-def _of_sum(bounds: Range, other: Range | None, _place: int) -> Range | None:
+def _invert_add(bounds: Range, other: Range | None, _place: int) -> Range | None:
     """Where nothing is known of the other summand, each gets one half."""
     if other is None:
         return (min(bounds[0], 0), bounds[1] // 2) if bounds[0] <= 0 < bounds[1] else None
     return bounds[0] - other[0], bounds[1] - other[1]
 
 
-def _of_difference(bounds: Range, other: Range | None, place: int) -> Range | None:
+def _invert_subtract(bounds: Range, other: Range | None, place: int) -> Range | None:
     if other is None:
         return None
     if place == 0:
@@ -428,13 +428,13 @@ def _of_difference(bounds: Range, other: Range | None, place: int) -> Range | No
     return other[1] - bounds[1], other[0] - bounds[0]
 
 
-def _of_product(bounds: Range, other: Range | None, _place: int) -> Range | None:
+def _invert_multiply(bounds: Range, other: Range | None, _place: int) -> Range | None:
     """Times a mask, a value may be what the product may."""
     if other is None:
         return None
     low, high = other
     if low == high < 0:
-        return _of_product((-bounds[1], -bounds[0]), (-high, -low), 0)
+        return _invert_multiply((-bounds[1], -bounds[0]), (-high, -low), 0)
     if low < 0 or high == 0:
         return None
     if low == 0 and not bounds[0] <= 0 <= bounds[1]:
@@ -442,61 +442,61 @@ def _of_product(bounds: Range, other: Range | None, _place: int) -> Range | None
     return -(-bounds[0] // (high if bounds[0] <= 0 else low)), bounds[1] // high
 
 
-def _of_quotient(bounds: Range, other: Range | None, place: int) -> Range | None:
+def _invert_divide(bounds: Range, other: Range | None, place: int) -> Range | None:
     if other is None or place or other[0] != other[1] or other[0] < 1:
         return None
     return bounds[0] * other[0], bounds[1] * other[0] + other[0] - 1
 
 
-def _of_remainder(bounds: Range, other: Range | None, place: int) -> Range | None:
+def _invert_mod(bounds: Range, other: Range | None, place: int) -> Range | None:
     """A remainder that may be any needs no range, but that no value is negative."""
     if other is None or place or bounds[0] > 0 or other[1] - 1 > bounds[1]:
         return None
     return 0, UNBOUNDED
 
 
-def _of_maximum(bounds: Range, other: Range | None, _place: int) -> Range:
+def _invert_maximum(bounds: Range, other: Range | None, _place: int) -> Range:
     return (-UNBOUNDED if other is not None and other[0] >= bounds[0] else bounds[0]), bounds[1]
 
 
-def _of_minimum(bounds: Range, other: Range | None, _place: int) -> Range:
+def _invert_minimum(bounds: Range, other: Range | None, _place: int) -> Range:
     return bounds[0], (UNBOUNDED if other is not None and other[1] <= bounds[1] else bounds[1])
 
 
-_SIDES: Mapping[str, Callable[[Range, Range | None, int], Range | None]] = {
-    "add": _of_sum,
-    "divide": _of_quotient,
-    "floor_divide": _of_quotient,
-    "floor_mod": _of_remainder,
-    "maximum": _of_maximum,
-    "minimum": _of_minimum,
-    "mod": _of_remainder,
-    "multiply": _of_product,
-    "subtract": _of_difference,
-    "trunc_divide": _of_quotient,
-    "trunc_mod": _of_remainder,
+_BINARY_INVERSES: Mapping[str, Callable[[Range, Range | None, int], Range | None]] = {
+    "add": _invert_add,
+    "divide": _invert_divide,
+    "floor_divide": _invert_divide,
+    "floor_mod": _invert_mod,
+    "maximum": _invert_maximum,
+    "minimum": _invert_minimum,
+    "mod": _invert_mod,
+    "multiply": _invert_multiply,
+    "subtract": _invert_subtract,
+    "trunc_divide": _invert_divide,
+    "trunc_mod": _invert_mod,
 }
 """For operators of two operands: the range of one, given the result's and the other's."""
 
 
-def _of_negative(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
+def _invert_negative(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
     return [(node.args[0], (-bounds[1], -bounds[0]))]
 
 
-def _of_magnitude(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
+def _invert_abs(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
     low = bounds[0] if bounds[0] > 0 else -bounds[1]
     return [(node.args[0], (low, bounds[1]))]
 
 
-def _of_clip(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
+def _invert_clip(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
     low = -UNBOUNDED if node.attrs["a_min"] >= bounds[0] else bounds[0]
     high = UNBOUNDED if node.attrs["a_max"] <= bounds[1] else bounds[1]
     return [(node.args[0], (low, high))]
 
 
-_INVERSES: Mapping[str, Callable[[Call, Range], list[tuple[Expr, Range]]]] = {
-    "abs": _of_magnitude,
-    "clip": _of_clip,
-    "negative": _of_negative,
+_UNARY_INVERSES: Mapping[str, Callable[[Call, Range], list[tuple[Expr, Range]]]] = {
+    "abs": _invert_abs,
+    "clip": _invert_clip,
+    "negative": _invert_negative,
 }
 """For operators of one operand: its range, given that of the result."""

@@ -184,7 +184,7 @@ class _Comparison:
         """Return a verdict for each output of the source."""
         expected = run_engine(self._reference, inputs)
         results = run_engine(self._candidate, inputs)
-        found = self.matched(results)
+        found = self.match_outputs(results)
         verdicts = [self.judge(at, expected[at], found[at]) for at in range(len(expected))]
         open_ = [
             at
@@ -197,7 +197,7 @@ class _Comparison:
             measured = self._yardstick.at(inputs)
             return _Measuring(self, measured, expected, found, inputs).judge(verdicts, open_)
 
-    def matched(self, results: Sequence[Array]) -> list[Array | None]:
+    def match_outputs(self, results: Sequence[Array]) -> list[Array | None]:
         """Return the target's results in the order of the source's outputs."""
         return [None if place is None else results[place] for place in self._places]
 
@@ -216,7 +216,7 @@ class _Comparison:
             return replace(verdict, passed=False, informative=False, remark="it is drawn at random")
         if not self._changing[at]:
             return verdict
-        why = silence(expected, self._rule.computed(*verdict.dtypes))
+        why = silence(expected, self._rule.computed_dtype(*verdict.dtypes))
         if why and (verdict.passed or _is_alike(expected, found, verdict)):
             return replace(verdict, passed=False, informative=False, remark=why)
         return verdict
@@ -282,7 +282,7 @@ class _Measuring:
         if engine is self._comparison._reference:
             self._expected = results
         else:
-            self._found = self._comparison.matched(results)
+            self._found = self._comparison.match_outputs(results)
         note = (
             f"{engine.name} was asked again without {engine.optimizer}, "
             "with which it differs from itself"
@@ -298,7 +298,7 @@ class _Measuring:
             return verdict
         if verdict.remark:
             return verdict
-        dtype = self._rule.computed(*verdict.dtypes)
+        dtype = self._rule.computed_dtype(*verdict.dtypes)
         finite = np.isfinite(exact.astype(np.float64)) & _finite(self._expected[at])
         unlike = ~finite & ~same(self._expected[at], found) & ~same(exact, found)
         if np.any(unlike):
@@ -429,7 +429,7 @@ class _Measuring:
         found = [value for at in table if (value := self._found[at]) is not None]
         if len(found) < len(table):
             return {}
-        dtypes = [self._rule.computed(*verdicts[at].dtypes) for at in table]
+        dtypes = [self._rule.computed_dtype(*verdicts[at].dtypes) for at in table]
         dtype = next(filter(_is_narrow, dtypes), "float32")
         near = max(_near(dtype), 2 * min(noise, USELESS))
         exact = [self._measured.exact[at] for at in table]

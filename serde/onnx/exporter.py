@@ -27,7 +27,7 @@ from serde.onnx.builder import (
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
 from serde.onnx.functions import FunctionCall, LocalFunctions
-from serde.onnx.lowering import as_qdq, lowered
+from serde.onnx.lowering import as_qdq, lower
 from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.ops import TABLE
 from serde.onnx.schemas import newest_opset, require_dtype
@@ -122,7 +122,7 @@ def _written(
         model = as_qdq(model, report, allow, whole=quantized == "qlinear")
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
-    model = lowered(model, opset, local_functions, report)
+    model = lower(model, opset, local_functions, report)
     builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
     walk = _OnnxWalk(model, builder, report, local_functions=local_functions)
     inputs = walk.declare()

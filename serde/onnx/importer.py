@@ -13,7 +13,7 @@ import onnx
 
 from serde.errors import FormatError, Unsupported
 from serde.limits import MAX_EXPANDED_NODES
-from serde.onnx.attributes import attribute_value, resolved
+from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype
 from serde.onnx.expansion import check_expansion, function_key
 from serde.onnx.import_context import Facts, ImportContext
@@ -25,10 +25,10 @@ from serde.onnx.scopes import (
     FunctionKey,
     Scope,
     domain_name,
-    in_order,
     needed_values,
     node_name,
     read_names,
+    sort_nodes,
 )
 from serde.onnx.undecided import (
     INPUT_SHAPES_HINT,
@@ -173,7 +173,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope
     ) -> Iterator[Node[_Step]]:
         """Yield the nodes that bear on `outputs`, each with those of its outputs that do."""
-        nodes = in_order(nodes, scope)
+        nodes = sort_nodes(nodes, scope)
         needed = needed_values(nodes, outputs)
         for node in nodes:
             names = list(node.output)
@@ -276,7 +276,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
                 self.decisions.settle(value, fits, why)
         self.report.issues += self.decisions.gaps()
         self.report.notes += self.decisions.notes
-        resolved = [self.decisions.wholly(value) for value in values]
+        resolved = [self.decisions.resolve_fully(value) for value in values]
         if self.report.issues:
             return resolved
         try:
@@ -312,7 +312,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         while inputs and inputs[-1] is None:
             inputs.pop()
         try:
-            attributes = resolved(node.attribute, scope.attributes)
+            attributes = resolve_references(node.attribute, scope.attributes)
             values = {name: attribute_value(each) for name, each in attributes.items()}
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
@@ -425,7 +425,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         """Return the outputs of a subgraph as far as what is known around it tells them."""
         with self.decisions.inside():
             found = super().evaluate(graph, scope, args)
-            results = [self.decisions.wholly(each) for each in found]
+            results = [self.decisions.resolve_fully(each) for each in found]
         self._wrong_graphs[scope.prefix.rstrip("/")] = any(each in self._wrong for each in results)
         return results
 

@@ -17,7 +17,7 @@ from serde.relay.ir.visit import rewrite
 from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["AS_QDQ", "as_qdq", "lowered"]
+__all__ = ["AS_QDQ", "as_qdq", "lower"]
 
 FIRST_WITH_NIBBLES: Final = 21
 """First version of the operator set that has integers of 4 bits."""
@@ -44,7 +44,7 @@ _WHOLE_SINCE: Final = {"nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm"
 """Versions from which on a layer is one operator that models spell out for older ones."""
 
 
-def lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
+def lower(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
     """Return the model in operators that ONNX has at that version."""
     model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
 

@@ -17,10 +17,10 @@ __all__ = [
     "FunctionKey",
     "Scope",
     "domain_name",
-    "in_order",
     "needed_values",
     "node_name",
     "read_names",
+    "sort_nodes",
 ]
 
 FunctionKey = tuple[str, str, str]
@@ -57,10 +57,10 @@ class Scope(BaseScope[str, Expr | None]):
 
     def resolve(self, value: Expr | None) -> Expr | None:
         """Return what a value is as far as is known here."""
-        return self.decisions.resolved(value)
+        return self.decisions.resolve(value)
 
 
-def in_order(nodes: Sequence[onnx.NodeProto], scope: Scope) -> Sequence[onnx.NodeProto]:
+def sort_nodes(nodes: Sequence[onnx.NodeProto], scope: Scope) -> Sequence[onnx.NodeProto]:
     """Return nodes so that each comes after those that it reads from, else in their order.
 
     ONNX asks for this order, runtimes do not; some tools write another.

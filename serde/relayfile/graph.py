@@ -111,7 +111,7 @@ def lift_constants(mod: IRModule, params: dict[str, Weight], limit: int) -> IRMo
     nodes = post_order(main)
     inner = [node for node in nodes if isinstance(node, Function) and node is not main]
     kept: set[Expr] = {node for node in post_order(*inner) if isinstance(node, Constant)}
-    kept |= {argument for node in nodes for argument in _by_value(node)}
+    kept |= {argument for node in nodes for argument in _shape_operands(node)}
     found = [
         node
         for node in nodes
@@ -135,7 +135,7 @@ def lift_constants(mod: IRModule, params: dict[str, Weight], limit: int) -> IRMo
     return InferType()(mod.with_functions(functions, checked=False))
 
 
-def _by_value(node: Expr) -> list[Expr]:
+def _shape_operands(node: Expr) -> list[Expr]:
     """Return the operands of a call that its type depends on."""
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return []

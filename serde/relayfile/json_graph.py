@@ -100,6 +100,12 @@ def _parse_graph(data: bytes) -> Mapping[str, AnyValue]:
 
 
 class _Reader:
+    """A graph while its nodes are read.
+
+    Args:
+        graph: TVM's JSON, parsed: nodes by number, the root, and arrays beside them.
+    """
+
     def __init__(self, graph: Mapping[str, AnyValue]) -> None:
         self._root: int = graph["root"]
         self._nodes: list[AnyValue] = graph["nodes"]
@@ -109,8 +115,8 @@ class _Reader:
         self._symbols: set[str] = set()
         self._sizes: dict[int, int] = {}
         self._kept: list[AnyValue] = []
-        self._places: dict[Expr, int] = {}
-        self._plain: dict[str, Callable[[Node], AnyValue]] = {
+        self._numbers: dict[Expr, int] = {}
+        self._leaf_readers: dict[str, Callable[[Node], AnyValue]] = {
             "": lambda node: None,
             "runtime.String": lambda node: _text(node.get("repr_str", "")),
             "SourceName": lambda node: _text(node.get("repr_str", "")),
@@ -169,7 +175,7 @@ class _Reader:
         if str(error).startswith("node "):
             return ""
         node = getattr(error, "node", None)
-        place = self._places.get(node, self._root) if isinstance(node, Expr) else self._root
+        place = self._numbers.get(node, self._root) if isinstance(node, Expr) else self._root
         return f"node {place}: "
 
     def build(self, root: int) -> AnyValue:
@@ -191,7 +197,7 @@ class _Reader:
                 active.discard(index)
                 answer = done[index] = end.value
                 if isinstance(answer, Expr):
-                    self._places.setdefault(answer, index)
+                    self._numbers.setdefault(answer, index)
                 continue
             except (ValueError, RelayError) as error:
                 if str(error).startswith("node "):
@@ -214,8 +220,8 @@ class _Reader:
         key = node.key
         if key in self._compound:
             return (yield from self._compound[key](node))
-        if key in self._plain:
-            return self._plain[key](node)
+        if key in self._leaf_readers:
+            return self._leaf_readers[key](node)
         if key in _LACKING:
             raise ValueError(f"the pivot has no {_LACKING[key]}")
         raise ValueError(f"a {key[:60]} has no counterpart here")

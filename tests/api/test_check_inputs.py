@@ -455,7 +455,7 @@ def test_powers_of_integers_stay_within_their_range() -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [constraints._SIDES, constraints._INVERSES],
+    [constraints._BINARY_INVERSES, constraints._UNARY_INVERSES],
 )
 def test_tables_name_operators_that_exist(names: Any) -> None:
     assert set(names) <= set(all_ops())
