@@ -221,9 +221,9 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         self._converted += 1
         if self._converted > MAX_EXPANDED_NODES:
             raise FormatError(f"more than {MAX_EXPANDED_NODES} nodes once functions are expanded")
-        return self._read(node.source.node, scope, label, node.source.wanted)
+        return self._read_node(node.source.node, scope, label, node.source.wanted)
 
-    def _read(
+    def _read_node(
         self, node: onnx.NodeProto, scope: Scope, label: str, wanted: Sequence[bool]
     ) -> list[Expr]:
         """Return the outputs of a node, read for both values of a condition that it hangs on."""
@@ -237,7 +237,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         cases = []
         for side in (False, True):
             with self.decisions.supposing(condition, side), self._held_back():
-                cases.append(self._read(node, scope, label, wanted))
+                cases.append(self._read_node(node, scope, label, wanted))
         no, yes = (any(each in self._wrong for each in case) for case in cases)
         if yes != no:
             self.decisions.decide(condition, no, f"{label} ({node.op_type}) is not sound")
