@@ -9,7 +9,7 @@ from serde.coreml.model import CoremlModel
 from serde.coreml.neuralnetwork.exporter import network_from_relay
 from serde.coreml.versions import TARGETS
 from serde.errors import OptionError
-from serde.relay.ir.collection import pause_garbage_collection
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 

@@ -15,9 +15,9 @@ from serde.coreml.mlprogram.states import FACT, later_names
 from serde.coreml.model import CoremlModel
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported
-from serde.relay.ir.collection import pause_garbage_collection
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Constant, Expr, Span, Var
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType

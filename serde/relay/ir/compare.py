@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.collection import pause_garbage_collection
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -29,6 +28,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, Type
 

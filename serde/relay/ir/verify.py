@@ -12,7 +12,6 @@ from typing import Final
 
 from serde.errors import RelayError, TypeInferenceError, VerifyError
 from serde.relay.ir.bodies import carried
-from serde.relay.ir.collection import pause_garbage_collection
 from serde.relay.ir.expr import (
     Attrs,
     Call,
@@ -27,6 +26,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, accepts

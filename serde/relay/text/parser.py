@@ -15,7 +15,6 @@ import numpy as np
 
 from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyError
 from serde.limits import MAX_NESTING
-from serde.relay.ir.collection import pause_garbage_collection
 from serde.relay.ir.expr import (
     Attrs,
     Call,
@@ -29,6 +28,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.infer import infer_function, infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, find

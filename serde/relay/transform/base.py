@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.bodies import map_bodies
-from serde.relay.ir.collection import pause_garbage_collection
 from serde.relay.ir.expr import Function, GlobalVar
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 
 __all__ = ["FunctionPass", "Pass", "Sequential"]
