@@ -311,7 +311,7 @@ class ExportWalk(ABC, Generic[ValueT]):
                 values[node] = (yield found) if isinstance(found, GeneratorType) else found
             except (Unsupported, TypeInferenceError) as error:
                 values[node] = None
-                self._refuse(scope, node, error)
+                self._refuse(scope, placed.biases.get(node, (node,))[0], error)
         return values[root]
 
     def _refuse(self, scope: Scope, node: Expr, error: Unsupported | TypeInferenceError) -> None:

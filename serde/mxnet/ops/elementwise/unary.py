@@ -240,6 +240,9 @@ def export_logical_not(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.imports("clip")
 def import_clip(ctx: ImportContext, data: Expr, *, a_min: float, a_max: float) -> Expr:
+    """Of integers the bounds are cut towards zero."""
+    if not is_float(ctx.type(data).dtype):
+        a_min, a_max = float(np.trunc(a_min)), float(np.trunc(a_max))
     return relay.clip(data, a_min, a_max)
 
 
