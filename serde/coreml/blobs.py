@@ -46,7 +46,7 @@ class BlobFile:
         self._opened = opened
         if opened.size < _HEADER.size:
             raise self._error(0, f"expected a header of {_HEADER.size} bytes, found {opened.size}")
-        count, version = _HEADER.unpack(self._read(0, _HEADER.size))
+        count, version = _HEADER.unpack(self._read_bytes(0, _HEADER.size))
         if version != VERSION or count > MAX_TENSORS:
             raise self._error(0, f"expected version {VERSION}, found {count} records, v{version}")
 
@@ -61,7 +61,7 @@ class BlobFile:
                 offset,
                 f"expected a record at a multiple of {ALIGNMENT} within {self._opened.size} bytes",
             )
-        record = self._read(offset, _RECORD.size)
+        record = self._read_bytes(offset, _RECORD.size)
         sentinel, code, nbytes, start, spare = _RECORD.unpack(record)
         if sentinel != SENTINEL:
             raise self._error(offset, f"expected the mark {SENTINEL:#x}, found {sentinel:#x}")
@@ -85,7 +85,7 @@ class BlobFile:
         packed = FileWeight(found, (nbytes,), "uint8")
         return PackedWeight(packed, shape, element.dtype, element.bits)
 
-    def _read(self, start: int, count: int) -> bytes:
+    def _read_bytes(self, start: int, count: int) -> bytes:
         buffer = bytearray(count)
         self._opened.read_into(buffer, start)
         return bytes(buffer)

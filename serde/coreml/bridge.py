@@ -89,7 +89,7 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
         self, model: RelayModel, native: CoremlModel, options: CoremlExportOptions
     ) -> RelayModel:
         """Return the model with pixels as image inputs, under the names that were written."""
-        from serde.coreml.interface.ends import expected_of
+        from serde.coreml.interface.adapters import expected_of
         from serde.coreml.interface.planning import plan
         from serde.coreml.mlprogram.states import plan_states, with_states_last
         from serde.coreml.versions import TARGETS
@@ -190,11 +190,11 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
 
     def names(self, model: CoremlModel) -> TensorNames:
         """Return the names of inputs, outputs, constants and operations or layers."""
-        from serde.coreml.interface.interface import described, tensors_of
+        from serde.coreml.interface.interface import description_of, tensors_of
         from serde.coreml.mlprogram.states import state_names
         from serde.coreml.model import layers, operations
 
-        description = described(model.spec)
+        description = description_of(model.spec)
         nodes: list[str] = []
         weights: list[str] = []
         states, later = state_names(model.spec)
@@ -211,9 +211,9 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
 
     def summary(self, model: CoremlModel) -> ModelSummary:
         """Return the kind of the model, its inputs, outputs and weights."""
-        from serde.coreml.interface.interface import described, feature_facts, feature_summary
+        from serde.coreml.interface.interface import description_of, feature_facts, feature_summary
 
-        description = described(model.spec)
+        description = description_of(model.spec)
         weights = [*model.blobs.values(), *model.arrays.values()]
         metadata = model.spec.description.metadata
         functions = [each.name for each in model.spec.description.functions]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from serde.coreml.interface import requests
+from serde.coreml.interface import input_types
 from serde.errors import OptionError
 from serde.options import ExportOptions, ImportOptions
 
@@ -106,23 +106,23 @@ class CoremlExportOptions(ExportOptions):
             "or norms, reductions, resizing."
         },
     )
-    images: Mapping[str, requests.Image] = field(
+    images: Mapping[str, input_types.Image] = field(
         default_factory=dict,
         metadata={
-            "accepts": Mapping[str, requests.Image | str | Mapping[str, Any]] | Sequence[str],
+            "accepts": Mapping[str, input_types.Image | str | Mapping[str, Any]] | Sequence[str],
             "flag": "--image",
-            "parse": requests.parse_images,
+            "parse": input_types.parse_images,
             "metavar": "NAME:LAYOUT,...",
             "help": "Input that is an image: data:BGR,scale=0.017,red_bias=-2.1 (RGB, BGR, "
             "GRAYSCALE, GRAYSCALE_FLOAT16; also bias for all channels).",
         },
     )
-    output_images: Mapping[str, requests.Image] = field(
+    output_images: Mapping[str, input_types.Image] = field(
         default_factory=dict,
         metadata={
-            "accepts": Mapping[str, requests.Image | str] | Sequence[str],
+            "accepts": Mapping[str, input_types.Image | str] | Sequence[str],
             "flag": "--output-image",
-            "parse": requests.parse_layouts,
+            "parse": input_types.parse_layouts,
             "metavar": "NAME:LAYOUT",
             "help": "Output that is an image: mask:GRAYSCALE.",
         },
@@ -131,7 +131,7 @@ class CoremlExportOptions(ExportOptions):
         default=None,
         metadata={
             "accepts": Sequence[str | int] | os.PathLike[str] | None,
-            "parse": requests.parse_file,
+            "parse": input_types.parse_file,
             "metavar": "FILE",
             "help": "File with a class label on each line; makes a classifier.",
         },
@@ -145,12 +145,12 @@ class CoremlExportOptions(ExportOptions):
     predicted_probabilities_output: str | None = field(
         default=None, metadata={"help": "Output with the scores of a classifier, of several."}
     )
-    ranges: Mapping[str, requests.Range] = field(
+    ranges: Mapping[str, input_types.Range] = field(
         default_factory=dict,
         metadata={
-            "accepts": Mapping[str, requests.Range | Sequence[int]],
+            "accepts": Mapping[str, input_types.Range | Sequence[int]],
             "flag": "--range",
-            "parse": requests.parse_ranges,
+            "parse": input_types.parse_ranges,
             "metavar": "NAME:FROM:TO[:DEFAULT]",
             "help": "Lengths of a dynamic dimension, N:1:8; 1 to 1024 if left out.",
         },
@@ -160,7 +160,7 @@ class CoremlExportOptions(ExportOptions):
         metadata={
             "accepts": Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]],
             "flag": "--enumerated-shape",
-            "parse": requests.parse_enumerated,
+            "parse": input_types.parse_enumerated,
             "metavar": "NAME:SHAPE",
             "help": "A shape that an input may have; the first is the default.",
         },
@@ -169,7 +169,7 @@ class CoremlExportOptions(ExportOptions):
         default_factory=dict,
         metadata={
             "flag": "--state",
-            "parse": requests.parse_texts("--state"),
+            "parse": input_types.parse_texts("--state"),
             "metavar": "INPUT=OUTPUT",
             "help": "Input that is a state and the output with its later value, from iOS18 on.",
         },
@@ -184,7 +184,7 @@ class CoremlExportOptions(ExportOptions):
         default_factory=dict,
         metadata={
             "flag": "--describe",
-            "parse": requests.parse_texts("--describe"),
+            "parse": input_types.parse_texts("--describe"),
             "metavar": "NAME=TEXT",
             "help": "What an input or output is, for people.",
         },
@@ -192,7 +192,7 @@ class CoremlExportOptions(ExportOptions):
     metadata: Mapping[str, str] = field(
         default_factory=dict,
         metadata={
-            "parse": requests.parse_texts("--metadata"),
+            "parse": input_types.parse_texts("--metadata"),
             "metavar": "NAME=TEXT",
             "help": "A further fact that the model is to carry.",
         },
@@ -200,14 +200,14 @@ class CoremlExportOptions(ExportOptions):
 
     def __post_init__(self) -> None:
         made = {
-            "images": requests.images_from(self.images),
-            "output_images": requests.output_images_from(self.output_images),
-            "class_labels": requests.labels_from(self.class_labels),
-            "ranges": requests.ranges_from(self.ranges),
-            "enumerated_shapes": requests.enumerated_from(self.enumerated_shapes),
-            "descriptions": requests.texts_from(self.descriptions, "descriptions"),
-            "metadata": requests.texts_from(self.metadata, "metadata"),
-            "states": requests.texts_from(self.states, "states"),
+            "images": input_types.images_from(self.images),
+            "output_images": input_types.output_images_from(self.output_images),
+            "class_labels": input_types.labels_from(self.class_labels),
+            "ranges": input_types.ranges_from(self.ranges),
+            "enumerated_shapes": input_types.enumerated_from(self.enumerated_shapes),
+            "descriptions": input_types.texts_from(self.descriptions, "descriptions"),
+            "metadata": input_types.texts_from(self.metadata, "metadata"),
+            "states": input_types.texts_from(self.states, "states"),
         }
         for name in _TEXTS:
             given = getattr(self, name)

@@ -10,8 +10,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.interface.features import input_variable
 from serde.coreml.interface.interface import model_meta, tensors_of
+from serde.coreml.interface.network_inputs import input_variable
 from serde.coreml.mlprogram.importer import to_relay as program_to_relay
 from serde.coreml.model import KINDS, SUPPRESSION, CoremlModel, members
 from serde.coreml.neuralnetwork.importer import to_relay as network_to_relay
@@ -52,12 +52,12 @@ def model_to_relay(model: CoremlModel, options: CoremlImportOptions, report: Rep
             raise OptionError("function: a NeuralNetwork has no functions")
         return network_to_relay(model, options, report)
     if options.pipeline_model is not None:
-        chosen = _chosen(model, options.pipeline_model)
+        chosen = _choose_model(model, options.pipeline_model)
         return model_to_relay(chosen, replace(options, pipeline_model=None), report)
     return _Chain(model, options, report).whole()
 
 
-def _chosen(model: CoremlModel, wanted: str) -> CoremlModel:
+def _choose_model(model: CoremlModel, wanted: str) -> CoremlModel:
     """Return a model of a pipeline by its name or its number."""
     found = members(model)
     names = list(model.pipeline.names)
@@ -160,7 +160,7 @@ class _Chain:
             if param.name_hint in model.params:
                 memo[param] = self._weight(param, model.params[param.name_hint])
             else:
-                memo[param] = self._given(param, label)
+                memo[param] = self._find_value(param, label)
         changed = any(old is not new for old, new in memo.items())
         body = rewrite(model.main.body, lambda _old, new: new, memo) if changed else model.main.body
         fields = [body]
@@ -222,7 +222,7 @@ class _Chain:
             self.inputs[name] = self.values[name] = variable
         return self.values[name]
 
-    def _given(self, param: Var, label: str) -> Expr:
+    def _find_value(self, param: Var, label: str) -> Expr:
         """Return the value of an input of a model: an input of the whole, or what is known."""
         name = param.name_hint
         if name not in self.values:

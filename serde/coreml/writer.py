@@ -120,6 +120,7 @@ def _save_network(
     sources: Iterable[Path],
     before_commit: Callable[[Path], None] | None,
 ) -> Path:
+    """Write a model that is one message, and return its path."""
     _check_suffix(path, program=False)
     pieces, buffer = _pieces(model)
     if total_length(pieces) > MAX_PROTOBUF_BYTES:

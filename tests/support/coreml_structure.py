@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.coreml.mlprogram.values import Plain, read_value
+from serde.coreml.mlprogram.constants import NonTensor, read_value
 from serde.coreml.reader import load
 
 
@@ -31,7 +31,7 @@ def structure(source: Any) -> dict[str, Any]:
             data: Any = model.blobs[blob.fileName, blob.offset].array()
         else:
             data = read_value(value, None)
-        if isinstance(data, Plain):
+        if isinstance(data, NonTensor):
             return data.value
         return (data.dtype.name, data.shape, np.asarray(data, np.float64).round(6).tolist())
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
 from serde._version import __version__
+from serde.coreml.interface.input_types import COLORS, DEFAULT_RANGE, Image, Range
 from serde.coreml.interface.interface import ARRAY_DTYPES
-from serde.coreml.interface.requests import COLORS, DEFAULT_RANGE, Image, Range
 from serde.errors import OptionError
 from serde.relay.ir.dims import Dim, SymDim, substitute
 from serde.relay.ir.types import TensorType
@@ -169,6 +169,7 @@ class Interface:
             metadata.userDefined[NAMES] = ";".join(changed)
 
     def _input(self, message: AnyValue, feature: Feature) -> None:
+        """Describe an input: an image or a tensor, and the shapes that it may have."""
         message.shortDescription = self.descriptions.get(feature.source, "")
         dims, shapes = feature.type.shape, self.shapes.get(feature.source, ())
         default = shapes[0] if shapes else tuple(self.bounds(dim).default for dim in dims)

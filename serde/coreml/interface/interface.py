@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from serde.bridge import TensorSummary
-from serde.coreml.interface.requests import COLORS
-from serde.coreml.mlprogram.values import Plain, read_value
+from serde.coreml.interface.input_types import COLORS
+from serde.coreml.mlprogram.constants import NonTensor, read_value
 from serde.coreml.model import CoremlModel, operations
 from serde.errors import Unsupported
 from serde.relay.ir.dims import DimLike
@@ -25,7 +25,7 @@ __all__ = [
     "class_labels",
     "color_space",
     "declared_dims",
-    "described",
+    "description_of",
     "feature_facts",
     "feature_summary",
     "model_meta",
@@ -83,7 +83,7 @@ def _is_image(feature: Any) -> bool:
     return bool(feature.type.WhichOneof("Type") == "imageType")
 
 
-def described(spec: Any, function: str | None = None) -> Any:
+def description_of(spec: Any, function: str | None = None) -> Any:
     """Return the message that lists inputs and outputs: of a function of several, its own."""
     description = spec.description
     name = function or description.defaultFunctionName
@@ -110,7 +110,7 @@ def model_meta(
         labels: Labels of a classifier.
         image_axes: What the symbols of an image's height and width end in.
     """
-    own, metadata = described(model.spec, function), model.spec.description.metadata
+    own, metadata = description_of(model.spec, function), model.spec.description.metadata
     extra = {
         "author": metadata.author,
         "license": metadata.license,
@@ -204,7 +204,7 @@ def class_labels(model: CoremlModel) -> tuple[str | int, ...]:
             value = argument.value if argument.WhichOneof("binding") == "value" else None
             value = constants.get(argument.name) if value is None else value
             found = None if value is None else read_value(value, model.source)
-            return found.value if isinstance(found, Plain) else ()
+            return found.value if isinstance(found, NonTensor) else ()
     return ()
 
 
@@ -232,7 +232,7 @@ def feature_summary(feature: Any) -> TensorSummary:
 
 def feature_facts(model: CoremlModel) -> dict[str, str]:
     """Return what is to be said to people of inputs, outputs and labels besides their types."""
-    own = described(model.spec)
+    own = description_of(model.spec)
     facts = {}
     ports = [("input", each) for each in own.input] + [("output", each) for each in own.output]
     for port, feature in ports:

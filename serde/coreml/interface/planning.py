@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.coreml.interface.description import OWN, Classifier, Interface
-from serde.coreml.interface.requests import COLORS, DEFAULT_RANGE, Image, Range
+from serde.coreml.interface.input_types import COLORS, DEFAULT_RANGE, Image, Range
 from serde.coreml.versions import Target
 from serde.errors import OptionError
 from serde.relay.ir.dims import Dim, SymDim, substitute
@@ -40,7 +40,7 @@ def plan(model: RelayModel, options: CoremlExportOptions, target: Target) -> Int
     types = result.fields if isinstance(result, TupleType) else (result,)
     outputs = dict(zip(model.meta.outputs, map(_tensor, types), strict=False))
     extra = model.meta.extra
-    shapes = _enumerated(options, extra, inputs, target)
+    shapes = _plan_enumerated_shapes(options, extra, inputs, target)
     symbols = _symbols(inputs)
     ranges = _ranges(options, extra, inputs, symbols, shapes)
     images = _images(options.images, "images", extra, inputs, target)
@@ -69,7 +69,7 @@ def plan(model: RelayModel, options: CoremlExportOptions, target: Target) -> Int
         regressor=options.mode == "regressor",
         descriptions=_descriptions(options, extra, [*inputs, *outputs], classifier),
         facts={name: text for name, text in facts.items() if text},
-        metadata={**_owned(meta), **options.metadata},
+        metadata={**_read_owner_metadata(meta), **options.metadata},
     )
 
 
@@ -77,7 +77,7 @@ def _said(asked: str | None, known: str | None) -> str:
     return (known or "") if asked is None else asked
 
 
-def _owned(meta: ModelMeta) -> dict[str, str]:
+def _read_owner_metadata(meta: ModelMeta) -> dict[str, str]:
     """Return what the owner of a Core ML model added to it."""
     found = {
         name.partition(".")[2]: text
@@ -98,7 +98,7 @@ def _check_known(option: str, names: Iterable[str], known: Iterable[str], what: 
         raise OptionError(f"{option}: no {what} is called {unknown[0]!r}; there are: {listed}")
 
 
-def _enumerated(
+def _plan_enumerated_shapes(
     options: CoremlExportOptions,
     extra: Mapping[str, str],
     inputs: Mapping[str, TensorType | None],
@@ -283,7 +283,7 @@ def _classifier(
         _check_known("predicted_probabilities_output", [str(scores)], outputs, "output")
     names = list(outputs)
     scores = names[0] if scores not in outputs and len(names) == 1 else scores
-    fault = _unclassified(scores, outputs, labels)
+    fault = _why_no_scores(scores, outputs, labels)
     if fault:
         if asked:
             raise OptionError(f"class_labels: {fault}")
@@ -298,7 +298,7 @@ def _classifier(
     return Classifier(labels, names.index(str(scores)), feature)
 
 
-def _unclassified(
+def _why_no_scores(
     scores: str | None, outputs: Mapping[str, TensorType | None], labels: Sequence[str | int]
 ) -> str:
     """Return why an output cannot be that with the scores, if it cannot."""

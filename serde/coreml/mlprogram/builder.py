@@ -229,7 +229,7 @@ class ProgramBuilder(Builder):
             return self._blob(value.weight, value.name, place)
         if value.data is None:
             return value.name
-        data = self._held(value.data)
+        data = self._to_storage_dtype(value.data)
         dtype = dtype_name(data.dtype)
         if data.size >= INLINE_ELEMENTS and dtype in self._in_blobs:
             data = np.ascontiguousarray(data)
@@ -237,7 +237,7 @@ class ProgramBuilder(Builder):
             return self._blob(ArrayWeight(data), value.name, key)
         return self._immediate(data, value.name)
 
-    def _held(self, data: Array) -> Array:
+    def _to_storage_dtype(self, data: Array) -> Array:
         """Return a constant in the dtype that holds it."""
         dtype = dtype_name(data.dtype)
         held = stored_dtype(dtype, self.version, constant=True)
@@ -257,7 +257,7 @@ class ProgramBuilder(Builder):
         if key in self._known:
             return self._known[key]
         if weight.dtype not in self._in_blobs:
-            weight = ArrayWeight(self._held(weight.array()))
+            weight = ArrayWeight(self._to_storage_dtype(weight.array()))
         if weight.dtype not in self._in_blobs or weight.size < INLINE_ELEMENTS:
             self._known[key] = self._immediate(weight.array(), name)
             return self._known[key]

@@ -9,18 +9,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.coreml.interface.adapters import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.description import Classifier, Interface
-from serde.coreml.interface.ends import with_channels_first, with_images, with_numbers
+from serde.coreml.interface.input_types import DEFAULT_RANGE
 from serde.coreml.interface.planning import plan
-from serde.coreml.interface.requests import DEFAULT_RANGE
 from serde.coreml.lowering import as_floats, ask, features, with_layers
 from serde.coreml.mlprogram.builder import ProgramBuilder, set_text
 from serde.coreml.mlprogram.classify import append_classify, is_softmax
+from serde.coreml.mlprogram.decompression import (
+    CompressionSupport,
+    decompress_unsupported,
+    describe_lost_compression,
+)
 from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.losses import Forms, lost_compression, with_plain_constants
 from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.mlprogram.ops.table import constants_hold
-from serde.coreml.mlprogram.precision import narrowed, wide_names
+from serde.coreml.mlprogram.precision import to_float16, wide_names
 from serde.coreml.mlprogram.states import (
     declare_states,
     plan_states,
@@ -81,11 +85,11 @@ def program_from_relay(
     half = options.compute_precision != "float32"
     wide = wide_names(model, options.float32_ops)
     model = with_layers(model, supported, wide)
-    forms = Forms(supported, target.number, half, half_scales=half)
-    report.notes.extend(lost_compression(model, forms))
-    model = with_plain_constants(model, forms, report)
+    support = CompressionSupport(supported, target.number, half, half_scales=half)
+    report.notes.extend(describe_lost_compression(model, support))
+    model = decompress_unsupported(model, support, report)
     if half:
-        model = narrowed(model, wide, report)
+        model = to_float16(model, wide, report)
     model = lower_to_static(model, TABLE, supported, report, share=False)
     model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)
@@ -100,7 +104,7 @@ def program_from_relay(
     inputs, outputs = walk.inputs, walk.write()
     report.raise_if_refused()
     _prune(builder.block, {builder.name_of(value) for value in outputs})
-    named = _named(outputs, names, builder)
+    named = _name_outputs(outputs, names, builder)
     kept = len(inputs) - len(states)
     shown = len(named) - sum(to != name for name, to in states.items())
     write_states(builder, states, inputs[kept:], named[shown:])
@@ -212,7 +216,9 @@ def _all_operations(block: AnyValue) -> list[AnyValue]:
     return [op for inner in walk_blocks(block) for op in inner.operations]
 
 
-def _named(outputs: Sequence[Value], names: Sequence[str], builder: ProgramBuilder) -> list[Value]:
+def _name_outputs(
+    outputs: Sequence[Value], names: Sequence[str], builder: ProgramBuilder
+) -> list[Value]:
     """Give the outputs their names: an operation's result by renaming it, else by an identity."""
     produced = {each.name for op in builder.block.operations for each in op.outputs}
     produced -= {each.name for op in _constants(builder.block) for each in op.outputs}
@@ -267,6 +273,7 @@ def _spec(
     inputs: Sequence[Value],
     outputs: Sequence[Value],
 ) -> AnyValue:
+    """Return Apple's message of a program: its interface, and one function of one block."""
     spec = message_class("Model.Model")()
     spec.specificationVersion = target.specification
     interface.fill(

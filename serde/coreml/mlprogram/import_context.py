@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.coreml.mlprogram.lists import ListFacts
-from serde.coreml.mlprogram.values import Plain
+from serde.coreml.mlprogram.constants import NonTensor
+from serde.coreml.mlprogram.tensor_lists import ListFacts
 from serde.errors import FormatError, Unsupported
 from serde.io.packed import PackedWeight
 from serde.relay.ir.expr import Constant, Expr
@@ -20,7 +20,7 @@ from serde.weights import ArrayWeight
 
 __all__ = ["Facts", "ImportContext", "Scope", "Value"]
 
-Value = Expr | Plain
+Value = Expr | NonTensor
 
 
 @dataclass

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.coreml.interface.interface import declared_dims, model_meta
+from serde.coreml.mlprogram.constants import NonTensor, element_of, read_value
 from serde.coreml.mlprogram.import_context import Facts, ImportContext, Scope, Value
 from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.mlprogram.states import FACT, later_names
-from serde.coreml.mlprogram.values import Plain, element_of, read_value
 from serde.coreml.model import CoremlModel
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported
@@ -55,7 +55,7 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
     states = [facts.states[state] for state in facts.written]
     report.raise_if_refused()
     given = [each.name_hint for each in inputs]
-    names = [each for each in block.outputs if not isinstance(scope.find(each), Plain)]
+    names = [each for each in block.outputs if not isinstance(scope.find(each), NonTensor)]
     later = later_names(facts.written, [*given, *names])
     meta = model_meta(model, given, [*names, *later], function=name, labels=facts.labels)
     becomes = dict(zip(facts.written, later, strict=True))
@@ -124,7 +124,7 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
         variable = Var(entry.name, type_, Span(entry.name))
         if kind == "stateType":
             self.facts.states[entry.name] = variable
-        scope.define(entry.name, Plain(entry.name) if kind == "stateType" else variable)
+        scope.define(entry.name, NonTensor(entry.name) if kind == "stateType" else variable)
         return variable
 
     def read(self, graph: AnyValue, scope: Scope) -> Graph[AnyValue]:
@@ -139,7 +139,7 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
 
     def run(self, graph: Graph[AnyValue], scope: Scope) -> list[Expr]:
         """Convert the operations of a block and return its outputs, without those of text."""
-        return [each for each in super().run(graph, scope) if not isinstance(each, Plain)]
+        return [each for each in super().run(graph, scope) if not isinstance(each, NonTensor)]
 
     def convert(self, node: Node[AnyValue], scope: Scope, label: str) -> Sequence[Value]:
         """Return what an operation gives."""
@@ -168,12 +168,14 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
             self.report.add(op.type, label, f"unknown input {name}")
         if rest:
             return [Hole() for _ in op.outputs]
-        given = self._ordered(operands, arguments, converter is None or converter.accepted is None)
+        given = self._order_operands(
+            operands, arguments, converter is None or converter.accepted is None
+        )
         results = self.call(TABLE, ctx, op.type, given, attributes)
         # What a classifier names is text; the scores that it names it by are its result.
-        return [Plain(self.facts.labels), *results] if op.type == "classify" else results
+        return [NonTensor(self.facts.labels), *results] if op.type == "classify" else results
 
-    def _ordered(
+    def _order_operands(
         self, operands: Sequence[str], found: Mapping[str, list[Expr]], variadic: bool
     ) -> list[Expr | None]:
         """Return the tensors in the order of the converter's parameters."""
@@ -202,7 +204,7 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
         """Return the value of a constant input: a number, text, or a tuple of them."""
         values = []
         for each in found:
-            if isinstance(each, Plain):
+            if isinstance(each, NonTensor):
                 values.append(each.value)
                 continue
             if isinstance(each, Hole):
@@ -225,7 +227,7 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
         except Unsupported as error:
             self.report.add(op.type, label, error.reason, error.hint)
             return Hole()
-        if isinstance(data, Plain):
+        if isinstance(data, NonTensor):
             return data
         if is_float(dtype_name(data.dtype)) and data.size > 1:
             return self.assembly.tensor(ArrayWeight(data), label)

@@ -33,7 +33,7 @@ VERSION: Final = "9.0"
 """Version of coremltools."""
 
 
-def _named(names: str) -> frozenset[str]:
+def _split_names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
@@ -41,7 +41,7 @@ def _since(names: Mapping[int, str]) -> Mapping[str, int]:
     return MappingProxyType({name: n for n, listed in names.items() for name in listed.split()})
 
 
-CORE: Final = _named(
+CORE: Final = _split_names(
     "_const_symbolic abs acos add affine argsort asin atan atanh avg_pool band_part batch_norm "
     "batch_to_space cast ceil clamped_relu classify clip concat cond const "
     "constexpr_affine_dequantize constexpr_blockwise_shift_scale constexpr_cast "
@@ -67,7 +67,7 @@ CORE: Final = _named(
 )
 """Operators of MIL's core."""
 
-LAYER_KINDS: Final = _named(
+LAYER_KINDS: Final = _split_names(
     "acos acosh activation add addBroadcastable argMax argMin argSort asin asinh atan atanh "
     "average batchedMatmul batchnorm bias biDirectionalLSTM branch broadcastToDynamic "
     "broadcastToLike broadcastToStatic categoricalDistribution ceil clampedReLU clip concat "
@@ -256,16 +256,16 @@ def remark(op: str) -> str:
     since = ", ".join(f"iOS{max(version, 15)}" for version in CHANGES.get(op, (1,)))
     read = f"not read: {NOT_READ[op]}" if op in NOT_READ else f"read, since {since}"
     until = f" to iOS{WRITTEN_UNTIL[op]}" if op in WRITTEN_UNTIL else ""
-    return f"{read}; {_written(op, WRITTEN, INSTEAD, NOT_WRITTEN)}{until}"
+    return f"{read}; {_describe_export(op, WRITTEN, INSTEAD, NOT_WRITTEN)}{until}"
 
 
 def layer_remark(kind: str) -> str:
     """Return what becomes of a layer in both directions."""
     read = f"not read: {NOT_READ[kind]}" if kind in NOT_READ else "read"
-    return f"{read}; {_written(kind, LAYERS_WRITTEN, LAYERS_INSTEAD, LAYERS_NOT_WRITTEN)}"
+    return f"{read}; {_describe_export(kind, LAYERS_WRITTEN, LAYERS_INSTEAD, LAYERS_NOT_WRITTEN)}"
 
 
-def _written(
+def _describe_export(
     name: str, since: Mapping[str, int], instead: Mapping[str, str], never: Mapping[str, str]
 ) -> str:
     if name in since:

@@ -15,7 +15,7 @@ from serde.relay.ir.traits import Float32
 from serde.relay.ir.visit import post_order
 from serde.report import Issue, Report
 
-__all__ = ["narrowed", "wide_names"]
+__all__ = ["to_float16", "wide_names"]
 
 _NEEDED = frozenset({"range"})
 """Groups of operators that stay in float32 whatever is asked.
@@ -35,7 +35,7 @@ _GROUPS = frozenset({"norms", "reductions", "resizing"})
 _HALF = np.finfo(np.float16)
 
 
-def narrowed(model: RelayModel, wide: frozenset[str], report: Report) -> RelayModel:
+def to_float16(model: RelayModel, wide: frozenset[str], report: Report) -> RelayModel:
     """Return the model computing in float16, its ends as they were; what overflows is told.
 
     Args:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.interface.interface import ARRAY_DTYPES, described, tensors_of
+from serde.coreml.interface.interface import ARRAY_DTYPES, description_of, tensors_of
 from serde.coreml.mlprogram.builder import ProgramBuilder
 from serde.coreml.model import operations
 from serde.coreml.value import Value, set_type
@@ -193,7 +193,7 @@ def declare_states(
 
 def state_names(spec: AnyValue) -> tuple[list[str], list[str]]:
     """Return what states are called among inputs and among outputs of a model that is read."""
-    description = described(spec)
+    description = description_of(spec)
     names = [each.name for each in description.state]
     ends = [each.name for each in (*description.input, *tensors_of(description))]
     bindings = (

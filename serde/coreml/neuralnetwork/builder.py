@@ -19,7 +19,7 @@ from serde.coreml.neuralnetwork.layers import (
     held_shape,
     value_weight,
 )
-from serde.coreml.neuralnetwork.quantized import QuantizedWeight
+from serde.coreml.neuralnetwork.quantized_weight import QuantizedWeight
 from serde.coreml.value import MAX_RANK, Argument, Builder, Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.expr import Call
@@ -101,7 +101,7 @@ class LayerBuilder(Builder):
             if 0 in type_.shape:
                 raise Unsupported("a tensor without elements")
         ctx = ExportContext(self, types, source, blocks, self.target)
-        operands, attrs = _bound(converter, inputs, op, self)
+        operands, attrs = _bind_inputs(converter, inputs, op, self)
         result = converter.run(ctx, operands, attrs)
         found = [result] if isinstance(result, Value) else list(result)
         if len(found) != len(types):
@@ -166,7 +166,7 @@ class LayerBuilder(Builder):
         return self._known[key]
 
 
-def _bound(
+def _bind_inputs(
     converter: Converter, inputs: Mapping[str, Argument], op: str, builder: LayerBuilder
 ) -> tuple[list[AnyValue], Fields]:
     """Return the operands and the attributes of a converter among the inputs of an operation.

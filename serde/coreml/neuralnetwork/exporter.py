@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from serde.coreml.interface.adapters import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.description import Feature, Interface
-from serde.coreml.interface.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.planning import plan
 from serde.coreml.lowering import as_floats, ask, features, with_layers
+from serde.coreml.mlprogram.decompression import (
+    CompressionSupport,
+    decompress_unsupported,
+    describe_lost_compression,
+)
 from serde.coreml.mlprogram.exporter import ProgramWalk
-from serde.coreml.mlprogram.losses import Forms, lost_compression, with_plain_constants
 from serde.coreml.mlprogram.ops.table import constants_hold
 from serde.coreml.model import CoremlModel
 from serde.coreml.neuralnetwork.builder import MIL_VERSION, LayerBuilder
-from serde.coreml.neuralnetwork.layer_fit import has_layers
 from serde.coreml.neuralnetwork.layer_messages import NetworkMessages
+from serde.coreml.neuralnetwork.layer_support import has_layers
 from serde.coreml.neuralnetwork.layers import Layer, held_shape
 from serde.coreml.neuralnetwork.ops import DIRECT, LAYERS
 from serde.coreml.protos import message_class
@@ -69,9 +73,9 @@ def network_from_relay(
     interface = plan(model, options, target)
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
     half = options.compute_precision == "float16"
-    forms = Forms(lambda _node: False, _BYTES, half, half_scales=False)
-    report.notes.extend(lost_compression(model, forms))
-    model = with_plain_constants(model, forms, report)
+    support = CompressionSupport(lambda _node: False, _BYTES, half, half_scales=False)
+    report.notes.extend(describe_lost_compression(model, support))
+    model = decompress_unsupported(model, support, report)
     model = lower_to_static(with_layers(model, supported), DIRECT, supported, report, share=False)
     ask(model, CONSENT, options.allow, report)
     model = with_numbers(with_images(model, interface), target)
@@ -80,13 +84,15 @@ def network_from_relay(
     walk = ProgramWalk(model, DIRECT, builder, report)
     inputs, outputs = walk.declare(), walk.write()
     report.raise_if_refused()
-    named = _named(outputs, names, builder)
+    named = _name_outputs(outputs, names, builder)
     builder.network.prune({value.name for value in named})
     report.facts |= {"minimum_deployment_target": target.name}
     return _model(model, interface, target, builder, inputs, named, options, report)
 
 
-def _named(outputs: Sequence[Value], names: Sequence[str], builder: LayerBuilder) -> list[Value]:
+def _name_outputs(
+    outputs: Sequence[Value], names: Sequence[str], builder: LayerBuilder
+) -> list[Value]:
     """Give the outputs their names: a layer's result by renaming it, else by a copy."""
     produced = builder.made_here()
 
@@ -115,6 +121,7 @@ def _model(
     options: CoremlExportOptions,
     report: Report,
 ) -> CoremlModel:
+    """Return the written network with its interface, labels and weights."""
     spec = message_class("Model.Model")()
     spec.specificationVersion = target.specification
     classifier = interface.classifier

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import serde.relay as relay
+from serde.coreml.neuralnetwork.message_view import MessageView, layers_of
 from serde.coreml.neuralnetwork.parameters import Parameters
-from serde.coreml.neuralnetwork.parts import Part, layers_of
 from serde.errors import Unsupported
 from serde.limits import MAX_LOOP_FORKS, MAX_SUBGRAPH_DEPTH
 from serde.relay.ir.dims import Dim
@@ -27,10 +27,10 @@ __all__ = [
     "Facts",
     "ImportContext",
     "Scope",
+    "add_leading_axis",
+    "drop_leading_axis",
     "images",
     "is_lifted",
-    "lifted",
-    "lowered",
     "number",
 ]
 
@@ -78,7 +78,7 @@ class ImportContext(BaseContext):
         self,
         node: str,
         outputs: int,
-        following: Sequence[Part] | None,
+        following: Sequence[MessageView] | None,
         walk: GraphImporter,
         scope: Scope,
         facts: Facts,
@@ -89,7 +89,7 @@ class ImportContext(BaseContext):
         self._following = following
         self._facts = facts
 
-    def weight(self, part: Part | None, shape: tuple[int, ...], *, axis: int = 0) -> Expr:
+    def weight(self, part: MessageView | None, shape: tuple[int, ...], *, axis: int = 0) -> Expr:
         """Return the values of a ``WeightParams`` as a tensor of float32.
 
         Args:
@@ -105,14 +105,14 @@ class ImportContext(BaseContext):
             raise Unsupported("its weights are missing")
         return self._facts.parameters.read(part, shape, axis)
 
-    def small(self, part: Part | None, shape: tuple[int, ...]) -> Expr:
+    def small(self, part: MessageView | None, shape: tuple[int, ...]) -> Expr:
         """Return the values of a ``WeightParams``, as a constant where they are few."""
         found = self.weight(part, shape)
         if math.prod(shape) > MAX_VALUES or self._assembly.weight(found) is None:
             return found
         return Constant(self.constant(found))
 
-    def length(self, part: Part) -> int:
+    def length(self, part: MessageView) -> int:
         """Return how many values a ``WeightParams`` that is not quantised has."""
         return self._facts.parameters.length(part)
 
@@ -125,7 +125,7 @@ class ImportContext(BaseContext):
         self._scope.values[name] = self.fold(value)
 
     def network(
-        self, part: Part, values: Mapping[str, Expr] | None = None, *, flag: str = ""
+        self, part: MessageView, values: Mapping[str, Expr] | None = None, *, flag: str = ""
     ) -> dict[str, Expr]:
         """Convert a network of a loop; return the tensors that there are after it.
 
@@ -139,7 +139,7 @@ class ImportContext(BaseContext):
         """
         return self._network(layers_of(part), values or {}, flag)
 
-    def branch(self, part: Part | None) -> dict[str, Expr]:
+    def branch(self, part: MessageView | None) -> dict[str, Expr]:
         """Convert a branch, which may have no layers; return the tensors that there are after it.
 
         Raises:
@@ -156,7 +156,7 @@ class ImportContext(BaseContext):
         return self._network(layers, {}, self._scope.flag)
 
     def _network(
-        self, layers: Sequence[Part], values: Mapping[str, Expr], flag: str
+        self, layers: Sequence[MessageView], values: Mapping[str, Expr], flag: str
     ) -> dict[str, Expr]:
         """Convert layers within the layer; return the tensors that there are after them."""
         seen = {**self._scope.values, **values}
@@ -226,7 +226,7 @@ def number(value: float) -> Expr:
 
 
 def is_lifted(x: Expr) -> bool:
-    """Whether a tensor has been given its sequence axis by :func:`lifted`."""
+    """Whether a tensor has been given its sequence axis by :func:`add_leading_axis`."""
     return (
         isinstance(x, Call)
         and isinstance(x.op, OpDef)
@@ -238,13 +238,13 @@ def is_lifted(x: Expr) -> bool:
     )
 
 
-def lifted(x: Expr) -> Expr:
+def add_leading_axis(x: Expr) -> Expr:
     """Return a tensor of four axes with one of length 1 before them."""
     return relay.expand_dims(x, axis=0)
 
 
-def lowered(x: Expr) -> Expr:
-    """Return what :func:`lifted` made a tensor of."""
+def drop_leading_axis(x: Expr) -> Expr:
+    """Return what :func:`add_leading_axis` made a tensor of."""
     return x.args[0] if isinstance(x, Call) else x
 
 
@@ -260,7 +260,7 @@ def images(ctx: ImportContext, x: Expr) -> tuple[Expr, Callable[[Expr], Expr]]:
     if len(shape) == 3:
         return relay.expand_dims(x, axis=0), lambda y: relay.squeeze(y, axis=[0])
     if is_lifted(x):
-        return lowered(x), lifted
+        return drop_leading_axis(x), add_leading_axis
     sequence, batch = shape[:2]
     if isinstance(sequence, int):
         parts = [sequence, batch if isinstance(batch, int) else -1]

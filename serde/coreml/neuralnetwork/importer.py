@@ -7,24 +7,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.interface.features import five_axes, input_variable, prepared
 from serde.coreml.interface.interface import (
     ARRAY_DTYPES,
     class_labels,
     model_meta,
 )
+from serde.coreml.interface.network_inputs import input_variable, preprocess, to_five_axes
 from serde.coreml.model import CoremlModel
 from serde.coreml.neuralnetwork.import_context import (
     Facts,
     ImportContext,
     Scope,
+    add_leading_axis,
+    drop_leading_axis,
     is_lifted,
-    lifted,
-    lowered,
+)
+from serde.coreml.neuralnetwork.message_view import (
+    MessageView,
+    ends_iteration,
+    fields_of,
+    layer_outputs,
+    layers_of,
 )
 from serde.coreml.neuralnetwork.ops import LAYERS
 from serde.coreml.neuralnetwork.parameters import Parameters
-from serde.coreml.neuralnetwork.parts import Part, ends_iteration, fields_of, layers_of, written
 from serde.errors import FormatError
 from serde.relay import cast, reshape, squeeze
 from serde.relay.ir.dims import DimLike
@@ -56,7 +62,7 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
     scope = Scope(source=model.source)
     features = model.spec.description.input
     inputs = walk.inputs(features, scope, options.input_shapes, options.input_dtypes)
-    walk.run(walk.read(layers_of(Part(model.network, model.kind)), scope), scope)
+    walk.run(walk.read(layers_of(MessageView(model.network, model.kind)), scope), scope)
     results = walk.results(scope, inputs)
     report.raise_if_refused()
     meta = model_meta(
@@ -73,11 +79,11 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
 class _Step:
     """A layer; a branch in which an iteration may end, with the layers that follow it."""
 
-    layer: Part
-    following: Sequence[Part] | None
+    layer: MessageView
+    following: Sequence[MessageView] | None
 
 
-class _Walk(ImportWalk[Sequence[Part], _Step, Scope]):
+class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
     """State of one conversion.
 
     Attributes:
@@ -101,16 +107,16 @@ class _Walk(ImportWalk[Sequence[Part], _Step, Scope]):
         x: Expr = variable
         if isinstance(variable.type, TensorType) and variable.type.dtype != "float32":
             x = cast(x, "float32")
-        x = prepared(x, entry, self._steps.get(entry.name, ()))
+        x = preprocess(x, entry, self._steps.get(entry.name, ()))
         exact = self._model.network.imageInputShapeMapping if image else self.facts.exact
-        scope.define(entry.name, self.assembly.fold(x if exact else five_axes(x)))
+        scope.define(entry.name, self.assembly.fold(x if exact else to_five_axes(x)))
         return variable
 
-    def read(self, graph: Sequence[Part], scope: Scope) -> Graph[_Step]:
+    def read(self, graph: Sequence[MessageView], scope: Scope) -> Graph[_Step]:
         """Return layers as the walk sees them; what they give stays in the scope."""
         return Graph((), self._nodes(graph, scope), ())
 
-    def _nodes(self, layers: Sequence[Part], scope: Scope) -> Iterator[Node[_Step]]:
+    def _nodes(self, layers: Sequence[MessageView], scope: Scope) -> Iterator[Node[_Step]]:
         """Yield layers, up to where an iteration ends."""
         for place, layer in enumerate(layers):
             self.report.nodes += 1
@@ -138,16 +144,19 @@ class _Walk(ImportWalk[Sequence[Part], _Step, Scope]):
         inputs = [self._value(name, label, scope) for name in message.input]
         ctx = ImportContext(label, len(message.output), following, self, scope, self.facts)
         lift = kind in LIFTED and all(map(is_lifted, inputs)) and bool(inputs)
-        given = [lowered(x) for x in inputs] if lift else inputs
+        given = [drop_leading_axis(x) for x in inputs] if lift else inputs
         before = len(self.report.issues)
         found = self.call(LAYERS, ctx, kind, given, self._attributes(layer, kind))
         if kind in WRITERS:
             if len(self.report.issues) > before or any(isinstance(x, Hole) for x in inputs):
-                missing = (name for each in (layer, *(following or ())) for name in written(each))
+                missing = (
+                    name for each in (layer, *(following or ())) for name in layer_outputs(each)
+                )
                 scope.values |= {name: Hole() for name in missing}
             return []
         return [
-            self.assembly.fold(lifted(x)) if lift and not isinstance(x, Hole) else x for x in found
+            self.assembly.fold(add_leading_axis(x)) if lift and not isinstance(x, Hole) else x
+            for x in found
         ]
 
     def _preparations(self, features: Sequence[AnyValue]) -> dict[str, list[AnyValue]]:
@@ -161,8 +170,8 @@ class _Walk(ImportWalk[Sequence[Part], _Step, Scope]):
             found.setdefault(name, []).append(step)
         return found
 
-    def _attributes(self, layer: Part, kind: str) -> dict[str, AnyValue]:
-        parameters = layer.part(kind)
+    def _attributes(self, layer: MessageView, kind: str) -> dict[str, AnyValue]:
+        parameters = layer.submessage(kind)
         if kind == "activation":
             return {"function": parameters}
         return fields_of(parameters.message, parameters.path)
@@ -217,7 +226,7 @@ def _as_declared(x: Expr, feature: AnyValue) -> Expr:
     """Return a tensor of five axes without those that an output does not declare."""
     kind = feature.type.WhichOneof("Type")
     if kind == "imageType":
-        return lowered(x) if is_lifted(x) else squeeze(x, axis=[0])
+        return drop_leading_axis(x) if is_lifted(x) else squeeze(x, axis=[0])
     rank = len(feature.type.multiArrayType.shape) if kind == "multiArrayType" else 5
     if kind == "dictionaryType" or rank == 1:
         return reshape(x, (-1,))

@@ -9,8 +9,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.neuralnetwork.layers import Network, Parameter, held_array
-from serde.coreml.neuralnetwork.parts import snake_case
-from serde.coreml.neuralnetwork.quantized import QuantizedWeight
+from serde.coreml.neuralnetwork.message_view import snake_case
+from serde.coreml.neuralnetwork.quantized_weight import QuantizedWeight
 from serde.io.messages import INLINE_BYTES
 from serde.relay.ir.expr import Var
 from serde.relay.ir.types import TensorType
@@ -54,6 +54,7 @@ class NetworkMessages:
             self._fill(part, layer.fields, f"{path}.layers[{index}].{layer.kind}")
 
     def _fill(self, message: AnyValue, fields: dict[str, AnyValue], path: str) -> None:
+        """Set the fields of a message; networks and weights within it are written and stored."""
         known = _fields_of(message.DESCRIPTOR)
         for name, value in fields.items():
             if value is None:
@@ -92,9 +93,9 @@ class NetworkMessages:
                 message.quantization.linearQuantization.bias.extend(linear[1].tolist())
                 self._keep(message, weight.bytes_without_sign(), path)
                 return
-        self._keep(message, self._stored(weight), path)
+        self._keep(message, self._to_stored_dtype(weight), path)
 
-    def _stored(self, weight: Weight) -> Weight:
+    def _to_stored_dtype(self, weight: Weight) -> Weight:
         """Return a weight in the dtype that it is stored in: float32 or float16."""
         wanted = "float16" if self._half and weight.dtype == "float32" else "float32"
         if weight.dtype in ("float16", wanted):

@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.model import CoremlModel
-from serde.coreml.neuralnetwork.parts import Part
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.errors import FormatError
 from serde.io.packed import HighFirstWeight
 from serde.relay.ir.expr import Expr
@@ -32,12 +32,12 @@ class Parameters:
         self._make = make
         self._known: dict[tuple[str, tuple[int, ...], int], Expr] = {}
 
-    def length(self, part: Part) -> int:
+    def length(self, part: MessageView) -> int:
         """Return how many values a ``WeightParams`` has."""
-        found = self._stored(part)
+        found = self._read_stored(part)
         return 0 if found is None else found.size
 
-    def read(self, part: Part, shape: tuple[int, ...], axis: int = 0) -> Expr:
+    def read(self, part: MessageView, shape: tuple[int, ...], axis: int = 0) -> Expr:
         """Return the values of a ``WeightParams`` as a tensor of float32.
 
         The same ones are the same expression.
@@ -52,11 +52,12 @@ class Parameters:
         """
         key = part.path, shape, axis
         if key not in self._known:
-            self._known[key] = self._read(part, shape, axis)
+            self._known[key] = self._read_weight(part, shape, axis)
         return self._known[key]
 
-    def _read(self, part: Part, shape: tuple[int, ...], axis: int) -> Expr:
-        weight = self._stored(part)
+    def _read_weight(self, part: MessageView, shape: tuple[int, ...], axis: int) -> Expr:
+        """Return a weight in float32, dequantised as its message says."""
+        weight = self._read_stored(part)
         size = math.prod(shape)
         if weight is None:
             weight = ArrayWeight(np.zeros(0, np.float32))
@@ -88,11 +89,11 @@ class Parameters:
         result = relay.cast(codes, "float32")
         for operation, values in ((relay.multiply, linear.scale), (relay.add, linear.bias)):
             if len(values):
-                factors = _spread(part, np.array(values, np.float32), shape, axis, source)
+                factors = _broadcast(part, np.array(values, np.float32), shape, axis, source)
                 result = operation(result, factors)
         return result
 
-    def _stored(self, part: Part) -> Weight | None:
+    def _read_stored(self, part: MessageView) -> Weight | None:
         """Return the values as they lie in the file; None where there are none."""
         found = self._model.arrays.get(part.path)
         if found is not None:
@@ -132,15 +133,15 @@ class Parameters:
                 names.append(node.name or f"layer{index[:-1]}")
         return "_".join([*names, path.rsplit(".", 1)[-1]])
 
-    def _fault(self, part: Part, shape: tuple[int, ...], weight: Weight) -> FormatError:
+    def _fault(self, part: MessageView, shape: tuple[int, ...], weight: Weight) -> FormatError:
         return FormatError(
             f"{part.path}: expected values of {list(shape)}, found {weight.size} of {weight.dtype}",
             path=self._model.source,
         )
 
 
-def _spread(
-    part: Part, values: AnyValue, shape: tuple[int, ...], axis: int, source: str | None
+def _broadcast(
+    part: MessageView, values: AnyValue, shape: tuple[int, ...], axis: int, source: str | None
 ) -> Expr:
     if len(values) == 1:
         return relay.Constant(values.reshape(()))

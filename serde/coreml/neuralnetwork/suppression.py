@@ -70,11 +70,11 @@ def suppression_to_relay(model: AnyValue, values: Mapping[str, Expr]) -> dict[st
     score = relay.max(converted(marks, "float32"), axis=(1,))
     order = relay.argsort(relay.negative(score), axis=0, dtype="int32")
     boxes, marks, score = (relay.take(each, order, axis=0) for each in (boxes, marks, score))
-    kept = _kept(boxes, marks, score, least, overlap, own.pickTop.perClass)
+    kept = _find_kept(boxes, marks, score, least, overlap, own.pickTop.perClass)
     lower, upper = _rows(model)
     outputs = own.coordinatesOutputFeatureName, own.confidenceOutputFeatureName
     return {
-        name: _bounded(relay.take(each, kept, axis=0), lower, upper)
+        name: _limit_rows(relay.take(each, kept, axis=0), lower, upper)
         for name, each in zip(outputs, (boxes, marks), strict=True)
     }
 
@@ -88,7 +88,7 @@ def _matrix(x: Expr) -> Expr:
     return relay.squeeze(x, list(range(extra))) if extra else x
 
 
-def _kept(
+def _find_kept(
     boxes: Expr, marks: Expr, score: Expr, least: Expr, overlap: Expr, per_class: bool
 ) -> Expr:
     """Return which rows stay; they are sorted by what they score."""
@@ -109,11 +109,11 @@ def _kept(
         relay.const(np.array([_LEAST], np.float32)),
         center_point_box=True,
     )
-    places = relay.reshape(relay.strided_slice(found, [0, 2], [_ENDLESS, 3], [1, 1]), [-1])
+    indices = relay.reshape(relay.strided_slice(found, [0, 2], [_ENDLESS, 3], [1, 1]), [-1])
     # Several classes follow one another there, and what stays is wanted by its score.
-    ones = relay.ones_like(relay.cast(places, "int32"))
+    ones = relay.ones_like(relay.cast(indices, "int32"))
     zeros = relay.zeros_like(relay.cast(score, "int32"))
-    marked = relay.scatter_nd(zeros, relay.expand_dims(places, 0), ones, "update")
+    marked = relay.scatter_nd(zeros, relay.expand_dims(indices, 0), ones, "update")
     where = relay.serde.nonzero(relay.greater(marked, relay.const(np.int32(0))))
     return relay.cast(relay.reshape(where, [-1]), "int32")
 
@@ -151,7 +151,7 @@ def _rows(model: AnyValue) -> tuple[int, int | None]:
     return lower, upper
 
 
-def _bounded(rows: Expr, lower: int, upper: int | None) -> Expr:
+def _limit_rows(rows: Expr, lower: int, upper: int | None) -> Expr:
     """Return the first `upper` rows at most, with zeros behind them up to `lower`."""
     if upper is not None:
         rows = relay.strided_slice(rows, [0], [upper], [1], axes=[0])

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from serde.errors import RelayError
+from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.hooks import HOOKS
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
@@ -37,6 +37,7 @@ __all__ = [
     "Var",
     "astuple",
     "const",
+    "tensor_type",
     "var",
 ]
 
@@ -425,6 +426,17 @@ class TupleWrapper:
 def astuple(value: Expr | TupleWrapper) -> Expr:
     """Return `value`, or the call inside it where it is a :class:`TupleWrapper`."""
     return value.tuple_value if isinstance(value, TupleWrapper) else value
+
+
+def tensor_type(x: Expr) -> TensorType:
+    """Return the type of a tensor.
+
+    Raises:
+        TypeInferenceError: It is not known.
+    """
+    if not isinstance(x.type, TensorType):
+        raise TypeInferenceError(f"expected a tensor of known type, found {x.type!r}")
+    return x.type
 
 
 def var(

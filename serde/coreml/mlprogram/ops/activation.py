@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.walk.expansion.tensors import along, converted
 from serde.weights import numpy_dtype
@@ -24,6 +26,34 @@ Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
 def _require_float(ctx: ExportContext, data: Value) -> None:
     if not is_float(ctx.type(data).dtype):
         raise Unsupported(f"an activation of {ctx.type(data).dtype}")
+
+
+SAME = {
+    "sigmoid": "sigmoid",
+    "silu": "serde.silu",
+    "softplus": "serde.softplus",
+    "softsign": "serde.softsign",
+}
+"""MIL's activations without attributes: Relay's."""
+
+
+def _importer(target: str) -> Callable[..., Expr]:
+    def import_activation(ctx: ImportContext, x: Expr) -> Expr:
+        return call(target, x)
+
+    return import_activation
+
+
+def _exporter(op: str) -> Callable[..., Value]:
+    def export_activation(ctx: ExportContext, data: Value) -> Value:
+        return ctx.emit(op, x=data)
+
+    return export_activation
+
+
+for _op, _target in SAME.items():
+    OPS.imports(_op)(_importer(_target))
+    OPS.exports(_target)(_exporter(_op))
 
 
 @OPS.imports("relu")
@@ -83,12 +113,12 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) ->
     shape = [1] * type_.rank
     shape[axis] = -1
 
-    def spelled(x: Expr, slope: Expr) -> Expr:
+    def expand(x: Expr, slope: Expr) -> Expr:
         zero = relay.Constant(np.zeros((), numpy_dtype(type_.dtype)))
         below = relay.multiply(relay.minimum(x, zero), relay.reshape(slope, shape))
         return relay.add(relay.maximum(x, zero), below)
 
-    return ctx.spell(spelled, data, alpha)
+    return ctx.spell(expand, data, alpha)
 
 
 @OPS.imports("linear_activation", since=(1, 17))
@@ -100,16 +130,6 @@ def import_linear_activation(ctx: ImportContext, x: Expr, *, alpha: float, beta:
 def import_scaled_tanh(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
     inner = relay.tanh(relay.multiply(x, like(ctx, x, beta)))
     return relay.multiply(inner, like(ctx, x, alpha))
-
-
-@OPS.imports("sigmoid")
-def import_sigmoid(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.sigmoid(x)
-
-
-@OPS.exports("sigmoid")
-def export_sigmoid(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("sigmoid", x=data)
 
 
 @OPS.imports("sigmoid_hard", since=(1, 17))
@@ -132,42 +152,12 @@ def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return ctx.emit("elu", x=data, alpha=alpha)
 
 
-@OPS.imports("silu")
-def import_silu(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.serde.silu(x)
-
-
-@OPS.exports("serde.silu")
-def export_silu(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("silu", x=data)
-
-
-@OPS.imports("softplus")
-def import_softplus(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.serde.softplus(x)
-
-
-@OPS.exports("serde.softplus")
-def export_softplus(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("softplus", x=data)
-
-
 @OPS.imports("softplus_parametric", since=(1, 17))
 def import_softplus_parametric(ctx: ImportContext, x: Expr, alpha: Expr, beta: Expr) -> Expr:
     """Factors lie along the second axis."""
     type_ = ctx.type(x)
     outer, inner = (along(converted(each, type_.dtype), type_.rank, 1) for each in (alpha, beta))
     return relay.multiply(relay.serde.softplus(relay.multiply(x, inner)), outer)
-
-
-@OPS.imports("softsign")
-def import_softsign(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.serde.softsign(x)
-
-
-@OPS.exports("serde.softsign")
-def export_softsign(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("softsign", x=data)
 
 
 QUICK = 1.702
@@ -206,9 +196,9 @@ def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
 def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     """Without the logarithm of what may have become zero: the greatest element comes off first."""
 
-    def spelled(x: Expr) -> Expr:
+    def expand(x: Expr) -> Expr:
         shifted = relay.subtract(x, relay.max(x, axis=axis, keepdims=True))
         total = relay.sum(relay.exp(shifted), axis=axis, keepdims=True)
         return relay.subtract(shifted, relay.log(total))
 
-    return ctx.spell(spelled, data)
+    return ctx.spell(expand, data)

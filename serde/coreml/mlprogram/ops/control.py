@@ -9,10 +9,10 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.lists import is_shapeless, operand_of, shaped
-from serde.coreml.mlprogram.ops.domains import NUMBERS, held_in, work_dtype
-from serde.coreml.mlprogram.ops.shape.reshape import transposed
+from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, operand_of
+from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.bodies import instantiate
@@ -47,7 +47,7 @@ def _alike(yes: Sequence[Expr], no: Sequence[Expr]) -> list[list[Expr]]:
     if len(yes) != len(no):
         raise Unsupported(f"branches that give {len(yes)} and {len(no)} values")
     pairs = [
-        (_shaped(a, tensor_type(b)), _shaped(b, tensor_type(a)))
+        (_give_shape(a, tensor_type(b)), _give_shape(b, tensor_type(a)))
         for a, b in zip(yes, no, strict=True)
     ]
     return [list(each) for each in zip(*pairs, strict=True)] if pairs else [[], []]
@@ -62,32 +62,32 @@ def import_while_loop(ctx: ImportContext, *loop_vars: Expr) -> list[Expr]:
     number = Var("i", TensorType((), "int64"))
     while True:
         again = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
-        test, more = _typed(ctx.closure(ctx.graph(0), again))
+        test, more = _infer_closure(ctx.closure(ctx.graph(0), again))
         state = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
         for variable, value in zip(state, given, strict=True):
             ctx.lists.follow(variable, value)
         _note_bounds(ctx, state, test, more)
-        step, captures = _typed(ctx.closure(ctx.graph(1), state))
+        step, captures = _infer_closure(ctx.closure(ctx.graph(1), state))
         later = results(step)
         if len(later) != len(types):
             raise Unsupported(f"a loop of {len(types)} variables whose body gives {len(later)}")
-        told = [_shaped(value, type_) for value, type_ in zip(given, later, strict=True)]
+        told = [_give_shape(value, type_) for value, type_ in zip(given, later, strict=True)]
         joined = [join(ctx.type(a), b) for a, b in zip(told, later, strict=True)]
         if joined == types:
             break
         given, types = told, [each for each in joined if isinstance(each, TensorType)]
     inner, outer = step.params[len(types) :], test.params[len(types) :]
-    body = _turn(number, state, inner, outer, step, test)
+    body = _make_loop_body(number, state, inner, outer, step, test)
     found = call("serde.loop", None, going, given, (*captures, *more), body=body)
     fields = [TupleGetItem(found, index) for index in range(len(types))]
     return [ctx.lists.follow(a, b) for a, b in zip(fields, given, strict=True)]
 
 
-def _shaped(value: Expr, later: Type) -> Expr:
+def _give_shape(value: Expr, later: Type) -> Expr:
     """Return what a loop begins with: of a list without a shape, one with that of its body's."""
     if not is_shapeless(value) or not isinstance(later, TensorType):
         return value
-    return shaped(value, later.shape[1:])
+    return give_shape(value, later.shape[1:])
 
 
 def _note_bounds(
@@ -110,7 +110,7 @@ def _note_bounds(
                 ctx.lists.bounds[variable] = dims[0]
 
 
-def _typed(closure: tuple[Function, list[Expr]]) -> tuple[Function, list[Expr]]:
+def _infer_closure(closure: tuple[Function, list[Expr]]) -> tuple[Function, list[Expr]]:
     function, captures = closure
     return function if function.type is not None else infer_function(function), captures
 
@@ -120,7 +120,7 @@ def _scalar(x: Expr) -> Expr:
     return relay.reshape(x, newshape=()) if rank else x
 
 
-def _turn(
+def _make_loop_body(
     number: Var,
     state: Sequence[Var],
     inner: Sequence[Var],
@@ -180,7 +180,7 @@ def export_loop(
             )
         ]
 
-    def turn(values: Sequence[Value]) -> Writing[list[Value]]:
+    def iterate(values: Sequence[Value]) -> Writing[list[Value]]:
         number, rows = values[0], values[2 + len(state) :]
         found = yield from ctx.body(body, [number, *values[2 : 2 + len(state)], *captures])
         further, *later = leaves(found)
@@ -191,7 +191,7 @@ def export_loop(
         ]
         return [following, further, *later[: len(state)], *grown]
 
-    found = yield from ctx.loop(carried, types, ask, turn)
+    found = yield from ctx.loop(carried, types, ask, iterate)
     count, finals = found[0], found[2 : 2 + len(state)]
     made = [
         row if each.shape[0] == most else ctx.spell(_first, row, count)
@@ -241,7 +241,7 @@ def export_scan(
     def ask(values: Sequence[Value]) -> list[Value]:
         return [ctx.spell(lambda i, n: relay.squeeze(relay.less(i, n), [0]), values[0], total)]
 
-    def turn(values: Sequence[Value]) -> Writing[list[Value]]:
+    def iterate(values: Sequence[Value]) -> Writing[list[Value]]:
         place, stacks = values[0], values[1 + count :]
         turned = any((*reverse, *backwards))
         places = [place, ctx.spell(relay.subtract, last, place) if turned else place]
@@ -258,9 +258,9 @@ def export_scan(
         ]
         return [ctx.spell(lambda i: relay.add(i, _ONE), place), *found[:count], *grown]
 
-    found = yield from ctx.loop(carried, types, ask, turn)
+    found = yield from ctx.loop(carried, types, ask, iterate)
     placed = zip(found[1 + count :], out_axes or [0] * len(rows), strict=True)
-    return (*found[1 : 1 + count], *(_moved(ctx, stack, axis) for stack, axis in placed))
+    return (*found[1 : 1 + count], *(_move_stack_axis(ctx, stack, axis) for stack, axis in placed))
 
 
 _MOST = np.iinfo(np.int32).max
@@ -288,10 +288,10 @@ def _row_first(type_: TensorType, axis: int) -> TensorType:
     return TensorType(dims, type_.dtype)
 
 
-def _moved(ctx: ExportContext, stack: Value, axis: int) -> Value:
+def _move_stack_axis(ctx: ExportContext, stack: Value, axis: int) -> Value:
     order = list(range(1, ctx.type(stack).rank))
     order.insert(axis % ctx.type(stack).rank, 0)
-    return transposed(ctx, stack, order)
+    return transpose(ctx, stack, order)
 
 
 def _zeros(ctx: ExportContext, type_: TensorType, total: Value) -> Value:
@@ -299,12 +299,12 @@ def _zeros(ctx: ExportContext, type_: TensorType, total: Value) -> Value:
     lengths = type_.shape
     if isinstance(type_.size, int) and type_.size < _SMALL:
         return ctx.const(np.zeros(type_.concrete_shape or (), numpy_dtype(type_.dtype)))
-    work = work_dtype(ctx, type_.dtype, NUMBERS)
+    work = compute_dtype(ctx, type_.dtype, NUMBERS)
     parts = [total, *([ctx.shape(lengths[1:])] if lengths[1:] else [])]
     shape = ctx.emit("concat", TensorType((len(lengths),), "int32"), values=parts, axis=0)
     zero = ctx.const(0, work)
     made = ctx.emit("fill", TensorType(lengths, work), shape=shape, value=zero)
-    return held_in(ctx, made, type_.dtype)
+    return cast_to(ctx, made, type_.dtype)
 
 
 def _slice(ctx: ExportContext, x: Value, place: Value, axis: int) -> Value:

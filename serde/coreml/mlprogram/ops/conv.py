@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -32,7 +33,65 @@ USUAL = {
 """Layouts of data, of a weight and of that of a transposed convolution, by spatial axes."""
 
 
-def padding(
+@dataclass(frozen=True, kw_only=True)
+class ConvAttributes:
+    """Attributes of MIL's convolutions."""
+
+    strides: tuple[int, ...] = ()
+    pad_type: Padding = "valid"
+    pad: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    groups: int = 1
+
+    def with_rank(self, rank: int) -> ConvAttributes:
+        """Return the attributes along `rank` axes, defaults included.
+
+        Raises:
+            Unsupported: Relay has no convolution of so many axes.
+        """
+        if rank not in USUAL:
+            raise Unsupported(f"a convolution along {rank} axes")
+        ones = (1,) * rank
+        return replace(
+            self,
+            strides=self.strides or ones,
+            dilations=self.dilations or ones,
+            pad=self.pad or (0,) * (2 * rank),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayConv:
+    """Attributes that all of Relay's convolutions have."""
+
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+    channels: AnyValue
+    kernel_size: AnyValue
+    data_layout: str
+    kernel_layout: str
+    out_layout: str
+    out_dtype: AnyValue
+
+    def require_form(self, dtype: str, data: str, kernel: str) -> None:
+        """Refuse a convolution that MIL does not have.
+
+        Raises:
+            Unsupported: Its dtype is no float, or it has other layouts than `data` and `kernel`.
+        """
+        if not is_float(dtype):
+            raise Unsupported(f"a convolution of {dtype}")
+        if self.out_dtype is not None and dtype_name(self.out_dtype) not in ("", dtype):
+            raise Unsupported(f"a convolution of {dtype} in {dtype_name(self.out_dtype)}")
+        layouts = ((self.data_layout, data), (self.kernel_layout, kernel), (self.out_layout, data))
+        for found, wanted in layouts:
+            if found not in ("", wanted, f"G{wanted}"):
+                raise Unsupported(f"layout {found}", hint=f"use {wanted}")
+
+
+def to_relay_padding(
     lengths: Sequence[int],
     kernel: Sequence[int],
     strides: Sequence[int],
@@ -65,13 +124,13 @@ def window_lengths(
     return (0,) * rank
 
 
-def paired(padding: Sequence[int], rank: int) -> list[int]:
+def to_mil_pads(padding: Sequence[int], rank: int) -> list[int]:
     """Return the padding of windows as MIL has it: pair by pair, before and after each axis."""
     before, after = split_padding(tuple(padding), rank)
     return [each for pair in zip(before, after, strict=True) for each in pair]
 
 
-def _matched(
+def _cast_parameters(
     ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None
 ) -> tuple[Expr, Expr | None]:
     """Return parameters in the dtype of the data: from iOS17 on they may have another."""
@@ -86,28 +145,24 @@ def import_conv(
     weight: Expr,
     bias: Expr | None = None,
     *,
-    strides: tuple[int, ...] = (),
-    pad_type: Padding = "valid",
-    pad: tuple[int, ...] = (),
-    dilations: tuple[int, ...] = (),
-    groups: int = 1,
+    conv: ConvAttributes,
 ) -> Expr:
     """Padding that keeps the length over the stride depends on the length where there is one."""
     channels, _, *kernel = ctx.static_shape(weight)
     rank = len(kernel)
-    if rank not in USUAL:
-        raise Unsupported(f"a convolution along {rank} axes")
-    strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
-    lengths = window_lengths(ctx, x, rank, strides, pad_type)
-    weight, bias = _matched(ctx, x, weight, bias)
-    build = {1: relay.nn.conv1d, 2: relay.nn.conv2d, 3: relay.nn.conv3d}[rank]
-    result = build(
+    conv = conv.with_rank(rank)
+    lengths = window_lengths(ctx, x, rank, conv.strides, conv.pad_type)
+    weight, bias = _cast_parameters(ctx, x, weight, bias)
+    result = call(
+        f"nn.conv{rank}d",
         x,
         weight,
-        strides=strides,
-        padding=padding(lengths, kernel, strides, dilations, pad_type, pad or (0,) * (2 * rank)),
-        dilation=dilations,
-        groups=groups,
+        strides=conv.strides,
+        padding=to_relay_padding(
+            lengths, kernel, conv.strides, conv.dilations, conv.pad_type, conv.pad
+        ),
+        dilation=conv.dilations,
+        groups=conv.groups,
         channels=channels,
         kernel_size=tuple(kernel),
     )
@@ -125,11 +180,7 @@ def import_conv_quantized(
     *,
     quantization_type: Literal["linear", "lut"],
     nbits: int = 8,
-    strides: tuple[int, ...] = (),
-    pad_type: Padding = "valid",
-    pad: tuple[int, ...] = (),
-    dilations: tuple[int, ...] = (),
-    groups: int = 1,
+    conv: ConvAttributes,
 ) -> Expr:
     """The weight is its integers times a scale, plus an offset: of all, or of each filter."""
     if quantization_type == "lut" or nbits != 8:
@@ -144,31 +195,13 @@ def import_conv_quantized(
         return relay.reshape(vector, [-1, *[1] * (rank - 1)] if size != 1 else [1] * rank)
 
     scaled = relay.multiply(relay.cast(weight, dtype), filters(quant_scale))
-    options: dict[str, AnyValue] = {"strides": strides, "pad_type": pad_type}
-    options |= {"pad": pad, "dilations": dilations}
     weight = relay.add(scaled, filters(quant_bias))
-    return import_conv(ctx, x, weight, None, groups=groups, **options)
+    return import_conv(ctx, x, weight, None, conv=conv)
 
 
-def _check(
-    ctx: ExportContext, data: Value, out_dtype: AnyValue, layouts: Sequence[tuple[str, str]]
-) -> None:
-    """Refuse a convolution that MIL does not have.
-
-    Raises:
-        Unsupported: Its dtype or its layout.
-    """
-    dtype = ctx.type(data).dtype
-    if not is_float(dtype):
-        raise Unsupported(f"a convolution of {dtype}")
-    if out_dtype is not None and dtype_name(out_dtype) not in ("", dtype):
-        raise Unsupported(f"a convolution of {dtype} in {dtype_name(out_dtype)}")
-    for found, wanted in layouts:
-        if found not in ("", wanted, f"G{wanted}"):
-            raise Unsupported(f"layout {found}", hint=f"use {wanted}")
-
-
-def _filters(ctx: ExportContext, data: Value, weight: Value, layout: str, groups: int) -> Value:
+def _ungroup_filters(
+    ctx: ExportContext, data: Value, weight: Value, layout: str, groups: int
+) -> Value:
     """Return the filters of a convolution along one axis, whichever way groups part them.
 
     A filter for each channel may have several rows, as TVM has depthwise convolutions.
@@ -182,12 +215,12 @@ def _filters(ctx: ExportContext, data: Value, weight: Value, layout: str, groups
     return weight
 
 
-def _constant_here(ctx: ExportContext, *values: Value | None) -> bool:
+def _may_be_parameters(ctx: ExportContext, *values: Value | None) -> bool:
     """Whether values are constants, or the target takes others for parameters too."""
     return ctx.version >= 17 or all(each is None or each.is_constant for each in values)
 
 
-def _biased(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
+def _add_bias(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
     return (
         result
         if bias is None
@@ -195,7 +228,7 @@ def _biased(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
     )
 
 
-def _of_floats(node: Call) -> bool:
+def _is_float_conv(node: Call) -> bool:
     type_ = node.args[0].type
     return isinstance(type_, TensorType) and is_float(type_.dtype)
 
@@ -211,7 +244,7 @@ def _expand_whole(name: str) -> None:
         given, other = tensor_type(data), tensor_type(weight)
         if given.dtype not in _GREATEST or other.dtype not in _GREATEST:
             raise Unsupported(f"a convolution of {given.dtype}")
-        taps = math.prod(length for length in fixed_shape(weight)) // _filters_of(other, attrs)
+        taps = math.prod(length for length in fixed_shape(weight)) // _count_filters(other, attrs)
         if taps * _GREATEST[given.dtype] * _GREATEST[other.dtype] > _EXACT:
             raise Unsupported(f"a convolution of {given.dtype} whose sums float32 cannot hold")
         wide = [relay.cast(each, "float32") for each in (data, weight)]
@@ -224,7 +257,7 @@ _GREATEST = {"int8": 128, "uint8": 255}
 """The greatest magnitude of narrow integers."""
 
 
-def _filters_of(weight: TensorType, attrs: Mapping[str, AnyValue]) -> int:
+def _count_filters(weight: TensorType, attrs: Mapping[str, AnyValue]) -> int:
     """Return how many results of a convolution one place of the data has."""
     length = weight.shape[attrs["kernel_layout"].index("O")]
     return length if isinstance(length, int) else 1
@@ -234,45 +267,34 @@ for _name in ("nn.conv1d", "nn.conv2d", "nn.conv3d"):
     _expand_whole(_name)
 
 
-@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=_of_floats)
+@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=_is_float_conv)
 def export_conv(
     ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
     *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    channels: AnyValue,
-    kernel_size: AnyValue,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: AnyValue,
+    conv: RelayConv,
 ) -> Value:
     """Padding goes pair by pair, before and after each axis."""
     rank = ctx.type(data).rank - 2
-    usual = USUAL[rank]
-    layouts = [(data_layout, usual[0]), (kernel_layout, usual[1]), (out_layout, usual[0])]
-    _check(ctx, data, out_dtype, layouts)
-    weight = _filters(ctx, data, weight, kernel_layout, groups)
-    if not weight.is_constant and any(each != 1 for each in dilation):
+    conv.require_form(ctx.type(data).dtype, *USUAL[rank][:2])
+    weight = _ungroup_filters(ctx, data, weight, conv.kernel_layout, conv.groups)
+    if not weight.is_constant and any(each != 1 for each in conv.dilation):
         raise Unsupported("a dilated convolution whose weight is computed")
-    inside = _constant_here(ctx, bias)
+    inside = _may_be_parameters(ctx, bias)
     result = ctx.emit(
         "conv",
         x=data,
         weight=weight,
         bias=bias if inside else None,
-        strides=strides,
+        strides=conv.strides,
         pad_type="custom",
-        pad=paired(padding, rank),
-        dilations=dilation,
-        groups=groups,
+        pad=to_mil_pads(conv.padding, rank),
+        dilations=conv.dilation,
+        groups=conv.groups,
     )
-    return result if inside else _biased(ctx, result, bias)
+    return result if inside else _add_bias(ctx, result, bias)
 
 
 @OPS.imports("conv_transpose", since=(1, 17))
@@ -282,30 +304,23 @@ def import_conv_transpose(
     weight: Expr,
     bias: Expr | None = None,
     *,
-    pad: tuple[int, ...] = (),
+    conv: ConvAttributes,
     output_shape: tuple[int, ...] = (),
-    pad_type: Padding = "valid",
-    strides: tuple[int, ...] = (),
-    dilations: tuple[int, ...] = (),
-    groups: int = 1,
 ) -> Expr:
     """What the result has more or less than the whole comes off both ends, or off the last."""
     _, channels, *kernel = ctx.static_shape(weight)
     rank = len(kernel)
-    if rank not in USUAL:
-        raise Unsupported(f"a convolution along {rank} axes")
-    strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
-    pad = pad or (0,) * (2 * rank)
+    conv = conv.with_rank(rank)
+    pad_type = conv.pad_type
     before, after, extra = [], [], []
-    spatial = range(2, 2 + rank)
-    lengths = ctx.static_lengths(x, spatial) if output_shape else (0,) * rank
-    for axis in range(rank):
-        reach = (kernel[axis] - 1) * dilations[axis] + 1
-        first, last = pad[2 * axis : 2 * axis + 2] if pad_type == "custom" else (0, 0)
+    lengths = ctx.static_lengths(x, range(2, 2 + rank)) if output_shape else (0,) * rank
+    for axis, (stride, dilation) in enumerate(zip(conv.strides, conv.dilations, strict=True)):
+        reach = (kernel[axis] - 1) * dilation + 1
+        first, last = conv.pad[2 * axis : 2 * axis + 2] if pad_type == "custom" else (0, 0)
         # How much longer the result is than all that windows reach.
-        more = strides[axis] - reach if pad_type == "same" else -first - last
+        more = stride - reach if pad_type == "same" else -first - last
         if output_shape:
-            whole = (lengths[axis] - 1) * strides[axis] + reach
+            whole = (lengths[axis] - 1) * stride + reach
             more = output_shape[2 + axis] - whole
         if pad_type in ("same", "same_lower"):
             cut = max(-more, 0)
@@ -315,21 +330,17 @@ def import_conv_transpose(
         before.append(first)
         after.append(last + max(-rest, 0))
         extra.append(max(rest, 0))
-    weight, bias = _matched(ctx, x, weight, bias)
-    build = {
-        1: relay.nn.conv1d_transpose,
-        2: relay.nn.conv2d_transpose,
-        3: relay.nn.conv3d_transpose,
-    }[rank]
-    result = build(
+    weight, bias = _cast_parameters(ctx, x, weight, bias)
+    result = call(
+        f"nn.conv{rank}d_transpose",
         x,
         weight,
-        strides=strides,
+        strides=conv.strides,
         padding=(*before, *after),
         output_padding=tuple(extra),
-        dilation=dilations,
-        groups=groups,
-        channels=channels * groups,
+        dilation=conv.dilations,
+        groups=conv.groups,
+        channels=channels * conv.groups,
         kernel_size=tuple(kernel),
     )
     return result if bias is None else relay.nn.bias_add(result, bias, axis=1)
@@ -342,37 +353,25 @@ def export_conv_transpose(
     weight: Value,
     bias: Value | None = None,
     *,
-    channels: AnyValue,
-    kernel_size: AnyValue,
-    strides: tuple[int, ...],
+    conv: RelayConv,
     output_padding: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: AnyValue,
 ) -> Value:
     """What is added at the end is cut off less there, or else zeros before the bias."""
     rank = ctx.type(data).rank - 2
     usual = USUAL[rank]
-    layouts = [(data_layout, usual[0]), (kernel_layout, usual[2]), (out_layout, usual[0])]
-    _check(ctx, data, out_dtype, layouts)
-    if kernel_layout.startswith("G"):
+    conv.require_form(ctx.type(data).dtype, usual[0], usual[2])
+    if conv.kernel_layout.startswith("G"):
         weight = ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
-    if not _constant_here(ctx, weight):
+    if not _may_be_parameters(ctx, weight):
         raise Unsupported(
             "a transposed convolution whose weight is computed",
             hint="use minimum_deployment_target='iOS17'",
         )
-    before, after = split_padding(padding, rank)
+    before, after = split_padding(conv.padding, rank)
     rest = [extra - cut for extra, cut in zip(output_padding, after, strict=True)]
     zeros = [max(each, 0) for each in rest]
-    pad = [
-        each for pair in zip(before, [max(-each, 0) for each in rest], strict=True) for each in pair
-    ]
-    inside = _constant_here(ctx, bias) and not any(zeros)
+    cuts = [max(-each, 0) for each in rest]
+    inside = _may_be_parameters(ctx, bias) and not any(zeros)
     wanted = ctx.result_type()
     shape = [length - more for length, more in zip(wanted.shape, (0, 0, *zeros), strict=True)]
     result = ctx.emit(
@@ -381,14 +380,14 @@ def export_conv_transpose(
         x=data,
         weight=weight,
         bias=bias if inside else None,
-        pad=pad,
+        pad=to_mil_pads((*before, *cuts), rank),
         pad_type="custom",
-        strides=strides,
-        dilations=dilation,
-        groups=groups,
+        strides=conv.strides,
+        dilations=conv.dilation,
+        groups=conv.groups,
     )
     if any(zeros):
         widths = [(0, 0), (0, 0), *((0, more) for more in zeros)]
         zero = relay.Constant(np.zeros((), numpy_dtype(wanted.dtype)))
         result = ctx.spell(lambda x: relay.nn.pad(x, widths, zero), result)
-    return result if inside else _biased(ctx, result, bias)
+    return result if inside else _add_bias(ctx, result, bias)

@@ -11,9 +11,16 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import FLOATS, NUMBERS, TRUTH, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.broadcast import spread, spread_as
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import (
+    FLOATS,
+    NUMBERS,
+    NUMBERS_OR_BOOL,
+    cast_to,
+    compute_dtype,
+    emit_in,
+)
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
@@ -140,13 +147,13 @@ def export_logical_not(ctx: ExportContext, data: Value) -> Value:
 
 def _arithmetic(target: str) -> Callable[..., Expr]:
     def import_arithmetic(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        x, y = promoted(ctx, x, y)
+        x, y = promote(ctx, x, y)
         return builder(target)(x, y)
 
     return import_arithmetic
 
 
-def promoted(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
+def promote(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
     """Return two tensors in the wider of their dtypes; floats are wider than integers."""
     one, two = ctx.type(x).dtype, ctx.type(y).dtype
     if one == two:
@@ -165,8 +172,8 @@ def _binary(op: str) -> Callable[..., Value]:
 
 def _comparison(op: str) -> Callable[..., Value]:
     def export_comparison(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        dtype = work_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
-        return ctx.emit(op, x=held_in(ctx, lhs, dtype), y=held_in(ctx, rhs, dtype))
+        dtype = compute_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
+        return ctx.emit(op, x=cast_to(ctx, lhs, dtype), y=cast_to(ctx, rhs, dtype))
 
     return export_comparison
 
@@ -218,7 +225,7 @@ for _op in LOGICAL:
 @OPS.imports("real_div")
 def import_real_div(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
     """Integers are divided as floats and cut towards zero."""
-    x, y = promoted(ctx, x, y)
+    x, y = promote(ctx, x, y)
     return relay.divide(x, y)
 
 
@@ -228,16 +235,16 @@ def export_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     if is_float(ctx.type(lhs).dtype):
         return ctx.emit("real_div", x=lhs, y=rhs)
 
-    def spelled(x: Expr, y: Expr) -> Expr:
+    def expand(x: Expr, y: Expr) -> Expr:
         whole = relay.floor_divide(relay.abs(x), relay.abs(y))
         return relay.multiply(whole, relay.multiply(relay.sign(x), relay.sign(y)))
 
-    return ctx.spell(spelled, lhs, rhs)
+    return ctx.spell(expand, lhs, rhs)
 
 
 @OPS.imports("floor_div")
 def import_floor_div(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-    x, y = promoted(ctx, x, y)
+    x, y = promote(ctx, x, y)
     if is_float(ctx.type(x).dtype):
         return relay.floor(relay.divide(x, y))
     return relay.floor_divide(x, y)
@@ -346,7 +353,7 @@ def export_negative(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.imports("select")
 def import_select(ctx: ImportContext, cond: Expr, a: Expr, b: Expr) -> Expr:
-    a, b = promoted(ctx, a, b)
+    a, b = promote(ctx, a, b)
     return relay.where(cond, a, b)
 
 
@@ -358,7 +365,9 @@ def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Va
     if broadcast(ctx.type(x).shape, ctx.type(y).shape) != result.shape:
         open_ = any(isinstance(dim, Any) for dim in result.shape)
         b = spread_as(ctx, y, condition) if open_ else spread(ctx, y, result.shape)
-    return emit_in(ctx, TRUTH, "select", {"a": a, "b": b}, cond=ctx.cast(condition, "bool"))
+    return emit_in(
+        ctx, NUMBERS_OR_BOOL, "select", {"a": a, "b": b}, cond=ctx.cast(condition, "bool")
+    )
 
 
 @OPS.imports("identity")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,6 +22,22 @@ from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import along, converted, tensor_type
 from serde.weights import dtype_name, numpy_dtype
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayNorm:
+    """Attributes of Relay's norms that have a scale and an offset."""
+
+    axis: int
+    epsilon: float
+    center: bool
+    scale: bool
+
+    def select(self, gamma: T, beta: T) -> tuple[T | None, T | None]:
+        """Return the factors that are used."""
+        return gamma if self.scale else None, beta if self.center else None
 
 
 def _ones(ctx: ImportContext, like_: Expr, shape: Sequence[int]) -> Expr:
@@ -79,40 +97,38 @@ def export_batch_norm(
     moving_mean: Value,
     moving_var: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> list[Value]:
     """Statistics that are computed are spelled out: MIL wants constants."""
-    used = [moving_mean, moving_var, *([gamma] if scale else []), *([beta] if center else [])]
+    factors = norm.select(gamma, beta)
+    used = [moving_mean, moving_var, *(each for each in factors if each is not None)]
     dtypes = {ctx.type(each).dtype for each in used} - {ctx.type(data).dtype}
     if not all(each.is_constant for each in used) or (dtypes and ctx.version < 17):
-        if not scale:
+        if not norm.scale:
             gamma = ctx.const(np.ones(1), ctx.type(data).dtype)
-        if not center:
+        if not norm.center:
             beta = ctx.const(np.zeros(1), ctx.type(data).dtype)
         operands = (data, gamma, beta, moving_mean, moving_var)
         dtype = ctx.result_types()[0].dtype
 
-        def spelled(*given: Expr) -> Expr:
-            return _normalized(*given, axis=axis, epsilon=epsilon, dtype=dtype)
+        def expand(*given: Expr) -> Expr:
+            return _normalize(*given, axis=norm.axis, epsilon=norm.epsilon, dtype=dtype)
 
-        return [ctx.spell(spelled, *operands), moving_mean, moving_var]
+        return [ctx.spell(expand, *operands), moving_mean, moving_var]
     result = ctx.emit(
         "batch_norm",
         ctx.result_types()[0],
         x=data,
         mean=moving_mean,
         variance=moving_var,
-        gamma=gamma if scale else None,
-        beta=beta if center else None,
-        epsilon=_epsilon(ctx, epsilon, moving_mean),
+        gamma=factors[0],
+        beta=factors[1],
+        epsilon=_epsilon(ctx, norm.epsilon, moving_mean),
     )
     return [result, moving_mean, moving_var]
 
 
-def _normalized(
+def _normalize(
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -151,7 +167,7 @@ def expand_batch_norm(
     dtype = tensor_type(mean).dtype
     gamma = gamma if scale else relay.const(np.ones(1), dtype)
     beta = beta if center else relay.const(np.zeros(1), dtype)
-    result = _normalized(
+    result = _normalize(
         data, gamma, beta, mean, variance,
         axis=axis, epsilon=epsilon, dtype=tensor_type(data).dtype,
     )  # fmt: skip
@@ -173,7 +189,7 @@ def import_instance_norm(
     return relay.nn.instance_norm(x, scale, shift, epsilon=epsilon)
 
 
-def _of_images(node: Call) -> bool:
+def _is_image_batch(node: Call) -> bool:
     """Whether channels follow the batch, and one or two axes follow them."""
     type_ = node.args[0].type
     return (
@@ -183,38 +199,35 @@ def _of_images(node: Call) -> bool:
     )
 
 
-@OPS.exports("nn.instance_norm", when=_of_images)
+@OPS.exports("nn.instance_norm", when=_is_image_batch)
 def export_instance_norm(
     ctx: ExportContext,
     data: Value,
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     """Factors that are computed come after the norm: MIL wants constants."""
-    inside = _plain(ctx, data, [gamma, beta])
+    inside = _takes_factors(ctx, data, [gamma, beta])
     result = ctx.emit(
         "instance_norm",
         x=data,
-        gamma=gamma if scale and inside else None,
-        beta=beta if center and inside else None,
-        epsilon=_epsilon(ctx, epsilon, gamma if inside else data),
+        gamma=gamma if norm.scale and inside else None,
+        beta=beta if norm.center and inside else None,
+        epsilon=_epsilon(ctx, norm.epsilon, gamma if inside else data),
     )
-    if inside or not (scale or center):
+    if inside or not (norm.scale or norm.center):
         return result
     return ctx.spell(
-        lambda x, g, b: _scaled(x, g if scale else None, b if center else None, axis),
+        lambda x, g, b: _scale_and_shift(x, *norm.select(g, b), norm.axis),
         result,
         gamma,
         beta,
     )
 
 
-def _plain(ctx: ExportContext, data: Value, vectors: Sequence[Value]) -> bool:
+def _takes_factors(ctx: ExportContext, data: Value, vectors: Sequence[Value]) -> bool:
     """Whether MIL takes the factors of a norm as they are: constants of the dtype of the data."""
     dtypes = {ctx.type(each).dtype for each in vectors}
     mixed = dtypes - {ctx.type(data).dtype}
@@ -223,7 +236,7 @@ def _plain(ctx: ExportContext, data: Value, vectors: Sequence[Value]) -> bool:
     return not mixed or ctx.version >= 17
 
 
-def _scaled(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) -> Expr:
+def _scale_and_shift(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) -> Expr:
     """Return a tensor times a vector plus another, along one axis."""
     type_ = tensor_type(x)
     if gamma is not None:
@@ -233,7 +246,7 @@ def _scaled(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) -> Expr:
     return x
 
 
-def _standardized(x: Expr, axes: Sequence[int], epsilon: float) -> Expr:
+def _standardize(x: Expr, axes: Sequence[int], epsilon: float) -> Expr:
     """Return a tensor less its mean over axes, divided by its deviation."""
     dtype = tensor_type(x).dtype
     wide = "float32" if dtype == "float16" else dtype
@@ -257,8 +270,8 @@ def expand_instance_norm(
 ) -> Expr:
     rank = tensor_type(data).rank
     axes = [each for each in range(1, rank) if each != axis % rank]
-    result = _standardized(data, axes, epsilon)
-    return _scaled(result, gamma if scale else None, beta if center else None, axis)
+    result = _standardize(data, axes, epsilon)
+    return _scale_and_shift(result, gamma if scale else None, beta if center else None, axis)
 
 
 @OPS.expands("nn.group_norm")
@@ -284,7 +297,7 @@ def expand_group_norm(
     result = relay.reshape_like(normal, moved)
     if axis != 1:
         result = relay.transpose(result, [order.index(place) for place in range(rank)])
-    return _scaled(result, gamma if scale else None, beta if center else None, axis)
+    return _scale_and_shift(result, gamma if scale else None, beta if center else None, axis)
 
 
 @OPS.imports("layer_norm", since=(1, 17))
@@ -311,14 +324,16 @@ def import_layer_norm(
         vectors = [scale] if beta is None else [scale, converted(beta, type_.dtype)]
         found = call("serde.layer_norm", x, *vectors, axis=chosen[0], epsilon=epsilon)
         return TupleGetItem(found, 0)
-    result = _standardized(x, chosen, epsilon)
+    result = _standardize(x, chosen, epsilon)
     for factor, build in ((gamma, relay.multiply), (beta, relay.add)):
         if factor is not None:
-            result = build(result, _spread(converted(factor, type_.dtype), type_.rank, chosen))
+            result = build(
+                result, _unsqueeze_to_rank(converted(factor, type_.dtype), type_.rank, chosen)
+            )
     return result
 
 
-def _spread(x: Expr, rank: int, axes: Sequence[int]) -> Expr:
+def _unsqueeze_to_rank(x: Expr, rank: int, axes: Sequence[int]) -> Expr:
     """Return a tensor with axes of length 1 wherever it has none of `axes`."""
     for axis in range(rank):
         if axis not in axes:
@@ -337,7 +352,7 @@ def _layer_norm(
     """Write a norm over axes; factors that are computed come after it, as MIL wants constants."""
     type_ = ctx.type(data)
     vectors = [each for each in (gamma, beta) if each is not None]
-    inside = _plain(ctx, data, vectors) and gamma is not None
+    inside = _takes_factors(ctx, data, vectors) and gamma is not None
     result = ctx.emit(
         "layer_norm",
         type_,
@@ -353,10 +368,10 @@ def _layer_norm(
         if vector is None:
             continue
 
-        def spelled(x: Expr, v: Expr, build: AnyValue = build) -> Expr:
-            return build(x, _spread(converted(v, type_.dtype), type_.rank, axes))
+        def expand(x: Expr, v: Expr, build: AnyValue = build) -> Expr:
+            return build(x, _unsqueeze_to_rank(converted(v, type_.dtype), type_.rank, axes))
 
-        result = ctx.spell(spelled, result, vector)
+        result = ctx.spell(expand, result, vector)
     return result
 
 
@@ -367,14 +382,10 @@ def export_layer_norm(
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
-    axes = [normalize_axis(axis, ctx.type(data).rank)]
-    factors = (gamma if scale else None, beta if center else None)
-    return _layer_norm(ctx, data, *factors, axes, epsilon)
+    axes = [normalize_axis(norm.axis, ctx.type(data).rank)]
+    return _layer_norm(ctx, data, *norm.select(gamma, beta), axes, norm.epsilon)
 
 
 @OPS.exports("serde.layer_norm")
@@ -436,7 +447,7 @@ def import_local_response_norm(
     return relay.nn.lrn(x, size=size, axis=1, bias=k, alpha=alpha, beta=beta)
 
 
-@OPS.exports("nn.lrn", when=_of_images)
+@OPS.exports("nn.lrn", when=_is_image_batch)
 def export_lrn(
     ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:

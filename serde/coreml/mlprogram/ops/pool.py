@@ -14,7 +14,13 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.conv import USUAL, Padding, padding, paired, window_lengths
+from serde.coreml.mlprogram.ops.conv import (
+    USUAL,
+    Padding,
+    to_mil_pads,
+    to_relay_padding,
+    window_lengths,
+)
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -29,6 +35,29 @@ from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tenso
 from serde.weights import numpy_dtype
 
 Kind = Literal["max", "avg"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolAttributes:
+    """Attributes that all of MIL's pools have."""
+
+    kernel_sizes: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    pad_type: Padding
+    pad: tuple[int, ...] = ()
+    ceil_mode: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayPool:
+    """Attributes that all of Relay's pools have."""
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+    layout: str
+    ceil_mode: bool
 
 
 @dataclass(frozen=True)
@@ -59,38 +88,36 @@ class _Window:
     def whole(self) -> dict[str, AnyValue]:
         """Return attributes of windows that rounding up makes, where padding adds nothing."""
         if self.ends is None:
-            return _longer(self.attrs, self.past)
+            return _extend_padding(self.attrs, self.past)
         return self.attrs | {"padding": (*self.sides[0], *self.ends), "ceil_mode": True}
 
 
-def _pooling(
-    ctx: ImportContext,
-    x: Expr,
-    kernel_sizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    pad_type: Padding,
-    pad: tuple[int, ...],
-    ceil_mode: bool,
-) -> _Window:
-    rank = len(kernel_sizes)
+def _convert_window(ctx: ImportContext, x: Expr, pool: PoolAttributes) -> _Window:
+    """Return a window, rounded up as MIL does where lengths or padding tell how.
+
+    Raises:
+        Unsupported: Relay has no window of so many axes, or none that is rounded up so.
+    """
+    sizes = pool.kernel_sizes
+    rank = len(sizes)
     if rank not in USUAL or ctx.type(x).rank != rank + 2:
         raise Unsupported(f"a window of {rank} axes over {ctx.type(x)!r}")
-    strides = strides or (1,) * rank
-    lengths = window_lengths(ctx, x, rank, strides, pad_type)
-    sides = padding(lengths, kernel_sizes, strides, (1,) * rank, pad_type, pad or (0,) * 2 * rank)
-    attrs = {"pool_size": kernel_sizes, "strides": strides, "layout": USUAL[rank][0]}
-    attrs |= {"padding": sides, "dilation": (1,) * rank}
-    if not ceil_mode or all(stride == 1 for stride in strides):
+    ones, strides, pad = (1,) * rank, pool.strides or (1,) * rank, pool.pad or (0,) * 2 * rank
+    lengths = window_lengths(ctx, x, rank, strides, pool.pad_type)
+    sides = to_relay_padding(lengths, sizes, strides, ones, pool.pad_type, pad)
+    attrs = {"pool_size": sizes, "strides": strides, "layout": USUAL[rank][0]}
+    attrs |= {"padding": sides, "dilation": ones}
+    if not pool.ceil_mode or all(stride == 1 for stride in strides):
         return _Window(attrs, (0,) * rank)
     dims = ctx.type(x).shape[2:]
     fixed = [length for length in dims if isinstance(length, int)]
     both = split_padding(sides, rank)
     if len(fixed) == rank:
-        return _Window(attrs, _past(fixed, kernel_sizes, strides, *both))
-    return _Window(attrs, (0,) * rank, _ends(kernel_sizes, strides, *both))
+        return _Window(attrs, _compute_overhang(fixed, sizes, strides, *both))
+    return _Window(attrs, (0,) * rank, _compute_end_padding(sizes, strides, *both))
 
 
-def _ends(
+def _compute_end_padding(
     sizes: Sequence[int], strides: Sequence[int], before: Sequence[int], after: Sequence[int]
 ) -> tuple[int, ...]:
     """Return padding with which the last windows begin within the data or the padding before it.
@@ -111,7 +138,7 @@ def _ends(
     return tuple(found)
 
 
-def _past(
+def _compute_overhang(
     lengths: Sequence[int],
     sizes: Sequence[int],
     strides: Sequence[int],
@@ -135,7 +162,7 @@ def _past(
     return tuple(found)
 
 
-def _longer(attrs: dict[str, AnyValue], past: Sequence[int]) -> dict[str, AnyValue]:
+def _extend_padding(attrs: dict[str, AnyValue], past: Sequence[int]) -> dict[str, AnyValue]:
     """Return the attributes of a window with more padding at the ends."""
     before, after = split_padding(attrs["padding"], len(past))
     ends = [last + more for last, more in zip(after, past, strict=True)]
@@ -147,13 +174,9 @@ def import_max_pool(
     ctx: ImportContext,
     x: Expr,
     *,
-    kernel_sizes: tuple[int, ...],
-    strides: tuple[int, ...] = (),
-    pad_type: Padding,
-    pad: tuple[int, ...] = (),
-    ceil_mode: bool = False,
+    pool: PoolAttributes,
 ) -> Expr:
-    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    window = _convert_window(ctx, x, pool)
     return call(f"nn.max_pool{window.rank}d", x, **window.whole())
 
 
@@ -162,15 +185,11 @@ def import_avg_pool(
     ctx: ImportContext,
     x: Expr,
     *,
-    kernel_sizes: tuple[int, ...],
-    strides: tuple[int, ...] = (),
-    pad_type: Padding,
-    pad: tuple[int, ...] = (),
+    pool: PoolAttributes,
     exclude_padding_from_average: bool = False,
-    ceil_mode: bool = False,
 ) -> Expr:
     """Padding counts, but what windows reach beyond it does not, as in PyTorch."""
-    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    window = _convert_window(ctx, x, pool)
     rank, attrs, include = window.rank, window.whole(), not exclude_padding_from_average
     if include and (window.ends is not None or any(window.past)):
         before, after = window.sides
@@ -188,13 +207,9 @@ def import_l2_pool(
     ctx: ImportContext,
     x: Expr,
     *,
-    kernel_sizes: tuple[int, ...],
-    strides: tuple[int, ...] = (),
-    pad_type: Padding,
-    pad: tuple[int, ...] = (),
-    ceil_mode: bool = False,
+    pool: PoolAttributes,
 ) -> Expr:
-    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    window = _convert_window(ctx, x, pool)
     return call("serde.lp_pool", x, p=2, **window.whole())
 
 
@@ -205,7 +220,9 @@ def _fits(node: Call) -> bool:
         return False
     # The mean of a window of padding alone is 0 in Relay and no number in MIL.
     counts = attrs.get("count_include_pad", True)
-    return counts or _meets_data(attrs) or _spare(type_.shape[2:], attrs) is not None
+    return (
+        counts or _meets_data(attrs) or _compute_missing_padding(type_.shape[2:], attrs) is not None
+    )
 
 
 def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
@@ -233,7 +250,9 @@ def _rounds_up(attrs: Mapping[str, AnyValue], rank: int) -> bool:
     return bool(attrs["ceil_mode"]) and any(each != 1 for each in attrs["strides"])
 
 
-def _spare(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> tuple[int, ...] | None:
+def _compute_missing_padding(
+    lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]
+) -> tuple[int, ...] | None:
     """Return how far windows that round up end beyond the padding; None where it is not known."""
     before, after = split_padding(attrs["padding"], len(lengths))
     found = []
@@ -249,7 +268,7 @@ def _spare(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> tuple[int, 
     return tuple(found)
 
 
-def _rounding(
+def _convert_rounding(
     ctx: ExportContext, data: Value, attrs: dict[str, AnyValue], *, counts_padding: bool = False
 ) -> dict[str, AnyValue]:
     """Return the padding of a window and whether lengths are rounded up.
@@ -261,53 +280,31 @@ def _rounding(
     """
     rank = len(attrs["pool_size"])
     if not _rounds_up(attrs, rank):
-        return {"pad": paired(attrs["padding"], rank), "ceil_mode": False}
-    spare = _spare(ctx.type(data).shape[2:], attrs)
+        return {"pad": to_mil_pads(attrs["padding"], rank), "ceil_mode": False}
+    spare = _compute_missing_padding(ctx.type(data).shape[2:], attrs)
     before, after = split_padding(attrs["padding"], rank)
     own = rank <= 2 and tuple(before) == tuple(after) and not counts_padding
     if spare is None and own and _meets_data(attrs):
-        return {"pad": paired(attrs["padding"], rank), "ceil_mode": True}
+        return {"pad": to_mil_pads(attrs["padding"], rank), "ceil_mode": True}
     spare = spare or tuple(stride - 1 for stride in attrs["strides"])
-    return {"pad": paired(_longer(attrs, spare)["padding"], rank), "ceil_mode": False}
+    return {"pad": to_mil_pads(_extend_padding(attrs, spare)["padding"], rank), "ceil_mode": False}
 
 
-def export_max_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
-) -> Value:
-    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
-    attrs |= {"padding": padding, "ceil_mode": ceil_mode}
-    return _emit_pool(ctx, "max_pool", data, attrs, counts_padding=False)
+def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool, out_layout: str) -> Value:
+    return _emit_pool(ctx, "max_pool", data, vars(pool))
 
 
 def export_avg_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
-    count_include_pad: bool,
+    ctx: ExportContext, data: Value, *, pool: RelayPool, out_layout: str, count_include_pad: bool
 ) -> Value:
-    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
-    attrs |= {"padding": padding, "ceil_mode": ceil_mode}
-    exclude = not count_include_pad
     return _emit_pool(
-        ctx, "avg_pool", data, attrs, counts_padding=count_include_pad,
-        exclude_padding_from_average=exclude,
-    )  # fmt: skip
+        ctx,
+        "avg_pool",
+        data,
+        vars(pool),
+        counts_padding=count_include_pad,
+        exclude_padding_from_average=not count_include_pad,
+    )
 
 
 def _emit_pool(
@@ -316,7 +313,7 @@ def _emit_pool(
     data: Value,
     attrs: dict[str, AnyValue],
     *,
-    counts_padding: bool,
+    counts_padding: bool = False,
     **options: bool,
 ) -> Value:
     return ctx.emit(
@@ -325,12 +322,14 @@ def _emit_pool(
         kernel_sizes=attrs["pool_size"],
         strides=attrs["strides"],
         pad_type="custom",
-        **_rounding(ctx, data, attrs, counts_padding=counts_padding),
+        **_convert_rounding(ctx, data, attrs, counts_padding=counts_padding),
         **options,
     )
 
 
 def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
+    """Return the decomposition of a pooling into slices."""
+
     def expand_pool(
         data: Expr,
         *,
@@ -353,16 +352,16 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         ends = [last + more for last, more in zip(after, spare, strict=True)]
         sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
         window = (pool_size, strides, dilation)
-        work = _working(dtype, kind)
+        work = _compute_dtype(dtype, kind)
         fill = lowest(numpy_dtype(dtype)) if kind == "max" else 0
-        wide = _padded(converted(data, work), sides, fill)
-        result = _combined(wide, *window, relay.maximum if kind == "max" else relay.add)
+        wide = _pad(converted(data, work), sides, fill)
+        result = _combine_windows(wide, *window, relay.maximum if kind == "max" else relay.add)
         if counting.get("count_include_pad"):
             result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
         elif kind == "avg":
             lengths = fixed_shape(data, range(2, 2 + rank))
             ones = relay.Constant(np.ones((1, 1, *lengths), work))
-            counts = _combined(_padded(ones, sides, 0), *window, relay.add)
+            counts = _combine_windows(_pad(ones, sides, 0), *window, relay.add)
             least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))
         return arranged(converted(result, dtype), usual, out_layout or layout)
@@ -370,7 +369,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
     return expand_pool
 
 
-def _working(dtype: str, kind: Kind) -> str:
+def _compute_dtype(dtype: str, kind: Kind) -> str:
     """Return the dtype in which windows are combined, which MIL has arithmetic of."""
     if is_float(dtype):
         return dtype if kind == "max" or dtype == "float64" else "float32"
@@ -379,14 +378,14 @@ def _working(dtype: str, kind: Kind) -> str:
     return dtype
 
 
-def _padded(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
+def _pad(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
     if not any(map(any, sides)):
         return data
     fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
     return relay.nn.pad(data, list(sides), relay.Constant(fill))
 
 
-def _combined(
+def _combine_windows(
     data: Expr,
     sizes: Sequence[int],
     strides: Sequence[int],
@@ -429,30 +428,10 @@ def _fits_euclidean(node: Call) -> bool:
 
 
 @OPS.exports("serde.lp_pool", when=_fits_euclidean)
-def export_lp_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    p: int,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    ceil_mode: bool,
-) -> Value:
-    rank = len(pool_size)
-    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "ceil_mode": ceil_mode}
-    attrs["strides"] = strides * rank if len(strides) == 1 else strides
-    attrs["padding"] = padding
-    return ctx.emit(
-        "l2_pool",
-        x=data,
-        kernel_sizes=pool_size,
-        strides=attrs["strides"],
-        pad_type="custom",
-        **_rounding(ctx, data, attrs),
-    )
+def export_lp_pool(ctx: ExportContext, data: Value, *, p: int, pool: RelayPool) -> Value:
+    """One stride serves all axes."""
+    strides = pool.strides * len(pool.pool_size) if len(pool.strides) == 1 else pool.strides
+    return _emit_pool(ctx, "l2_pool", data, vars(pool) | {"strides": strides})
 
 
 OPS.expands("nn.global_max_pool2d")(global_pool("max"))

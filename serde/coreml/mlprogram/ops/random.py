@@ -23,16 +23,16 @@ from serde.weights import dtype_name
 _FLOATS = ("float16", "float32")
 
 
-def _seed(seed: int) -> float | None:
+def _to_relay_seed(seed: int) -> float | None:
     """Return a seed as Relay has it; -1 is none."""
     return None if seed == -1 else float(seed)
 
 
-def _drawn(
+def _draw(
     ctx: ImportContext, name: str, shape: Expr, bounds: dict[str, float], dtype: str, seed: int
 ) -> Expr:
     """Return numbers of a shape, which may be computed."""
-    attrs: dict[str, AnyValue] = {**bounds, "dtype": np.dtype(dtype), "seed": _seed(seed)}
+    attrs: dict[str, AnyValue] = {**bounds, "dtype": np.dtype(dtype), "seed": _to_relay_seed(seed)}
     if ctx.is_constant(shape):
         return call(name, None, shape=ctx.ints(shape), **attrs)
     like = relay.zeros(shape, dtype)
@@ -59,7 +59,7 @@ def import_random_uniform(
     seed: int = -1,
 ) -> Expr:
     bounds = {"low": _number(ctx, low, 0.0), "high": _number(ctx, high, 1.0)}
-    return _drawn(ctx, "serde.random_uniform", shape, bounds, _dtype(ctx, low, high), seed)
+    return _draw(ctx, "serde.random_uniform", shape, bounds, _dtype(ctx, low, high), seed)
 
 
 @OPS.imports("random_normal")
@@ -72,7 +72,7 @@ def import_random_normal(
     seed: int = -1,
 ) -> Expr:
     bounds = {"mean": _number(ctx, mean, 0.0), "scale": _number(ctx, stddev, 1.0)}
-    return _drawn(ctx, "serde.random_normal", shape, bounds, _dtype(ctx, mean, stddev), seed)
+    return _draw(ctx, "serde.random_normal", shape, bounds, _dtype(ctx, mean, stddev), seed)
 
 
 @OPS.imports("random_bernoulli")
@@ -86,7 +86,7 @@ def import_random_bernoulli(
         probs = relay.full(chance, ctx.ints(shape), dtype)
     else:
         probs = relay.full(chance, shape, dtype)
-    return relay.serde.bernoulli(probs, seed=_seed(seed))
+    return relay.serde.bernoulli(probs, seed=_to_relay_seed(seed))
 
 
 @OPS.imports("random_categorical")
@@ -104,7 +104,9 @@ def import_random_categorical(
     rows = logits
     if type_.rank != 2:
         rows = relay.reshape(logits, [-1, ctx.static_lengths(x, [-1])[0]])
-    found = relay.serde.multinomial(rows, sample_size=size, dtype="int32", seed=_seed(seed))
+    found = relay.serde.multinomial(
+        rows, sample_size=size, dtype="int32", seed=_to_relay_seed(seed)
+    )
     found = relay.cast(found, type_.dtype)
     if type_.rank == 2:
         return found
@@ -128,10 +130,10 @@ def _export_drawn(
     else:
         raise Unsupported(f"random numbers of the open shape {type_!r}")
     given = {name: ctx.const(value, type_.dtype) for name, value in bounds.items()}
-    return ctx.emit(op, shape=shape, seed=_whole(seed), **given)
+    return ctx.emit(op, shape=shape, seed=_to_mil_seed(seed), **given)
 
 
-def _whole(seed: float | None) -> int:
+def _to_mil_seed(seed: float | None) -> int:
     """Return a seed as MIL has it, an integer that is not negative; -1 where there is none."""
     if seed is None:
         return -1
@@ -193,6 +195,6 @@ def export_multinomial(
         x=logits,
         mode="logits",
         size=sample_size,
-        seed=_whole(seed),
+        seed=_to_mil_seed(seed),
     )
     return ctx.cast(found, dtype_name(dtype))

@@ -8,9 +8,9 @@ from typing import Literal
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import NUMBERS, emit_in, held_in, work_dtype
-from serde.coreml.mlprogram.ops.shape.reshape import reshaped, transposed
+from serde.coreml.mlprogram.ops.shape.reshape import reshape, transpose
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import product
@@ -18,7 +18,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import reduced
+from serde.relay.op.reduce.plain import reduced_axes
 
 REDUCTIONS = {
     "reduce_l1_norm": "serde.reduce_l1",
@@ -60,7 +60,7 @@ def _importer(target: str) -> Callable[..., Expr]:
 
 
 def _along(ctx: ExportContext, x: Value, axis: Sequence[int] | None, exclude: bool) -> list[int]:
-    return list(reduced(ctx.type(x).rank, axis, exclude))
+    return list(reduced_axes(ctx.type(x).rank, axis, exclude))
 
 
 def _exporter(op: str) -> Callable[..., Value]:
@@ -85,7 +85,7 @@ def _is_real(node: Call) -> bool:
     type_ = node.args[0].type
     if not isinstance(type_, TensorType) or not is_float(type_.dtype):
         return False
-    return bool(reduced(type_.rank, node.attrs["axis"], node.attrs["exclude"]))
+    return bool(reduced_axes(type_.rank, node.attrs["axis"], node.attrs["exclude"]))
 
 
 for _op, _target in REDUCTIONS.items():
@@ -100,7 +100,7 @@ def expand_mean(data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exc
     type_ = data.checked_type
     if not isinstance(type_, TensorType):
         raise Unsupported(f"expected a tensor, found {type_!r}")
-    axes = reduced(type_.rank, axis, exclude)
+    axes = reduced_axes(type_.rank, axis, exclude)
     if not axes:
         return data
     count = product(type_.shape[each] for each in axes)
@@ -116,30 +116,13 @@ def expand_logsumexp(
 ) -> Expr:
     """Over no axes, the logarithm of the exponential."""
     type_ = data.checked_type
-    if not isinstance(type_, TensorType) or reduced(type_.rank, axis, exclude):
+    if not isinstance(type_, TensorType) or reduced_axes(type_.rank, axis, exclude):
         raise Unsupported(f"a logarithm of {type_!r}")
     return data
 
 
-def _truth(op: str) -> Callable[..., Value]:
-    def export_truth(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        axis: tuple[int, ...] | None,
-        keepdims: bool,
-        exclude: bool,
-    ) -> Value:
-        axes = _along(ctx, data, axis, exclude)
-        if not axes:
-            return data
-        return emit_in(ctx, NUMBERS, op, {"x": data}, axes=axes, keep_dims=keepdims)
-
-    return export_truth
-
-
 for _target, _op in TRUTH.items():
-    OPS.exports(_target)(_truth(_op))
+    OPS.exports(_target)(_exporter(_op))
 
 
 def _place_importer(target: str) -> Callable[..., Expr]:
@@ -158,6 +141,8 @@ def _place_importer(target: str) -> Callable[..., Expr]:
 
 
 def _place_exporter(op: str) -> Callable[..., Value]:
+    """Return the exporter of the index of an extreme."""
+
     def export_place(
         ctx: ExportContext,
         data: Value,
@@ -173,11 +158,11 @@ def _place_exporter(op: str) -> Callable[..., Value]:
         if not axes:
             raise Unsupported("a place along no axes")
         kept = [each for each in range(len(shape)) if each not in axes]
-        work = work_dtype(ctx, ctx.type(data).dtype, NUMBERS)
-        x, place = held_in(ctx, data, work), axes[0]
+        work = compute_dtype(ctx, ctx.type(data).dtype, NUMBERS)
+        x, place = cast_to(ctx, data, work), axes[0]
         if len(axes) > 1:
             rows = [*(shape[each] for each in kept), product(shape[each] for each in axes)]
-            x, place = reshaped(ctx, transposed(ctx, x, [*kept, *axes]), rows), len(kept)
+            x, place = reshape(ctx, transpose(ctx, x, [*kept, *axes]), rows), len(kept)
         length = ctx.type(x).shape[place]
         if select_last_index:
             x = ctx.emit("reverse", ctx.type(x), x=x, axes=[place])
@@ -188,7 +173,7 @@ def _place_exporter(op: str) -> Callable[..., Value]:
                 raise Unsupported("the last place along a length that is not fixed")
             last = ctx.const(length - 1, "int32")
             found = ctx.emit("sub", TensorType(dims, "int32"), x=last, y=found)
-        return reshaped(ctx, found, ctx.result_type().shape)
+        return reshape(ctx, found, ctx.result_type().shape)
 
     return export_place
 
@@ -212,7 +197,7 @@ def expand_variance(
     type_ = data.checked_type
     if not isinstance(type_, TensorType) or not is_float(type_.dtype):
         raise Unsupported(f"expected a tensor of floats, found {type_!r}")
-    axes = reduced(type_.rank, axis, exclude)
+    axes = reduced_axes(type_.rank, axis, exclude)
     apart = relay.subtract(data, mean)
     squares = relay.multiply(apart, apart)
     if not unbiased:

@@ -8,8 +8,8 @@ from typing import Literal
 import serde.relay as relay
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -28,18 +28,18 @@ PLAIN = {
 
 
 @LAYERS.imports("activation")
-def import_activation(ctx: ImportContext, x: Expr, *, function: Part) -> Expr:
+def import_activation(ctx: ImportContext, x: Expr, *, function: MessageView) -> Expr:
     """Vectors of parameters go along the third axis from the last."""
     kind = function.kind()
     if kind in PLAIN:
         return call(PLAIN[kind], x)
-    parameters = function.part(kind) if kind else function
+    parameters = function.submessage(kind) if kind else function
     if kind in ("PReLU", "parametricSoftplus"):
         channels = ctx.at_least(x, 3)[-3]
-        alpha = _per_channel(ctx, parameters.part("alpha"), channels)
+        alpha = _per_channel(ctx, parameters.submessage("alpha"), channels)
         if kind == "PReLU":
             return relay.where(relay.greater_equal(x, number(0)), x, relay.multiply(alpha, x))
-        beta = _per_channel(ctx, parameters.part("beta"), channels)
+        beta = _per_channel(ctx, parameters.submessage("beta"), channels)
         return relay.multiply(alpha, relay.serde.softplus(relay.multiply(beta, x)))
     found = parameters.fields()
     alpha_, beta_ = float(found.get("alpha", 0)), float(found.get("beta", 0))
@@ -59,7 +59,7 @@ def import_activation(ctx: ImportContext, x: Expr, *, function: Part) -> Expr:
     raise Unsupported(f"function {kind or 'unknown'}")
 
 
-def _per_channel(ctx: ImportContext, part: Part, channels: object) -> Expr:
+def _per_channel(ctx: ImportContext, part: MessageView, channels: object) -> Expr:
     length = ctx.length(part)
     if length not in (1, channels):
         raise Unsupported(f"{length} parameters for {channels} channels")

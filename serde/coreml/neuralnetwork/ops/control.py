@@ -9,8 +9,8 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
+from serde.coreml.neuralnetwork.message_view import MessageView, layer_outputs, layers_of
 from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.neuralnetwork.parts import Part, layers_of, written
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr, If, Tuple, TupleGetItem, Var
@@ -37,8 +37,8 @@ def import_branch(
     ctx: ImportContext,
     condition: Expr,
     *,
-    if_branch: Part | None = None,
-    else_branch: Part | None = None,
+    if_branch: MessageView | None = None,
+    else_branch: MessageView | None = None,
 ) -> list[Expr]:
     """Tensors that both branches give, or that one gives anew, are those of the whole after it.
 
@@ -88,8 +88,8 @@ def import_loop(
     *,
     max_loop_iterations: int = 0,
     condition_var: str = "",
-    condition_network: Part | None = None,
-    body_network: Part | None = None,
+    condition_network: MessageView | None = None,
+    body_network: MessageView | None = None,
 ) -> list[Expr]:
     """Tensors that are written again, by copies, are the states of the loop.
 
@@ -102,18 +102,18 @@ def import_loop(
         condition_network = None
     before = dict(ctx.values())
     parts = [part for part in (condition_network, body_network) if part is not None]
-    outputs = {name for part in parts for layer in layers_of(part) for name in written(layer)}
+    outputs = {name for part in parts for layer in layers_of(part) for name in layer_outputs(layer)}
     names = [name for name in before if name in outputs]
     states = [Var(f"state{i}", before[name].type) for i, name in enumerate(names)]
     inner = dict(zip(names, states, strict=True))
-    captured = _captured(before, inner)
+    captured = _make_captured_params(before, inner)
     values: Mapping[str, Expr] = before
     going = None
     if condition_network is not None:
         values = ctx.network(condition_network)
         going = ctx.fold(_holds(ctx, values[condition_var]))
     around = {name: captured.get(value, value) for name, value in before.items()}
-    flag, goes_on = _unused({*before, *outputs}), relay.const(True, "bool")
+    flag, goes_on = _make_unused_name({*before, *outputs}), relay.const(True, "bool")
     after: Mapping[str, Expr]
     after = ctx.network(body_network, {**around, **inner, flag: goes_on}, flag=flag)
     again = after[flag]
@@ -147,7 +147,7 @@ def import_loop(
     return []
 
 
-def _unused(names: Collection[str]) -> str:
+def _make_unused_name(names: Collection[str]) -> str:
     """Return a name that no tensor has."""
     name = "goes_on"
     while name in names:
@@ -155,7 +155,9 @@ def _unused(names: Collection[str]) -> str:
     return name
 
 
-def _captured(values: Mapping[str, Expr], states: Mapping[str, Expr]) -> dict[Expr, Var]:
+def _make_captured_params(
+    values: Mapping[str, Expr], states: Mapping[str, Expr]
+) -> dict[Expr, Var]:
     """Return a parameter for each tensor from around a loop."""
     kept = [
         value

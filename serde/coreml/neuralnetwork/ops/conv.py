@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.ops.conv import Padding, padding
+from serde.coreml.mlprogram.ops.conv import Padding, to_relay_padding
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
+from serde.coreml.neuralnetwork.layer_weights import LayerWeights
 from serde.coreml.neuralnetwork.layers import value_weight
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, Var
+from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.run.computed import ComputedWeight
 
 
-def borders(part: Part | None) -> tuple[int, ...]:
+def borders(part: MessageView | None) -> tuple[int, ...]:
     """Return amounts at both ends of height, then of width."""
     found = [] if part is None else list(part.message.borderAmounts)
     if len(found) not in (0, 2):
@@ -29,28 +32,40 @@ def borders(part: Part | None) -> tuple[int, ...]:
     return tuple(each for pair in pairs for each in pair) or (0, 0, 0, 0)
 
 
-def pad_type(same: Part | None) -> Padding:
+def pad_type(same: MessageView | None) -> Padding:
     """Return which side gets more where both sides cannot get the same."""
     if same is None:
         return "custom"
     return "same_lower" if same.message.asymmetryMode == 1 else "same"
 
 
-def window_padding(
-    ctx: ImportContext,
-    x: Expr,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    kind: Padding,
-    pad: Sequence[int],
-) -> tuple[int, ...]:
-    """Return the padding of windows over the last axes; they are looked at where it depends."""
-    rank = ctx.type(x).rank
-    lengths = (0,) * len(kernel)
-    if kind in ("same", "same_lower") and any(each != 1 for each in stride):
-        lengths = ctx.static_lengths(x, range(rank - len(kernel), rank))
-    return padding(lengths, kernel, stride, dilation, kind, pad)
+@dataclass(frozen=True)
+class Window:
+    """A window over the last axes.
+
+    Attributes:
+        kernel: Its lengths.
+        stride: Steps from one to the next.
+        dilation: Steps from one element to the next.
+        kind: How the data are padded.
+        pad: By how much before and after each axis, where `kind` says so.
+    """
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    kind: Padding
+    pad: tuple[int, ...]
+
+    def padding(self, ctx: ImportContext, x: Expr) -> tuple[int, ...]:
+        """Return the padding as Relay has it; lengths are looked at where it depends on them."""
+        rank, count = ctx.type(x).rank, len(self.kernel)
+        lengths = (0,) * count
+        if self.kind in ("same", "same_lower") and any(each != 1 for each in self.stride):
+            lengths = ctx.static_lengths(x, range(rank - count, rank))
+        return to_relay_padding(
+            lengths, self.kernel, self.stride, self.dilation, self.kind, self.pad
+        )
 
 
 @LAYERS.imports("convolution")
@@ -65,62 +80,59 @@ def import_convolution(
     kernel_size: tuple[int, ...] = (3, 3),
     stride: tuple[int, ...] = (1, 1),
     dilation_factor: tuple[int, ...] = (1, 1),
-    valid: Part | None = None,
-    same: Part | None = None,
+    valid: MessageView | None = None,
+    same: MessageView | None = None,
     is_deconvolution: bool = False,
-    has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    parameters: LayerWeights,
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
     """A deconvolution has no dilation, whatever is written; a second input is the weight."""
     ctx.at_least(x, 4)
     data, restore = images(ctx, x)
     kind = pad_type(same)
-    pad = borders(None if valid is None else valid.part("paddingAmounts"))
+    pad = borders(None if valid is None else valid.submessage("paddingAmounts"))
+    shape = (output_channels, kernel_channels, *kernel_size)
     if is_deconvolution:
-        per_group = output_channels // n_groups
-        shape = (kernel_channels, per_group, *kernel_size)
-        kernel = ctx.weight(weights, shape, axis=1) if w is None else w
-        around, rest = _crop(ctx, data, kernel_size, stride, kind, pad, output_shape)
-        result = relay.nn.conv2d_transpose(
-            data,
-            kernel,
-            strides=stride,
-            padding=around,
-            output_padding=rest,
-            groups=n_groups,
-            channels=output_channels,
-            kernel_size=kernel_size,
-        )
+        shape = (kernel_channels, output_channels // n_groups, *kernel_size)
+    result = _convolve(
+        ctx,
+        data,
+        ctx.weight(parameters.weights, shape, axis=int(is_deconvolution)) if w is None else w,
+        Window(kernel_size, stride, dilation_factor, kind, pad),
+        n_groups,
+        output_channels,
+        output_shape if is_deconvolution else None,
+    )
+    return restore(parameters.add_bias(ctx, result, output_channels, axis=1))
+
+
+def _convolve(
+    ctx: ImportContext,
+    x: Expr,
+    weight: Expr,
+    window: Window,
+    groups: int,
+    channels: int,
+    output_shape: tuple[int, ...] | None,
+) -> Expr:
+    """Return a convolution, or a transposed one where an output shape, maybe empty, is given."""
+    name = f"nn.conv{len(window.kernel)}d"
+    attrs: dict[str, AnyValue] = {"strides": window.stride}
+    if output_shape is None:
+        attrs |= {"padding": window.padding(ctx, x), "dilation": window.dilation}
     else:
-        shape = (output_channels, kernel_channels, *kernel_size)
-        kernel = ctx.weight(weights, shape) if w is None else w
-        result = relay.nn.conv2d(
-            data,
-            kernel,
-            strides=stride,
-            padding=window_padding(ctx, data, kernel_size, stride, dilation_factor, kind, pad),
-            dilation=dilation_factor,
-            groups=n_groups,
-            channels=output_channels,
-            kernel_size=kernel_size,
-        )
-    if has_bias:
-        result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=1)
-    return restore(result)
+        name = f"{name}_transpose"
+        around, rest = _crop(ctx, x, window, output_shape)
+        attrs |= {"padding": around, "output_padding": rest}
+    attrs |= {"groups": groups, "channels": channels, "kernel_size": window.kernel}
+    return call(name, x, weight, **attrs)
 
 
 def _crop(
-    ctx: ImportContext,
-    x: Expr,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    kind: Padding,
-    pad: Sequence[int],
-    wanted: Sequence[int],
+    ctx: ImportContext, x: Expr, window: Window, wanted: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return what a deconvolution leaves out at both ends, and what it adds at the far one."""
+    kernel, stride, kind, pad = window.kernel, window.stride, window.kind, window.pad
     if kind == "custom" and not wanted:
         return (*pad[0::2], *pad[1::2]), (0,) * len(kernel)
     rank = ctx.type(x).rank
@@ -145,6 +157,38 @@ def _crop(
 
 Padding3d = Literal["CUSTOM", "VALID", "SAME"]
 
+_AXES = ("depth", "height", "width")
+_ENDS = ("front", "back", "top", "bottom", "left", "right")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowAttributes3d:
+    """Attributes that layers over depth, height and width have."""
+
+    kernel_depth: int = 3
+    kernel_height: int = 3
+    kernel_width: int = 3
+    stride_depth: int = 1
+    stride_height: int = 1
+    stride_width: int = 1
+    padding_type: Padding3d = "CUSTOM"
+    custom_padding_front: int = 0
+    custom_padding_back: int = 0
+    custom_padding_top: int = 0
+    custom_padding_bottom: int = 0
+    custom_padding_left: int = 0
+    custom_padding_right: int = 0
+
+    def window(self, dilation: tuple[int, ...] = (1, 1, 1)) -> Window:
+        """Return the window, over the last three axes."""
+        kernel = self.kernel_depth, self.kernel_height, self.kernel_width
+        stride = self.stride_depth, self.stride_height, self.stride_width
+        kind: Padding = "same" if self.padding_type == "SAME" else "custom"
+        pad: tuple[int, ...] = (0,) * 6
+        if self.padding_type == "CUSTOM":
+            pad = tuple(getattr(self, f"custom_padding_{end}") for end in _ENDS)
+        return Window(kernel, stride, dilation, kind, pad)
+
 
 @LAYERS.imports("convolution3d")
 def import_convolution3d(
@@ -154,72 +198,29 @@ def import_convolution3d(
     output_channels: int = 0,
     input_channels: int = 0,
     n_groups: int = 1,
-    kernel_depth: int = 3,
-    kernel_height: int = 3,
-    kernel_width: int = 3,
-    stride_depth: int = 1,
-    stride_height: int = 1,
-    stride_width: int = 1,
+    spatial: WindowAttributes3d,
     dilation_depth: int = 1,
     dilation_height: int = 1,
     dilation_width: int = 1,
-    has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
-    padding_type: Padding3d = "CUSTOM",
-    custom_padding_front: int = 0,
-    custom_padding_back: int = 0,
-    custom_padding_top: int = 0,
-    custom_padding_bottom: int = 0,
-    custom_padding_left: int = 0,
-    custom_padding_right: int = 0,
+    parameters: LayerWeights,
     is_deconvolution: bool = False,
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
     """Axes are batch, channel, depth, height and width."""
-    kernel_size = kernel_depth, kernel_height, kernel_width
-    stride = stride_depth, stride_height, stride_width
-    dilation = dilation_depth, dilation_height, dilation_width
-    kind: Padding = "same" if padding_type == "SAME" else "custom"
-    pad = (0,) * 6
-    if padding_type == "CUSTOM":
-        pad = (
-            custom_padding_front,
-            custom_padding_back,
-            custom_padding_top,
-            custom_padding_bottom,
-            custom_padding_left,
-            custom_padding_right,
-        )
+    window = spatial.window((dilation_depth, dilation_height, dilation_width))
+    shape = (output_channels, input_channels // n_groups, *window.kernel)
     if is_deconvolution:
-        per_group = output_channels // n_groups
-        kernel = ctx.weight(weights, (input_channels, per_group, *kernel_size), axis=1)
-        around, rest = _crop(ctx, x, kernel_size, stride, kind, pad, output_shape)
-        result = relay.nn.conv3d_transpose(
-            x,
-            kernel,
-            strides=stride,
-            padding=around,
-            output_padding=rest,
-            groups=n_groups,
-            channels=output_channels,
-            kernel_size=kernel_size,
-        )
-    else:
-        kernel = ctx.weight(weights, (output_channels, input_channels // n_groups, *kernel_size))
-        result = relay.nn.conv3d(
-            x,
-            kernel,
-            strides=stride,
-            padding=window_padding(ctx, x, kernel_size, stride, dilation, kind, pad),
-            dilation=dilation,
-            groups=n_groups,
-            channels=output_channels,
-            kernel_size=kernel_size,
-        )
-    if has_bias:
-        result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=1)
-    return result
+        shape = (input_channels, output_channels // n_groups, *window.kernel)
+    result = _convolve(
+        ctx,
+        x,
+        ctx.weight(parameters.weights, shape, axis=int(is_deconvolution)),
+        window,
+        n_groups,
+        output_channels,
+        output_shape if is_deconvolution else None,
+    )
+    return parameters.add_bias(ctx, result, output_channels, axis=1)
 
 
 def border_amounts(pad: Sequence[int]) -> dict[str, AnyValue]:
@@ -300,9 +301,9 @@ def export_conv_transpose(
     groups: int = 1,
 ) -> Value:
     """Layers know no dilation here: zeros stand between the elements of a dilated weight."""
-    weight = _dilated(weight, dilations)
+    weight = _dilate_weight(weight, dilations)
     if len(strides) == 3:
-        return _volume(ctx, x, weight, bias, strides, pad, groups, turned=True)
+        return _volume(ctx, x, weight, bias, strides, pad, groups, transposed=True)
     entering, per_group, *kernel = ctx.static_shape(weight)
     return _plane(
         ctx,
@@ -347,28 +348,24 @@ def _plane(
         valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
         is_deconvolution=is_deconvolution,
         weights=ctx.parameter(weight, axis=int(is_deconvolution)) if known else None,
-        **_biased(ctx, bias),
+        **_bias_fields(ctx, bias),
         **fields,
     )
     return lowered_line(ctx, found)
 
 
-def _biased(ctx: ExportContext, bias: Value | None) -> dict[str, AnyValue]:
+def _bias_fields(ctx: ExportContext, bias: Value | None) -> dict[str, AnyValue]:
     """Return the fields of a bias."""
     return {"has_bias": bias is not None, "bias": None if bias is None else ctx.parameter(bias)}
 
 
-def _dilated(weight: Value, dilations: Sequence[int]) -> Value:
+def _dilate_weight(weight: Value, dilations: Sequence[int]) -> Value:
     if all(each == 1 for each in dilations):
         return weight
     kernel = Var("kernel", weight.type)
     spread = relay.nn.dilate(kernel, (1, 1, *dilations))
     found = ComputedWeight(spread, {kernel: value_weight(weight)})
     return Value(weight.name, TensorType(found.shape, found.dtype), None, found)
-
-
-_AXES = ("depth", "height", "width")
-_ENDS = ("front", "back", "top", "bottom", "left", "right")
 
 
 def volume_fields(
@@ -391,8 +388,9 @@ def _volume(
     groups: int,
     *,
     dilations: Sequence[int] = (1, 1, 1),
-    turned: bool = False,
+    transposed: bool = False,
 ) -> Value:
+    """Append a convolution over depth, height and width."""
     ctx.since(14, "convolutions along three axes")
     first, second, *kernel = ctx.static_shape(weight)
     fields = volume_fields(kernel, strides, pad)
@@ -400,11 +398,11 @@ def _volume(
     return ctx.layer(
         "convolution3d",
         x,
-        output_channels=second * groups if turned else first,
-        input_channels=first if turned else second * groups,
+        output_channels=second * groups if transposed else first,
+        input_channels=first if transposed else second * groups,
         n_groups=groups,
-        is_deconvolution=turned,
-        weights=ctx.parameter(weight, axis=int(turned)),
-        **_biased(ctx, bias),
+        is_deconvolution=transposed,
+        weights=ctx.parameter(weight, axis=int(transposed)),
+        **_bias_fields(ctx, bias),
         **fields,
     )

@@ -12,8 +12,8 @@ import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -170,7 +170,7 @@ def import_unary_function(
     return call({"SQRT": "sqrt", "EXP": "exp", "LOG": "log", "ABS": "abs"}[type], x)
 
 
-def _joined(xs: tuple[Expr, ...], operation: Callable[[Expr, Expr], Expr]) -> Expr:
+def _chain(xs: tuple[Expr, ...], operation: Callable[[Expr, Expr], Expr]) -> Expr:
     if not xs:
         raise Unsupported("expected at least one tensor")
     return functools.reduce(operation, xs)
@@ -180,32 +180,34 @@ def _joined(xs: tuple[Expr, ...], operation: Callable[[Expr, Expr], Expr]) -> Ex
 def import_add(ctx: ImportContext, *xs: Expr, alpha: float = 0.0) -> Expr:
     if len(xs) == 1:
         return relay.add(xs[0], number(alpha))
-    return _joined(xs, relay.add)
+    return _chain(xs, relay.add)
 
 
 @LAYERS.imports("multiply")
 def import_multiply(ctx: ImportContext, *xs: Expr, alpha: float = 0.0) -> Expr:
     if len(xs) == 1:
         return relay.multiply(xs[0], number(alpha))
-    return _joined(xs, relay.multiply)
+    return _chain(xs, relay.multiply)
 
 
 @LAYERS.imports("average")
 def import_average(ctx: ImportContext, *xs: Expr) -> Expr:
-    return relay.divide(_joined(xs, relay.add), number(len(xs)))
+    return relay.divide(_chain(xs, relay.add), number(len(xs)))
 
 
 @LAYERS.imports("max")
 def import_max(ctx: ImportContext, *xs: Expr) -> Expr:
-    return _joined(xs, relay.maximum)
+    return _chain(xs, relay.maximum)
 
 
 @LAYERS.imports("min")
 def import_min(ctx: ImportContext, *xs: Expr) -> Expr:
-    return _joined(xs, relay.minimum)
+    return _chain(xs, relay.minimum)
 
 
-def _aligned(ctx: ImportContext, x: Expr, part: Part | None, shape: tuple[int, ...]) -> Expr:
+def _align_parameters(
+    ctx: ImportContext, x: Expr, part: MessageView | None, shape: tuple[int, ...]
+) -> Expr:
     """Return parameters whose shape goes along the last three axes, channels first."""
     ctx.at_least(x, 3)
     if len(shape) not in (1, 3):
@@ -219,22 +221,22 @@ def import_scale(
     x: Expr,
     *,
     shape_scale: tuple[int, ...] = (),
-    scale: Part | None = None,
+    scale: MessageView | None = None,
     has_bias: bool = False,
     shape_bias: tuple[int, ...] = (),
-    bias: Part | None = None,
+    bias: MessageView | None = None,
 ) -> Expr:
-    result = relay.multiply(x, _aligned(ctx, x, scale, shape_scale))
+    result = relay.multiply(x, _align_parameters(ctx, x, scale, shape_scale))
     if has_bias:
-        result = relay.add(result, _aligned(ctx, x, bias, shape_bias))
+        result = relay.add(result, _align_parameters(ctx, x, bias, shape_bias))
     return result
 
 
 @LAYERS.imports("bias")
 def import_bias(
-    ctx: ImportContext, x: Expr, *, shape: tuple[int, ...] = (), bias: Part | None = None
+    ctx: ImportContext, x: Expr, *, shape: tuple[int, ...] = (), bias: MessageView | None = None
 ) -> Expr:
-    return relay.add(x, _aligned(ctx, x, bias, shape))
+    return relay.add(x, _align_parameters(ctx, x, bias, shape))
 
 
 @LAYERS.imports("cumSum")

@@ -11,9 +11,9 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images, number
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.conv import border_amounts, borders
 from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -40,7 +40,7 @@ SAMPLING = (
 )
 
 
-def sampling(mode: Part | None) -> str:
+def sampling(mode: MessageView | None) -> str:
     """Return the name of a way to find the places between pixels.
 
     Raises:
@@ -78,8 +78,13 @@ def import_upsample(
 
 @LAYERS.imports("resizeBilinear")
 def import_resize_bilinear(
-    ctx: ImportContext, x: Expr, *, target_size: tuple[int, ...] = (1, 1), mode: Part | None = None
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    target_size: tuple[int, ...] = (1, 1),
+    mode: MessageView | None = None,
 ) -> Expr:
+    """Modes differ in where the pixels of the result lie."""
     axes = tuple(range(len(ctx.at_least(x, 3)) - 2, ctx.type(x).rank))
     method = sampling(mode)
     if method == "UPSAMPLE_MODE" or method == SAMPLING[0]:
@@ -103,7 +108,7 @@ def import_crop(
     x: Expr,
     like: Expr | None = None,
     *,
-    crop_amounts: Part | None = None,
+    crop_amounts: MessageView | None = None,
     offset: tuple[int, ...] = (0, 0),
 ) -> Expr:
     rank = len(ctx.at_least(x, 3))
@@ -122,10 +127,10 @@ def import_padding(
     ctx: ImportContext,
     x: Expr,
     *,
-    constant: Part | None = None,
-    reflection: Part | None = None,
-    replication: Part | None = None,
-    padding_amounts: Part | None = None,
+    constant: MessageView | None = None,
+    reflection: MessageView | None = None,
+    replication: MessageView | None = None,
+    padding_amounts: MessageView | None = None,
 ) -> Expr:
     rank = len(ctx.at_least(x, 3))
     top, bottom, left, right = borders(padding_amounts)
@@ -228,8 +233,8 @@ def import_crop_resize(
     *,
     target_size: tuple[int, ...] = (1, 1),
     normalized_coordinates: bool = False,
-    mode: Part | None = None,
-    box_indices_mode: Part | None = None,
+    mode: MessageView | None = None,
+    box_indices_mode: MessageView | None = None,
     spatial_scale: float = 1.0,
 ) -> Expr:
     """A box without the number of its image is cut out of all of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -21,6 +22,15 @@ Scatter = Literal[
     "SCATTER_UPDATE", "SCATTER_ADD", "SCATTER_SUB", "SCATTER_MUL", "SCATTER_DIV", "SCATTER_MAX",
     "SCATTER_MIN",
 ]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScatterAttributes:
+    """Attributes of ``scatter`` and ``scatterAlongAxis``."""
+
+    axis: int = 0
+    mode: Scatter = "SCATTER_UPDATE"
+
 
 REDUCTIONS: Mapping[str, Literal["update", "add", "mul", "max", "min"]] = {
     "SCATTER_UPDATE": "update",
@@ -45,7 +55,7 @@ def _from_start(ctx: ImportContext, indices: Expr, data: Expr, axis: int) -> Exp
     return relay.where(below, relay.add(whole, count), whole)
 
 
-def _written(values: Expr, mode: Scatter) -> Expr:
+def _invert_updates(values: Expr, mode: Scatter) -> Expr:
     """Return what is added or multiplied instead of subtracted or divided by."""
     if mode == "SCATTER_SUB":
         return relay.negative(values)
@@ -72,41 +82,31 @@ def import_gather_along_axis(
 
 @LAYERS.imports("scatterAlongAxis")
 def import_scatter_along_axis(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    values: Expr,
-    *,
-    axis: int = 0,
-    mode: Scatter = "SCATTER_UPDATE",
+    ctx: ImportContext, data: Expr, indices: Expr, values: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
-    place = ctx.axis(data, axis)
-    places = _from_start(ctx, indices, data, place)
-    return relay.scatter_elements(data, places, _written(values, mode), place, REDUCTIONS[mode])
+    place = ctx.axis(data, scatter.axis)
+    indices = _from_start(ctx, indices, data, place)
+    return relay.scatter_elements(
+        data, indices, _invert_updates(values, scatter.mode), place, REDUCTIONS[scatter.mode]
+    )
 
 
 @LAYERS.imports("scatter")
 def import_scatter(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    slices: Expr,
-    *,
-    axis: int = 0,
-    mode: Scatter = "SCATTER_UPDATE",
+    ctx: ImportContext, data: Expr, indices: Expr, slices: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
     """The axis goes first while slices are written, whose own axis takes its place."""
-    place, rank = ctx.axis(data, axis), ctx.type(data).rank
+    place, rank = ctx.axis(data, scatter.axis), ctx.type(data).rank
     order = (place, *(each for each in range(rank) if each != place))
     back = tuple(order.index(each) for each in range(rank))
-    places = _from_start(ctx, indices, data, place)
+    indices = _from_start(ctx, indices, data, place)
     if ctx.type(indices).rank != 1:
         raise Unsupported(f"indices of {ctx.type(indices).rank} axes")
     written = relay.scatter_nd(
         relay.transpose(data, axes=order),
-        relay.expand_dims(places, axis=0),
-        relay.transpose(_written(slices, mode), axes=order),
-        REDUCTIONS[mode],
+        relay.expand_dims(indices, axis=0),
+        relay.transpose(_invert_updates(slices, scatter.mode), axes=order),
+        REDUCTIONS[scatter.mode],
     )
     return relay.transpose(written, axes=back)
 
@@ -123,8 +123,8 @@ def import_scatter_nd(
     whole = ctx.integers(indices)
     below = relay.less(whole, relay.const(np.int32(0)))
     shifted = relay.add(whole, ctx.fold(lengths))
-    places = relay.transpose(relay.where(below, shifted, whole), axes=(rank - 1, *range(rank - 1)))
-    return relay.scatter_nd(data, places, _written(slices, mode), REDUCTIONS[mode])
+    indices = relay.transpose(relay.where(below, shifted, whole), axes=(rank - 1, *range(rank - 1)))
+    return relay.scatter_nd(data, indices, _invert_updates(slices, mode), REDUCTIONS[mode])
 
 
 def _flags(values: tuple[bool, ...], rank: int) -> tuple[bool, ...]:
@@ -137,45 +137,39 @@ def _flags(values: tuple[bool, ...], rank: int) -> tuple[bool, ...]:
     return (*values[:rank], *(False,) * (rank - len(values)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class SliceAttributes:
+    """Attributes of ``sliceStatic`` and ``sliceDynamic``."""
+
+    begin_masks: tuple[bool, ...] = ()
+    end_ids: tuple[int, ...] = ()
+    end_masks: tuple[bool, ...] = ()
+    strides: tuple[int, ...] = ()
+    squeeze_masks: tuple[bool, ...] = ()
+
+
 @LAYERS.imports("sliceStatic")
 def import_slice_static(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    begin_ids: tuple[int, ...] = (),
-    begin_masks: tuple[bool, ...] = (),
-    end_ids: tuple[int, ...] = (),
-    end_masks: tuple[bool, ...] = (),
-    strides: tuple[int, ...] = (),
-    squeeze_masks: tuple[bool, ...] = (),
+    ctx: ImportContext, x: Expr, *, begin_ids: tuple[int, ...] = (), cut: SliceAttributes
 ) -> Expr:
-    return _sliced(ctx, x, begin_ids, end_ids, strides, begin_masks, end_masks, squeeze_masks)
+    return _slice(ctx, x, begin_ids, cut)
 
 
-def _sliced(
-    ctx: ImportContext,
-    x: Expr,
-    begins: tuple[int, ...],
-    ends: tuple[int, ...],
-    strides: tuple[int, ...],
-    begin_masks: tuple[bool, ...],
-    end_masks: tuple[bool, ...],
-    squeeze_masks: tuple[bool, ...],
-) -> Expr:
+def _slice(ctx: ImportContext, x: Expr, begins: tuple[int, ...], cut: SliceAttributes) -> Expr:
     """Cut as Python does; a masked end goes as far as there is something."""
     rank = ctx.type(x).rank
-    steps = strides or (1,) * rank
+    ends, steps = cut.end_ids, cut.strides or (1,) * rank
     if not len(begins) == len(ends) == len(steps) == rank:
         raise Unsupported(f"bounds of {len(begins)} axes for a tensor of {rank}")
     far = 2**31 - 1
-    squeezes = _flags(squeeze_masks, rank)
+    squeezes = _flags(cut.squeeze_masks, rank)
     first, last = [], []
     for begin, end, step, opens, closes, drops in zip(
         begins,
         ends,
         steps,
-        _flags(begin_masks, rank),
-        _flags(end_masks, rank),
+        _flags(cut.begin_masks, rank),
+        _flags(cut.end_masks, rank),
         squeezes,
         strict=True,
     ):
@@ -204,36 +198,33 @@ def import_slice_dynamic(
     end_mask: Expr | None = None,
     squeeze_mask: Expr | None = None,
     *,
-    begin_masks: tuple[bool, ...] = (),
-    end_ids: tuple[int, ...] = (),
-    end_masks: tuple[bool, ...] = (),
-    strides: tuple[int, ...] = (),
-    squeeze_masks: tuple[bool, ...] = (),
+    cut: SliceAttributes,
 ) -> Expr:
     """What an input gives goes before what the layer says."""
-    if begin_mask is not None:
-        begin_masks = tuple(map(bool, ctx.whole(begin_mask)))
-    if end_mask is not None:
-        end_masks = tuple(map(bool, ctx.whole(end_mask)))
-    if squeeze_mask is not None:
-        squeeze_masks = tuple(map(bool, ctx.whole(squeeze_mask)))
     rank = ctx.type(x).rank
-    steps = ctx.whole(stride) if stride is not None else strides
-    known = ctx.is_constant(begin) and (end is None or ctx.is_constant(end))
-    if known:
-        ends = end_ids if end is None else ctx.whole(end)
-        return _sliced(ctx, x, ctx.whole(begin), ends, steps, begin_masks, end_masks, squeeze_masks)
-    if any(squeeze_masks):
+    given = {"begin_masks": begin_mask, "end_masks": end_mask, "squeeze_masks": squeeze_mask}
+    for name, mask in given.items():
+        if mask is not None:
+            cut = replace(cut, **{name: tuple(map(bool, ctx.whole(mask)))})
+    if stride is not None:
+        cut = replace(cut, strides=ctx.whole(stride))
+    if ctx.is_constant(begin) and (end is None or ctx.is_constant(end)):
+        if end is not None:
+            cut = replace(cut, end_ids=ctx.whole(end))
+        return _slice(ctx, x, ctx.whole(begin), cut)
+    if any(cut.squeeze_masks):
         raise Unsupported("axes that go, beside bounds that are computed when the model runs")
-    ends_ = relay.const(np.array(end_ids, np.int32)) if end is None else ctx.integers(end)
-    by = np.array(steps or (1,) * rank, np.int32)
+    ends = relay.const(np.array(cut.end_ids, np.int32)) if end is None else ctx.integers(end)
+    by = np.array(cut.strides or (1,) * rank, np.int32)
     far = np.where(by > 0, 2**31 - 1, -(2**31)).astype(np.int32)
-    first = _opened(ctx.integers(begin), _flags(begin_masks, rank), np.where(by > 0, 0, far))
-    last = _opened(ends_, _flags(end_masks, rank), far)
+    first = _open_bounds(
+        ctx.integers(begin), _flags(cut.begin_masks, rank), np.where(by > 0, 0, far)
+    )
+    last = _open_bounds(ends, _flags(cut.end_masks, rank), far)
     return relay.strided_slice(x, first, last, relay.Constant(by))
 
 
-def _opened(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr:
+def _open_bounds(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr:
     """Return bounds, where they are masked those of all that there is."""
     if not any(masks):
         return bounds

@@ -6,8 +6,8 @@ import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext
+from serde.coreml.neuralnetwork.layer_weights import LayerWeights
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr
@@ -21,9 +21,7 @@ def import_inner_product(
     *,
     input_channels: int = 0,
     output_channels: int = 0,
-    has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    parameters: LayerWeights,
 ) -> Expr:
     """Channels are the last axis of up to three, or the last three axes of four or five.
 
@@ -32,30 +30,27 @@ def import_inner_product(
     rank = ctx.type(x).rank
     if not 1 <= rank <= 5:
         raise Unsupported(f"a tensor of {rank} axes")
-    kernel = ctx.weight(weights, (output_channels, input_channels))
+    kernel = ctx.weight(parameters.weights, (output_channels, input_channels))
     if rank == 1:
         x = relay.reshape(x, (1, -1))
     elif rank >= 4:
         x = relay.reshape(x, (*(0,) * (rank - 3), -1))
     result = relay.nn.dense(x, kernel, units=output_channels)
-    if has_bias:
-        result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=-1)
+    result = parameters.add_bias(ctx, result, output_channels, axis=-1)
     if rank == 1:
         return relay.reshape(result, (-1,))
     return relay.expand_dims(result, axis=rank - 2, num_newaxis=2) if rank >= 4 else result
 
 
-def _rows(
-    ctx: ImportContext,
-    indices: Expr,
-    weights: Part | None,
-    bias: Part | None,
-    shape: tuple[int, int],
+def _take_columns(
+    ctx: ImportContext, indices: Expr, parameters: LayerWeights, shape: tuple[int, int]
 ) -> Expr:
     """Return the columns of a matrix that indices name, along a new last axis."""
-    table = relay.transpose(ctx.weight(weights, shape), axes=(1, 0))
+    table = relay.transpose(ctx.weight(parameters.weights, shape), axes=(1, 0))
     result = relay.take(table, ctx.integers(indices), axis=0)
-    return result if bias is None else relay.add(result, ctx.weight(bias, (shape[0],)))
+    if not parameters.has_bias:
+        return result
+    return relay.add(result, ctx.weight(parameters.bias, (shape[0],)))
 
 
 @LAYERS.imports("embedding")
@@ -65,16 +60,14 @@ def import_embedding(
     *,
     input_dim: int = 0,
     output_channels: int = 0,
-    has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    parameters: LayerWeights,
 ) -> Expr:
     rank = ctx.type(x).rank
     if rank not in (4, 5):
         raise Unsupported(f"a tensor of {rank} axes")
     indices = relay.squeeze(x, axis=[rank - 3, rank - 2, rank - 1])
     shape = (output_channels, input_dim)
-    result = _rows(ctx, indices, weights, bias if has_bias else None, shape)
+    result = _take_columns(ctx, indices, parameters, shape)
     return relay.expand_dims(result, axis=rank - 2, num_newaxis=2)
 
 
@@ -85,16 +78,14 @@ def import_embedding_nd(
     *,
     vocab_size: int = 0,
     embedding_size: int = 0,
-    has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    parameters: LayerWeights,
 ) -> Expr:
     rank = ctx.type(x).rank
     if rank < 2:
         raise Unsupported(f"a tensor of {rank} axes")
     indices = relay.squeeze(x, axis=[rank - 1])
     shape = (embedding_size, vocab_size)
-    return _rows(ctx, indices, weights, bias if has_bias else None, shape)
+    return _take_columns(ctx, indices, parameters, shape)
 
 
 @LAYERS.imports("batchedMatmul", ignored=["int8_dynamic_quantize"])
@@ -107,9 +98,7 @@ def import_batched_matmul(
     transpose_b: bool = False,
     weight_matrix_first_dimension: int = 0,
     weight_matrix_second_dimension: int = 0,
-    has_bias: bool = False,
-    weights: Part | None = None,
-    bias: Part | None = None,
+    parameters: LayerWeights,
 ) -> Expr:
     """A vector becomes a matrix of one row on the left, of one column on the right, and stays so.
 
@@ -119,18 +108,20 @@ def import_batched_matmul(
         rows, columns = weight_matrix_first_dimension, weight_matrix_second_dimension
         vector = ctx.type(a).rank == 1
         data = relay.expand_dims(a, axis=0) if vector else a
-        result = relay.nn.dense(data, ctx.weight(weights, (columns, rows)), units=columns)
-        if has_bias:
-            result = relay.nn.bias_add(result, ctx.weight(bias, (columns,)), axis=-1)
+        result = relay.nn.dense(
+            data, ctx.weight(parameters.weights, (columns, rows)), units=columns
+        )
+        result = parameters.add_bias(ctx, result, columns, axis=-1)
         return relay.squeeze(result, axis=[0]) if vector else result
     a = relay.expand_dims(a, axis=0) if ctx.type(a).rank == 1 else a
     b = relay.expand_dims(b, axis=1) if ctx.type(b).rank == 1 else b
     return relay.serde.matmul(
-        _transposed(ctx, a) if transpose_a else a, _transposed(ctx, b) if transpose_b else b
+        _transpose_matrices(ctx, a) if transpose_a else a,
+        _transpose_matrices(ctx, b) if transpose_b else b,
     )
 
 
-def _transposed(ctx: ImportContext, x: Expr) -> Expr:
+def _transpose_matrices(ctx: ImportContext, x: Expr) -> Expr:
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=(*range(rank - 2), rank - 1, rank - 2))
 
@@ -210,11 +201,13 @@ def export_einsum(ctx: ExportContext, values: tuple[Value, ...], *, equation: st
     rank = ctx.result_type().rank
     order = [0, 2, 1, 3] if rank == 4 else [1, 0, 2]
 
-    def turned(type_: TensorType) -> TensorType:
+    def permute_type(type_: TensorType) -> TensorType:
         return TensorType([type_.shape[axis] for axis in order], type_.dtype)
 
-    sides = [ctx.layer("transpose", each, of=turned(each.type), axes=order) for each in values]
-    found = ctx.layer("batchedMatmul", *sides, of=turned(ctx.result_type()))
+    sides = [
+        ctx.layer("transpose", each, of=permute_type(each.type), axes=order) for each in values
+    ]
+    found = ctx.layer("batchedMatmul", *sides, of=permute_type(ctx.result_type()))
     return ctx.layer("transpose", found, axes=order)
 
 

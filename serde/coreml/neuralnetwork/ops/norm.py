@@ -7,8 +7,8 @@ import math
 import serde.relay as relay
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images, number
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -24,10 +24,10 @@ def import_batchnorm(
     compute_mean_var: bool = False,
     instance_normalization: bool = False,
     epsilon: float = 1e-5,
-    gamma: Part | None = None,
-    beta: Part | None = None,
-    mean: Part | None = None,
-    variance: Part | None = None,
+    gamma: MessageView | None = None,
+    beta: MessageView | None = None,
+    mean: MessageView | None = None,
+    variance: MessageView | None = None,
 ) -> Expr:
     """Channels are the third axis from the last; statistics may be those of the data."""
     rank = len(ctx.at_least(x, 3))
@@ -92,8 +92,8 @@ def import_layer_normalization(
     *,
     normalized_shape: tuple[int, ...] = (),
     eps: float = 0.0,
-    gamma: Part | None = None,
-    beta: Part | None = None,
+    gamma: MessageView | None = None,
+    beta: MessageView | None = None,
 ) -> Expr:
     rank = ctx.type(x).rank
     if not 1 <= len(normalized_shape) <= rank:
@@ -103,7 +103,7 @@ def import_layer_normalization(
     return found[0]
 
 
-def _imaged(ctx: ExportContext, x: Value) -> tuple[Value, TensorType]:
+def _to_images(ctx: ExportContext, x: Value) -> tuple[Value, TensorType]:
     """Return data with its channels third from the last, and the type of a norm of it."""
     shape = x.type.shape
     if len(shape) == 4:
@@ -119,7 +119,7 @@ TURNED = (0, 2, 1, 3, 4)
 """Five axes with depth before the channels, and back."""
 
 
-def _plain(ctx: ExportContext, x: Value) -> Value:
+def _emit_norm(ctx: ExportContext, x: Value) -> Value:
     """Return a norm with the axes that the data had."""
     if ctx.result_type().rank == 4:
         return x
@@ -141,7 +141,7 @@ def export_batch_norm(
 ) -> Value:
     """Channels are MIL's second axis, and a layer's third from the last."""
     (channels,) = ctx.static_shape(mean)
-    data, type_ = _imaged(ctx, x)
+    data, type_ = _to_images(ctx, x)
     found = ctx.layer(
         "batchnorm",
         data,
@@ -153,7 +153,7 @@ def export_batch_norm(
         mean=ctx.parameter(mean),
         variance=ctx.parameter(variance),
     )
-    return _plain(ctx, found)
+    return _emit_norm(ctx, found)
 
 
 @LAYERS.exports("instance_norm")
@@ -165,8 +165,9 @@ def export_instance_norm(
     *,
     epsilon: float = 1e-5,
 ) -> Value:
+    """A batch norm that computes its statistics."""
     (channels,) = ctx.static_lengths(x, [1])
-    data, type_ = _imaged(ctx, x)
+    data, type_ = _to_images(ctx, x)
     found = ctx.layer(
         "batchnorm",
         data,
@@ -178,7 +179,7 @@ def export_instance_norm(
         gamma=ctx.filled(1, channels) if gamma is None else ctx.parameter(gamma),
         beta=ctx.filled(0, channels) if beta is None else ctx.parameter(beta),
     )
-    return _plain(ctx, found)
+    return _emit_norm(ctx, found)
 
 
 @LAYERS.exports("layer_norm")
@@ -193,14 +194,14 @@ def export_layer_norm(
 ) -> Value:
     """A layer has the last axes, of fixed lengths; others are spelled out, without factors."""
     rank = x.type.rank
-    places = sorted(axis % rank for axis in axes)
-    lengths = [x.type.shape[axis] for axis in places]
+    chosen = sorted(axis % rank for axis in axes)
+    lengths = [x.type.shape[axis] for axis in chosen]
     fixed = [length for length in lengths if isinstance(length, int)]
-    last = places == list(range(rank - len(places), rank))
+    last = chosen == list(range(rank - len(chosen), rank))
     if not last or len(fixed) < len(lengths):
         if gamma is not None or beta is not None:
             raise Unsupported("factors of a norm over axes that are not the last")
-        return _standardized(ctx, x, places, epsilon)
+        return _standardize(ctx, x, chosen, epsilon)
     count = math.prod(fixed)
     return ctx.layer(
         "layerNormalization",
@@ -212,7 +213,7 @@ def export_layer_norm(
     )
 
 
-def _standardized(ctx: ExportContext, x: Value, axes: list[int], epsilon: float) -> Value:
+def _standardize(ctx: ExportContext, x: Value, axes: list[int], epsilon: float) -> Value:
     shape = [1 if axis in axes else dim for axis, dim in enumerate(x.type.shape)]
     small = TensorType(shape, x.type.dtype)
     middle = ctx.layer("reduceMean", x, of=small, axes=axes, keep_dims=True)
@@ -234,7 +235,7 @@ def export_local_response_norm(
     beta: float = 0.75,
     k: float = 1.0,
 ) -> Value:
-    data, type_ = _imaged(ctx, x)
-    return _plain(
+    data, type_ = _to_images(ctx, x)
+    return _emit_norm(
         ctx, ctx.layer("lrn", data, of=type_, local_size=size, alpha=alpha, beta=beta, k=k)
     )

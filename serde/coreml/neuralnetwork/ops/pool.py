@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
-from serde.coreml.mlprogram.ops.conv import Padding
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.conv import (
-    Padding3d,
+    Window,
+    WindowAttributes3d,
     border_amounts,
     borders,
     image_type,
@@ -18,19 +20,18 @@ from serde.coreml.neuralnetwork.ops.conv import (
     lowered_line,
     pad_type,
     volume_fields,
-    window_padding,
 )
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 
 Pool = Literal["MAX", "AVERAGE", "L2"]
 
 
-def _whole(x: Expr, kind: Pool, axes: tuple[int, ...]) -> Expr:
+def _global_pool(x: Expr, kind: Pool, axes: tuple[int, ...]) -> Expr:
     if kind == "MAX":
         return relay.max(x, axis=axes, keepdims=True)
     if kind == "AVERAGE":
@@ -46,9 +47,9 @@ def import_pooling(
     type: Pool = "MAX",
     kernel_size: tuple[int, ...] = (3, 3),
     stride: tuple[int, ...] = (1, 1),
-    valid: Part | None = None,
-    same: Part | None = None,
-    include_last_pixel: Part | None = None,
+    valid: MessageView | None = None,
+    same: MessageView | None = None,
+    include_last_pixel: MessageView | None = None,
     avg_pool_exclude_padding: bool = False,
     global_pooling: bool = False,
 ) -> Expr:
@@ -56,7 +57,7 @@ def import_pooling(
     ctx.at_least(x, 4)
     data, restore = images(ctx, x)
     if global_pooling:
-        return restore(_whole(data, type, (2, 3)))
+        return restore(_global_pool(data, type, (2, 3)))
     counts_all = not avg_pool_exclude_padding
     if include_last_pixel is not None:
         pad = tuple(map(int, include_last_pixel.message.paddingAmounts)) or (0, 0)
@@ -69,21 +70,25 @@ def import_pooling(
             further = [max(0, end - each) for end, each in zip(ends, pad, strict=True)]
             around, counts_all = (0, 0, *further), False
     else:
-        amounts = borders(None if valid is None else valid.part("paddingAmounts"))
-        around = window_padding(ctx, data, kernel_size, stride, (1, 1), pad_type(same), amounts)
-    if type == "MAX":
-        result = relay.nn.max_pool2d(data, pool_size=kernel_size, strides=stride, padding=around)
-    elif type == "AVERAGE":
-        result = relay.nn.avg_pool2d(
-            data,
-            pool_size=kernel_size,
-            strides=stride,
-            padding=around,
-            count_include_pad=counts_all,
-        )
-    else:
-        result = relay.serde.lp_pool(data, pool_size=kernel_size, strides=stride, padding=around)
-    return restore(result)
+        amounts = borders(None if valid is None else valid.submessage("paddingAmounts"))
+        around = Window(kernel_size, stride, (1, 1), pad_type(same), amounts).padding(ctx, data)
+    return restore(_pool(data, type, kernel_size, stride, around, counts_all))
+
+
+def _pool(
+    x: Expr,
+    kind: Pool,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    around: tuple[int, ...],
+    counts_padding: bool,
+) -> Expr:
+    attrs: dict[str, AnyValue] = {"pool_size": kernel, "strides": stride, "padding": around}
+    if kind == "L2":
+        return relay.serde.lp_pool(x, **attrs)
+    if kind == "MAX":
+        return call(f"nn.max_pool{len(kernel)}d", x, **attrs)
+    return call(f"nn.avg_pool{len(kernel)}d", x, count_include_pad=counts_padding, **attrs)
 
 
 def _last_ends(
@@ -110,50 +115,18 @@ def import_pooling3d(
     x: Expr,
     *,
     type: Pool = "MAX",
-    kernel_depth: int = 3,
-    kernel_height: int = 3,
-    kernel_width: int = 3,
-    stride_depth: int = 1,
-    stride_height: int = 1,
-    stride_width: int = 1,
-    padding_type: Padding3d = "CUSTOM",
-    custom_padding_front: int = 0,
-    custom_padding_back: int = 0,
-    custom_padding_top: int = 0,
-    custom_padding_bottom: int = 0,
-    custom_padding_left: int = 0,
-    custom_padding_right: int = 0,
+    spatial: WindowAttributes3d,
     count_exclude_padding: bool = False,
 ) -> Expr:
     """Axes are batch, channel, depth, height and width."""
-    kernel = kernel_depth, kernel_height, kernel_width
-    stride = stride_depth, stride_height, stride_width
-    pad = (0,) * 6
-    if padding_type == "CUSTOM":
-        pad = (
-            custom_padding_front,
-            custom_padding_back,
-            custom_padding_top,
-            custom_padding_bottom,
-            custom_padding_left,
-            custom_padding_right,
-        )
-    kind: Padding = "same" if padding_type == "SAME" else "custom"
-    around = window_padding(ctx, x, kernel, stride, (1, 1, 1), kind, pad)
-    if type == "MAX":
-        return relay.nn.max_pool3d(x, pool_size=kernel, strides=stride, padding=around)
-    return relay.nn.avg_pool3d(
-        x,
-        pool_size=kernel,
-        strides=stride,
-        padding=around,
-        count_include_pad=not count_exclude_padding,
-    )
+    window = spatial.window()
+    around = window.padding(ctx, x)
+    return _pool(x, type, window.kernel, window.stride, around, not count_exclude_padding)
 
 
 @LAYERS.imports("globalPooling3d")
 def import_global_pooling3d(ctx: ImportContext, x: Expr, *, type: Pool = "MAX") -> Expr:
-    return _whole(x, type, (2, 3, 4))
+    return _global_pool(x, type, (2, 3, 4))
 
 
 POOLS: dict[str, Pool] = {"avg_pool": "AVERAGE", "l2_pool": "L2", "max_pool": "MAX"}
@@ -161,6 +134,8 @@ POOLS: dict[str, Pool] = {"avg_pool": "AVERAGE", "l2_pool": "L2", "max_pool": "M
 
 
 def _export_pool(op: str, kind: Pool) -> None:
+    """Register the exporter of a pooling of one kind."""
+
     @LAYERS.exports(op)
     def export_pool(
         ctx: ExportContext,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -15,98 +16,130 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 
 
-def _seed(seed: int) -> float | None:
+def _to_relay_seed(seed: int) -> float | None:
     """Return a seed; -1 stands for another one each time."""
     return None if seed == -1 else float(seed)
 
 
-def _drawn(x: Expr | None, **attrs: AnyValue) -> Expr:
-    return relay.serde.random_normal(x, dtype="float32", **attrs)
+@dataclass(frozen=True, kw_only=True)
+class NormalAttributes:
+    """Attributes of the layers that draw from a normal distribution."""
+
+    seed: int = 0
+    mean: float = 0.0
+    std_dev: float = 0.0
+
+    def draw(self, like: Expr | None, **shape: tuple[int, ...]) -> Expr:
+        """Return numbers as many as `like` has, or of a fixed shape."""
+        return relay.serde.random_normal(
+            like,
+            dtype="float32",
+            mean=self.mean,
+            scale=self.std_dev,
+            seed=_to_relay_seed(self.seed),
+            **shape,
+        )
 
 
-def _spread(x: Expr | None, **attrs: AnyValue) -> Expr:
-    return relay.serde.random_uniform(x, dtype="float32", **attrs)
+@dataclass(frozen=True, kw_only=True)
+class UniformAttributes:
+    """Attributes of the layers that draw from a uniform distribution."""
+
+    seed: int = 0
+    min_val: float = 0.0
+    max_val: float = 0.0
+
+    def draw(self, like: Expr | None, **shape: tuple[int, ...]) -> Expr:
+        """Return numbers as many as `like` has, or of a fixed shape."""
+        return relay.serde.random_uniform(
+            like,
+            dtype="float32",
+            low=self.min_val,
+            high=self.max_val,
+            seed=_to_relay_seed(self.seed),
+            **shape,
+        )
 
 
-@LAYERS.imports("randomNormalLike")
-def import_random_normal_like(
-    ctx: ImportContext, x: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
-) -> Expr:
-    return _drawn(x, mean=mean, scale=std_dev, seed=_seed(seed))
+@dataclass(frozen=True, kw_only=True)
+class BernoulliAttributes:
+    """Attributes of the layers that draw zeros and ones."""
+
+    seed: int = 0
+    prob: float = 0.0
+
+    def draw(self, chances: Expr) -> Expr:
+        """Return as many of them as there are chances."""
+        return relay.serde.bernoulli(chances, dtype="float32", seed=_to_relay_seed(self.seed))
+
+    @property
+    def chance(self) -> Expr:
+        """The chance of a one."""
+        return relay.const(np.float32(self.prob))
 
 
-@LAYERS.imports("randomNormalStatic")
-def import_random_normal_static(
-    ctx: ImportContext,
-    *,
-    seed: int = 0,
-    mean: float = 0.0,
-    std_dev: float = 0.0,
-    output_shape: tuple[int, ...] = (),
-) -> Expr:
-    return _drawn(None, shape=output_shape, mean=mean, scale=std_dev, seed=_seed(seed))
-
-
-@LAYERS.imports("randomNormalDynamic")
-def import_random_normal_dynamic(
-    ctx: ImportContext, shape: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
-) -> Expr:
-    return _drawn(_like(ctx, shape), mean=mean, scale=std_dev, seed=_seed(seed))
-
-
-@LAYERS.imports("randomUniformLike")
-def import_random_uniform_like(
-    ctx: ImportContext, x: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
-) -> Expr:
-    return _spread(x, low=min_val, high=max_val, seed=_seed(seed))
-
-
-@LAYERS.imports("randomUniformStatic")
-def import_random_uniform_static(
-    ctx: ImportContext,
-    *,
-    seed: int = 0,
-    min_val: float = 0.0,
-    max_val: float = 0.0,
-    output_shape: tuple[int, ...] = (),
-) -> Expr:
-    return _spread(None, shape=output_shape, low=min_val, high=max_val, seed=_seed(seed))
-
-
-@LAYERS.imports("randomUniformDynamic")
-def import_random_uniform_dynamic(
-    ctx: ImportContext, shape: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
-) -> Expr:
-    return _spread(_like(ctx, shape), low=min_val, high=max_val, seed=_seed(seed))
-
-
-def _like(ctx: ImportContext, shape: Expr) -> Expr:
+def _fill_shape(ctx: ImportContext, shape: Expr) -> Expr:
     """Return a tensor of a shape that is computed."""
     return relay.full(relay.const(np.float32(0)), ctx.integers(shape), "float32")
 
 
+@LAYERS.imports("randomNormalLike")
+def import_random_normal_like(ctx: ImportContext, x: Expr, *, normal: NormalAttributes) -> Expr:
+    return normal.draw(x)
+
+
+@LAYERS.imports("randomNormalStatic")
+def import_random_normal_static(
+    ctx: ImportContext, *, normal: NormalAttributes, output_shape: tuple[int, ...] = ()
+) -> Expr:
+    return normal.draw(None, shape=output_shape)
+
+
+@LAYERS.imports("randomNormalDynamic")
+def import_random_normal_dynamic(
+    ctx: ImportContext, shape: Expr, *, normal: NormalAttributes
+) -> Expr:
+    return normal.draw(_fill_shape(ctx, shape))
+
+
+@LAYERS.imports("randomUniformLike")
+def import_random_uniform_like(ctx: ImportContext, x: Expr, *, uniform: UniformAttributes) -> Expr:
+    return uniform.draw(x)
+
+
+@LAYERS.imports("randomUniformStatic")
+def import_random_uniform_static(
+    ctx: ImportContext, *, uniform: UniformAttributes, output_shape: tuple[int, ...] = ()
+) -> Expr:
+    return uniform.draw(None, shape=output_shape)
+
+
+@LAYERS.imports("randomUniformDynamic")
+def import_random_uniform_dynamic(
+    ctx: ImportContext, shape: Expr, *, uniform: UniformAttributes
+) -> Expr:
+    return uniform.draw(_fill_shape(ctx, shape))
+
+
 @LAYERS.imports("randomBernoulliLike")
 def import_random_bernoulli_like(
-    ctx: ImportContext, x: Expr, *, seed: int = 0, prob: float = 0.0
+    ctx: ImportContext, x: Expr, *, bernoulli: BernoulliAttributes
 ) -> Expr:
-    chances = relay.full_like(x, relay.const(np.float32(prob)))
-    return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
+    return bernoulli.draw(relay.full_like(x, bernoulli.chance))
 
 
 @LAYERS.imports("randomBernoulliStatic")
 def import_random_bernoulli_static(
-    ctx: ImportContext, *, seed: int = 0, prob: float = 0.0, output_shape: tuple[int, ...] = ()
+    ctx: ImportContext, *, bernoulli: BernoulliAttributes, output_shape: tuple[int, ...] = ()
 ) -> Expr:
-    chances = relay.full(relay.const(np.float32(prob)), output_shape, "float32")
-    return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
+    return bernoulli.draw(relay.full(bernoulli.chance, output_shape, "float32"))
 
 
 @LAYERS.imports("randomBernoulliDynamic")
 def import_random_bernoulli_dynamic(
-    ctx: ImportContext, shape: Expr, *, seed: int = 0, prob: float = 0.0
+    ctx: ImportContext, shape: Expr, *, bernoulli: BernoulliAttributes
 ) -> Expr:
-    chances = relay.full(relay.const(np.float32(prob)), ctx.integers(shape), "float32")
-    return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
+    return bernoulli.draw(relay.full(bernoulli.chance, ctx.integers(shape), "float32"))
 
 
 @LAYERS.imports("categoricalDistribution")
@@ -127,12 +160,12 @@ def import_categorical_distribution(
     if temperature != 1:
         logits = relay.divide(logits, number(temperature))
     found = relay.serde.multinomial(
-        logits, sample_size=num_samples, dtype="int32", seed=_seed(seed)
+        logits, sample_size=num_samples, dtype="int32", seed=_to_relay_seed(seed)
     )
     return relay.cast(found, "float32")
 
 
-def _shaped(
+def _emit_random(
     ctx: ExportContext, name: str, shape: Value, fields: dict[str, AnyValue], seed: int
 ) -> Value:
     """Append a layer that draws numbers of a shape, known or computed."""
@@ -146,14 +179,14 @@ def _shaped(
 def export_random_uniform(
     ctx: ExportContext, shape: Value, *, low: float = 0.0, high: float = 1.0, seed: int = -1
 ) -> Value:
-    return _shaped(ctx, "randomUniform", shape, {"min_val": low, "max_val": high}, seed)
+    return _emit_random(ctx, "randomUniform", shape, {"min_val": low, "max_val": high}, seed)
 
 
 @LAYERS.exports("random_normal")
 def export_random_normal(
     ctx: ExportContext, shape: Value, *, mean: float = 0.0, stddev: float = 1.0, seed: int = -1
 ) -> Value:
-    return _shaped(ctx, "randomNormal", shape, {"mean": mean, "std_dev": stddev}, seed)
+    return _emit_random(ctx, "randomNormal", shape, {"mean": mean, "std_dev": stddev}, seed)
 
 
 @LAYERS.exports("random_categorical")

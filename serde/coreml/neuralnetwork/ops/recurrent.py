@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -11,8 +12,8 @@ import serde.relay as relay
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.layers import Parameter, value_weight
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, Var
@@ -39,7 +40,7 @@ GATES = ("input", "output", "forget", "block")
 """Gates in Relay's order."""
 
 
-def _functions(parts: Sequence[Part], count: int) -> dict[str, AnyValue]:
+def _functions(parts: Sequence[MessageView], count: int) -> dict[str, AnyValue]:
     if len(parts) != count:
         raise Unsupported(f"expected {count} functions, found {len(parts)}")
     kinds = [part.kind() for part in parts]
@@ -54,9 +55,9 @@ def _functions(parts: Sequence[Part], count: int) -> dict[str, AnyValue]:
     }
 
 
-def _parameters(part: Part, kind: str) -> tuple[float, float]:
+def _parameters(part: MessageView, kind: str) -> tuple[float, float]:
     known = PARAMETERS.get(kind, (0.0, 0.0))
-    fields = part.part(kind).fields()
+    fields = part.submessage(kind).fields()
     if not fields or kind not in PARAMETERS:
         return known
     found = float(fields.get("alpha", 0)), float(fields.get("beta", 0))
@@ -65,23 +66,23 @@ def _parameters(part: Part, kind: str) -> tuple[float, float]:
     return found
 
 
-def _joined(parts: Sequence[Expr]) -> Expr:
+def _concatenate_gates(parts: Sequence[Expr]) -> Expr:
     """Return the parameters of gates one after the other, for one direction."""
     return relay.expand_dims(relay.concatenate(list(parts), axis=0), axis=0)
 
 
-def _steps(x: Expr) -> Expr:
+def _drop_spatial(x: Expr) -> Expr:
     return relay.squeeze(x, axis=[3, 4])
 
 
-def _vectors(x: Expr) -> Expr:
+def _add_spatial(x: Expr) -> Expr:
     """Return (sequence, batch, channel) with height and width."""
     return relay.expand_dims(x, axis=3, num_newaxis=2)
 
 
 def _outputs(found: Expr, last: Expr, sequence: bool) -> Expr:
     """Return the results of one direction at every step, or after the last one."""
-    return _vectors(relay.squeeze(found, axis=[1]) if sequence else last)
+    return _add_spatial(relay.squeeze(found, axis=[1]) if sequence else last)
 
 
 @LAYERS.imports("simpleRecurrent")
@@ -92,12 +93,12 @@ def import_simple_recurrent(
     *,
     input_vector_size: int = 0,
     output_vector_size: int = 0,
-    activation: Part | None = None,
+    activation: MessageView | None = None,
     sequence_output: bool = False,
     has_bias_vector: bool = False,
-    weight_matrix: Part | None = None,
-    recursion_matrix: Part | None = None,
-    bias_vector: Part | None = None,
+    weight_matrix: MessageView | None = None,
+    recursion_matrix: MessageView | None = None,
+    bias_vector: MessageView | None = None,
     reverse_input: bool = False,
 ) -> list[Expr]:
     """The state may be (batch, channel, 1, 1, 1), as coremltools writes it."""
@@ -105,11 +106,11 @@ def import_simple_recurrent(
     bias = None
     if has_bias_vector:
         none = relay.const(np.zeros(size, np.float32))
-        bias = _joined([ctx.weight(bias_vector, (size,)), none])
+        bias = _concatenate_gates([ctx.weight(bias_vector, (size,)), none])
     found = relay.serde.rnn(
-        _steps(x),
-        _joined([ctx.weight(weight_matrix, (size, input_vector_size))]),
-        _joined([ctx.weight(recursion_matrix, (size, size))]),
+        _drop_spatial(x),
+        _concatenate_gates([ctx.weight(weight_matrix, (size, input_vector_size))]),
+        _concatenate_gates([ctx.weight(recursion_matrix, (size, size))]),
         bias,
         None,
         None if h is None else relay.reshape(h, (1, -1, size)),
@@ -118,7 +119,7 @@ def import_simple_recurrent(
         clip=CLIP,
         **_functions([] if activation is None else [activation], 1),
     )
-    return [_outputs(found[0], found[1], sequence_output), _vectors(found[1])]
+    return [_outputs(found[0], found[1], sequence_output), _add_spatial(found[1])]
 
 
 @LAYERS.imports("gru")
@@ -129,18 +130,18 @@ def import_gru(
     *,
     input_vector_size: int = 0,
     output_vector_size: int = 0,
-    activations: tuple[Part, ...] = (),
+    activations: tuple[MessageView, ...] = (),
     sequence_output: bool = False,
     has_bias_vectors: bool = False,
-    update_gate_weight_matrix: Part | None = None,
-    reset_gate_weight_matrix: Part | None = None,
-    output_gate_weight_matrix: Part | None = None,
-    update_gate_recursion_matrix: Part | None = None,
-    reset_gate_recursion_matrix: Part | None = None,
-    output_gate_recursion_matrix: Part | None = None,
-    update_gate_bias_vector: Part | None = None,
-    reset_gate_bias_vector: Part | None = None,
-    output_gate_bias_vector: Part | None = None,
+    update_gate_weight_matrix: MessageView | None = None,
+    reset_gate_weight_matrix: MessageView | None = None,
+    output_gate_weight_matrix: MessageView | None = None,
+    update_gate_recursion_matrix: MessageView | None = None,
+    reset_gate_recursion_matrix: MessageView | None = None,
+    output_gate_recursion_matrix: MessageView | None = None,
+    update_gate_bias_vector: MessageView | None = None,
+    reset_gate_bias_vector: MessageView | None = None,
+    output_gate_bias_vector: MessageView | None = None,
     reverse_input: bool = False,
 ) -> list[Expr]:
     """The reset gate acts on the state, not on what the weights make of it."""
@@ -155,20 +156,29 @@ def import_gru(
     if has_bias_vectors:
         parts = update_gate_bias_vector, reset_gate_bias_vector, output_gate_bias_vector
         none = relay.const(np.zeros(3 * size, np.float32))
-        bias = _joined([*(ctx.weight(each, (size,)) for each in parts), none])
+        bias = _concatenate_gates([*(ctx.weight(each, (size,)) for each in parts), none])
     found = relay.serde.gru(
-        _steps(x),
-        _joined([ctx.weight(each, (size, input_vector_size)) for each in inward]),
-        _joined([ctx.weight(each, (size, size)) for each in around]),
+        _drop_spatial(x),
+        _concatenate_gates([ctx.weight(each, (size, input_vector_size)) for each in inward]),
+        _concatenate_gates([ctx.weight(each, (size, size)) for each in around]),
         bias,
         None,
-        None if h is None else _steps(h),
+        None if h is None else _drop_spatial(h),
         hidden_size=size,
         direction="reverse" if reverse_input else "forward",
         clip=CLIP,
         **_functions(activations, 2),
     )
-    return [_outputs(found[0], found[1], sequence_output), _vectors(found[1])]
+    return [_outputs(found[0], found[1], sequence_output), _add_spatial(found[1])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LstmAttributes:
+    """Attributes of long short-term memories of one direction and of both."""
+
+    input_vector_size: int = 0
+    output_vector_size: int = 0
+    params: MessageView | None = None
 
 
 def _lstm(
@@ -176,22 +186,21 @@ def _lstm(
     x: Expr,
     h: Expr | None,
     c: Expr | None,
-    sizes: tuple[int, int],
-    functions: Sequence[Part],
-    params: Part | None,
-    weights: Part | None,
+    lstm: LstmAttributes,
+    functions: Sequence[MessageView],
+    weights: MessageView | None,
     *,
     reverse: bool,
 ) -> list[Expr]:
     """Return the results of one direction: of every step or the last one, and both states."""
-    if params is None or weights is None:
+    if lstm.params is None or weights is None:
         raise Unsupported("its parameters are missing")
-    entering, size = sizes
-    options = params.message
+    entering, size = lstm.input_vector_size, lstm.output_vector_size
+    options = lstm.params.message
 
     def gates(what: str, shape: tuple[int, ...]) -> list[Expr]:
         names = [f"{gate}{'Input' if gate == 'block' else 'Gate'}{what}" for gate in GATES]
-        return [ctx.weight(weights.part(name), shape) for name in names]
+        return [ctx.weight(weights.submessage(name), shape) for name in names]
 
     bias = holes = None
     if options.hasBiasVectors or options.forgetBias:
@@ -199,19 +208,21 @@ def _lstm(
         vectors = gates("BiasVector", (size,)) if options.hasBiasVectors else [zeros] * 4
         if options.forgetBias:
             vectors[2] = relay.add(vectors[2], relay.const(np.ones(size, np.float32)))
-        bias = _joined([*vectors, relay.const(np.zeros(4 * size, np.float32))])
+        bias = _concatenate_gates([*vectors, relay.const(np.zeros(4 * size, np.float32))])
     if options.hasPeepholeVectors:
         names = [f"{gate}GatePeepholeVector" for gate in GATES[:3]]
-        holes = _joined([ctx.weight(weights.part(name), (size,)) for name in names])
+        holes = _concatenate_gates(
+            [ctx.weight(weights.submessage(name), (size,)) for name in names]
+        )
     limit = float(options.cellClipThreshold) or CLIP
     found = relay.serde.lstm(
-        _steps(x),
-        _joined(gates("WeightMatrix", (size, entering))),
-        _joined(gates("RecursionMatrix", (size, size))),
+        _drop_spatial(x),
+        _concatenate_gates(gates("WeightMatrix", (size, entering))),
+        _concatenate_gates(gates("RecursionMatrix", (size, size))),
         bias,
         None,
-        None if h is None else _steps(h),
-        None if c is None else _steps(c),
+        None if h is None else _drop_spatial(h),
+        None if c is None else _drop_spatial(c),
         holes,
         None,
         hidden_size=size,
@@ -223,8 +234,8 @@ def _lstm(
     )
     return [
         _outputs(found[0], found[1], bool(options.sequenceOutput)),
-        _vectors(found[1]),
-        _vectors(found[2]),
+        _add_spatial(found[1]),
+        _add_spatial(found[2]),
     ]
 
 
@@ -235,15 +246,12 @@ def import_uni_directional_lstm(
     h: Expr | None = None,
     c: Expr | None = None,
     *,
-    input_vector_size: int = 0,
-    output_vector_size: int = 0,
-    activations: tuple[Part, ...] = (),
-    params: Part | None = None,
-    weight_params: Part | None = None,
+    lstm: LstmAttributes,
+    activations: tuple[MessageView, ...] = (),
+    weight_params: MessageView | None = None,
     reverse_input: bool = False,
 ) -> list[Expr]:
-    sizes = input_vector_size, output_vector_size
-    return _lstm(ctx, x, h, c, sizes, activations, params, weight_params, reverse=reverse_input)
+    return _lstm(ctx, x, h, c, lstm, activations, weight_params, reverse=reverse_input)
 
 
 @LAYERS.imports("biDirectionalLSTM")
@@ -255,30 +263,18 @@ def import_bi_directional_lstm(
     h_reverse: Expr | None = None,
     c_reverse: Expr | None = None,
     *,
-    input_vector_size: int = 0,
-    output_vector_size: int = 0,
-    activations_forward_lstm: tuple[Part, ...] = (),
-    activations_backward_lstm: tuple[Part, ...] = (),
-    params: Part | None = None,
-    weight_params: tuple[Part, ...] = (),
+    lstm: LstmAttributes,
+    activations_forward_lstm: tuple[MessageView, ...] = (),
+    activations_backward_lstm: tuple[MessageView, ...] = (),
+    weight_params: tuple[MessageView, ...] = (),
 ) -> list[Expr]:
     """Both directions lie side by side in the channels."""
     if len(weight_params) != 2:
         raise Unsupported(f"expected weights of 2 directions, found {len(weight_params)}")
-    sizes = input_vector_size, output_vector_size
-    one = _lstm(
-        ctx, x, h, c, sizes, activations_forward_lstm, params, weight_params[0], reverse=False
-    )
+    first, second = weight_params
+    one = _lstm(ctx, x, h, c, lstm, activations_forward_lstm, first, reverse=False)
     other = _lstm(
-        ctx,
-        x,
-        h_reverse,
-        c_reverse,
-        sizes,
-        activations_backward_lstm,
-        params,
-        weight_params[1],
-        reverse=True,
+        ctx, x, h_reverse, c_reverse, lstm, activations_backward_lstm, second, reverse=True
     )
     return [relay.concatenate([one[0], other[0]], axis=2), *one[1:], *other[1:]]
 
@@ -306,13 +302,13 @@ def _function(name: str) -> dict[str, AnyValue]:
     return {kind: dict(zip(("alpha", "beta"), PARAMETERS.get(kind, ()), strict=False))}
 
 
-def _parts(ih: Value, hh: Value, bias: Value | None) -> list[tuple[str, Value]]:
+def _weight_fields(ih: Value, hh: Value, bias: Value | None) -> list[tuple[str, Value]]:
     """Return the weights of gates that there are, by the ends of the names of their fields."""
     found = [("weight_matrix", ih), ("recursion_matrix", hh)]
     return found if bias is None else [*found, ("bias_vector", bias)]
 
 
-def _rows_of(value: Value, count: int) -> list[Parameter]:
+def _split_gates(value: Value, count: int) -> list[Parameter]:
     """Return the equal parts of the first axis of a weight."""
     whole = value_weight(value)
     size = whole.shape[0] // count
@@ -328,12 +324,12 @@ def _rows_of(value: Value, count: int) -> list[Parameter]:
     ]
 
 
-def _long(ctx: ExportContext, x: Value, axes: list[int]) -> Value:
+def _expand_axes(ctx: ExportContext, x: Value, axes: list[int]) -> Value:
     """Return steps or a state with the axes that layers have: five."""
-    return ctx.layer("expandDims", x, of=_five(x.type, axes), axes=axes)
+    return ctx.layer("expandDims", x, of=_five_axes_type(x.type, axes), axes=axes)
 
 
-def _walked(ctx: ExportContext, x: Value, direction: str) -> Value:
+def _reverse_steps(ctx: ExportContext, x: Value, direction: str) -> Value:
     """Return steps as a layer walks: in what order one that goes backwards has them is unknown."""
     if direction != "reverse":
         return x
@@ -344,17 +340,20 @@ STEPS, STATE = [3, 4], [0, 3, 4]
 """Axes that steps (step, sequence, channel) and states (sequence, channel) lack."""
 
 
-def _five(type_: TensorType, axes: list[int]) -> TensorType:
+def _five_axes_type(type_: TensorType, axes: list[int]) -> TensorType:
     rest = iter(type_.shape)
     return TensorType([1 if axis in axes else next(rest) for axis in range(5)], type_.dtype)
 
 
-def _simple(
+def _emit_simple(
     ctx: ExportContext, kind: str, x: Value, h: Value, direction: str, fields: dict[str, AnyValue]
 ) -> list[Value]:
     """Append a layer of one state and one direction."""
-    inputs = [_long(ctx, _walked(ctx, x, direction), STEPS), _long(ctx, h, STATE)]
-    types = [_five(ctx.types[0], STEPS), _five(ctx.types[1], STATE)]
+    inputs = [
+        _expand_axes(ctx, _reverse_steps(ctx, x, direction), STEPS),
+        _expand_axes(ctx, h, STATE),
+    ]
+    types = [_five_axes_type(ctx.types[0], STEPS), _five_axes_type(ctx.types[1], STATE)]
     every, last = ctx.layers(kind, inputs, types, sequence_output=True, **fields)
     return [
         ctx.layer("squeeze", every, of=ctx.types[0], axes=STEPS),
@@ -375,6 +374,7 @@ def export_rnn(
     output_sequence: bool = False,
     activation: str = "tanh",
 ) -> list[Value]:
+    """Its functions and weights are fields of their own."""
     size, entering = ctx.static_shape(weight_ih)
     fields = {
         "input_vector_size": entering,
@@ -385,7 +385,7 @@ def export_rnn(
         "recursion_matrix": ctx.parameter(weight_hh),
         "bias_vector": None if bias is None else ctx.parameter(bias),
     }
-    return _simple(ctx, "simpleRecurrent", x, initial_h, direction, fields)
+    return _emit_simple(ctx, "simpleRecurrent", x, initial_h, direction, fields)
 
 
 @LAYERS.exports("gru")
@@ -402,16 +402,17 @@ def export_gru(
     recurrent_activation: str = "sigmoid",
     activation: str = "tanh",
 ) -> list[Value]:
+    """Each gate has weights of its own, which lie one after the other in MIL."""
     size, entering = ctx.static_shape(weight_hh)[1], ctx.static_shape(weight_ih)[1]
     fields: dict[str, AnyValue] = {
         "activations": [_function(recurrent_activation), _function(activation)],
         "has_bias_vectors": bias is not None,
     }
     fields |= {"input_vector_size": entering, "output_vector_size": size}
-    for what, value in _parts(weight_ih, weight_hh, bias):
-        for gate, part in zip(("reset", "output", "update"), _rows_of(value, 3), strict=True):
+    for what, value in _weight_fields(weight_ih, weight_hh, bias):
+        for gate, part in zip(("reset", "output", "update"), _split_gates(value, 3), strict=True):
             fields[f"{gate}_gate_{what}"] = part
-    return _simple(ctx, "gru", x, initial_h, direction, fields)
+    return _emit_simple(ctx, "gru", x, initial_h, direction, fields)
 
 
 def _step_weights(
@@ -419,11 +420,11 @@ def _step_weights(
 ) -> dict[str, AnyValue]:
     """Return the weights of one direction of a long short-term memory."""
     fields: dict[str, AnyValue] = {}
-    for what, value in _parts(weight_ih, weight_hh, bias):
-        for gate, part in zip(STEP_GATES, _rows_of(value, 4), strict=True):
+    for what, value in _weight_fields(weight_ih, weight_hh, bias):
+        for gate, part in zip(STEP_GATES, _split_gates(value, 4), strict=True):
             fields[f"{gate}_{'input' if gate == 'block' else 'gate'}_{what}"] = part
     if peephole is not None:
-        for gate, part in zip(STEP_GATES, _rows_of(peephole, 3), strict=False):
+        for gate, part in zip(STEP_GATES, _split_gates(peephole, 3), strict=False):
             fields[f"{gate}_gate_peephole_vector"] = part
     return fields
 
@@ -461,12 +462,12 @@ def export_lstm(
     }
     sizes = {"input_vector_size": entering, "output_vector_size": size}
     weights = _step_weights(weight_ih, weight_hh, bias, peephole)
-    data = _long(ctx, _walked(ctx, x, direction), STEPS)
+    data = _expand_axes(ctx, _reverse_steps(ctx, x, direction), STEPS)
     states = [initial_h, initial_c]
-    every = _five(ctx.types[0], STEPS)
+    every = _five_axes_type(ctx.types[0], STEPS)
     if weight_ih_back is None or weight_hh_back is None:
-        inputs = [data, *(_long(ctx, each, STATE) for each in states)]
-        types = [every, *(_five(each, STATE) for each in ctx.types[1:])]
+        inputs = [data, *(_expand_axes(ctx, each, STATE) for each in states)]
+        types = [every, *(_five_axes_type(each, STATE) for each in ctx.types[1:])]
         found = ctx.layers(
             "uniDirectionalLSTM",
             inputs,
@@ -482,12 +483,12 @@ def export_lstm(
         ]
     half = TensorType((initial_h.type.shape[0], size), x.type.dtype)
     halves = [ctx.layers("splitND", [each], [half, half], axis=1, num_splits=2) for each in states]
-    ends = [_long(ctx, halves[i][way], STATE) for way in (0, 1) for i in (0, 1)]
+    ends = [_expand_axes(ctx, halves[i][way], STATE) for way in (0, 1) for i in (0, 1)]
     back = _step_weights(weight_ih_back, weight_hh_back, bias_back, peephole_back)
     found = ctx.layers(
         "biDirectionalLSTM",
         [data, *ends],
-        [every, *[_five(half, STATE)] * 4],
+        [every, *[_five_axes_type(half, STATE)] * 4],
         activations_forward_lstm=functions,
         activations_backward_lstm=functions,
         params=params,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any as AnyValue
+from dataclasses import dataclass
 from typing import Literal
 
 import serde.relay as relay
@@ -34,6 +34,7 @@ MODES = {
 REDUCTIONS = {
     "reduceL1": "serde.reduce_l1",
     "reduceL2": "serde.reduce_l2",
+    "reduceLogSum": "serde.reduce_log_sum",
     "reduceLogSumExp": "serde.logsumexp",
     "reduceMax": "max",
     "reduceMean": "mean",
@@ -52,63 +53,43 @@ def import_reduce(
     """The axes stay; LOGSUM adds the logarithms up, it takes none of a sum."""
     axes = AXES[axis]
     rank = len(ctx.at_least(x, -axes[0]))
-    places = tuple(each + rank for each in axes)
+    axes = tuple(each + rank for each in axes)
     if mode == "ARGMAX":
         if len(axes) != 1:
             raise Unsupported(f"the place of the greatest of {axis}")
-        return relay.cast(relay.argmax(x, axis=places, keepdims=True), "float32")
+        return relay.cast(relay.argmax(x, axis=axes, keepdims=True), "float32")
     if mode == "LOGSUM":
-        return relay.sum(relay.log(relay.add(x, number(epsilon))), axis=places, keepdims=True)
-    return call(MODES[mode], x, axis=places, keepdims=True)
+        return relay.sum(relay.log(relay.add(x, number(epsilon))), axis=axes, keepdims=True)
+    return call(MODES[mode], x, axis=axes, keepdims=True)
 
 
-def _reduced(
-    ctx: ImportContext,
-    x: Expr,
-    axes: tuple[int, ...],
-    keeps: bool,
-    whole: bool,
-    build: Callable[..., Expr],
-) -> Expr:
-    """What has no axis left is a vector of one element, for no tensor has none."""
-    rank = ctx.type(x).rank
-    places = tuple(sorted({ctx.axis(x, axis) for axis in axes}))
-    if whole or not places:
-        places = tuple(range(rank))
-    result = build(x, axis=places, keepdims=keeps)
-    return relay.reshape(result, (1,)) if len(places) == rank and not keeps else result
+@dataclass(frozen=True, kw_only=True)
+class ReduceAttributes:
+    """Attributes of the layers that reduce axes."""
+
+    axes: tuple[int, ...] = ()
+    keep_dims: bool = False
+    reduce_all: bool = False
+
+    def build(self, ctx: ImportContext, target: str, x: Expr) -> Expr:
+        """Return a reduction; what has no axis left is a vector, for all tensors have one."""
+        rank = ctx.type(x).rank
+        axes = tuple(sorted({ctx.axis(x, axis) for axis in self.axes}))
+        if self.reduce_all or not axes:
+            axes = tuple(range(rank))
+        result = call(target, x, axis=axes, keepdims=self.keep_dims)
+        single = len(axes) == rank and not self.keep_dims
+        return relay.reshape(result, (1,)) if single else result
 
 
 def _import_reduction(name: str, target: str) -> None:
     @LAYERS.imports(name)
-    def import_reduction(
-        ctx: ImportContext,
-        x: Expr,
-        *,
-        axes: tuple[int, ...] = (),
-        keep_dims: bool = False,
-        reduce_all: bool = False,
-    ) -> Expr:
-        def build(x: Expr, **attrs: AnyValue) -> Expr:
-            return call(target, x, **attrs)
-
-        return _reduced(ctx, x, axes, keep_dims, reduce_all, build)
+    def import_reduction(ctx: ImportContext, x: Expr, *, reduce: ReduceAttributes) -> Expr:
+        return reduce.build(ctx, target, x)
 
 
 for _name, _target in REDUCTIONS.items():
     _import_reduction(_name, _target)
-
-
-@LAYERS.imports("reduceLogSum")
-def import_reduce_log_sum(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    axes: tuple[int, ...] = (),
-    keep_dims: bool = False,
-    reduce_all: bool = False,
-) -> Expr:
-    return _reduced(ctx, x, axes, keep_dims, reduce_all, relay.serde.reduce_log_sum)
 
 
 def _place(

@@ -10,9 +10,14 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.neuralnetwork.export_context import ExportContext
-from serde.coreml.neuralnetwork.import_context import ImportContext, is_lifted, lifted, lowered
+from serde.coreml.neuralnetwork.import_context import (
+    ImportContext,
+    add_leading_axis,
+    drop_leading_axis,
+    is_lifted,
+)
+from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
-from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
@@ -51,17 +56,17 @@ def import_reshape(
     if ctx.type(x).rank != 5:
         raise Unsupported(f"expected five axes, found {ctx.type(x).rank}")
     if len(target_shape) == 3 and is_lifted(x):
-        return lifted(_reshaped(ctx, lowered(x), (0,), target_shape, mode))
+        return add_leading_axis(_reshape(ctx, drop_leading_axis(x), (0,), target_shape, mode))
     if len(target_shape) == 3:
-        return _reshaped(ctx, x, (0, 0), target_shape, mode)
+        return _reshape(ctx, x, (0, 0), target_shape, mode)
     if len(target_shape) != 4:
         raise Unsupported(f"expected 3 or 4 lengths, found {len(target_shape)}")
     if ctx.type(x).shape[1] != 1:
         raise Unsupported("another length of the sequence in a batch of more than one")
-    return _reshaped(ctx, x, (target_shape[0], 1), target_shape[1:], mode)
+    return _reshape(ctx, x, (target_shape[0], 1), target_shape[1:], mode)
 
 
-def _reshaped(
+def _reshape(
     ctx: ImportContext, x: Expr, leading: tuple[int, ...], shape: tuple[int, ...], mode: Order
 ) -> Expr:
     if mode == "CHANNEL_FIRST":
@@ -80,7 +85,7 @@ def import_permute(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...] = (0, 1
     if sorted(axis) != [0, 1, 2, 3]:
         raise Unsupported(f"axes {list(axis)} are no permutation of four")
     if axis[0] == 0 and is_lifted(x):
-        return lifted(relay.transpose(lowered(x), axes=(0, *axis[1:])))
+        return add_leading_axis(relay.transpose(drop_leading_axis(x), axes=(0, *axis[1:])))
     order = [FIVE[each] for each in axis]
     return relay.transpose(x, axes=(order[0], 1, *order[1:]))
 
@@ -91,7 +96,7 @@ def import_concat(ctx: ImportContext, *xs: Expr, sequence_concat: bool = False) 
     if sequence_concat:
         return relay.concatenate(list(xs), axis=rank - 5)
     if all(map(is_lifted, xs)):
-        return lifted(relay.concatenate([lowered(x) for x in xs], axis=1))
+        return add_leading_axis(relay.concatenate([drop_leading_axis(x) for x in xs], axis=1))
     return relay.concatenate(list(xs), axis=rank - 3)
 
 
@@ -127,16 +132,16 @@ def import_slice(
 
 @LAYERS.imports("loadConstant")
 def import_load_constant(
-    ctx: ImportContext, *, shape: tuple[int, ...] = (), data: Part | None = None
+    ctx: ImportContext, *, shape: tuple[int, ...] = (), data: MessageView | None = None
 ) -> Expr:
     if len(shape) != 3:
         raise Unsupported(f"expected 3 lengths, found {len(shape)}")
-    return lifted(ctx.weight(data, (1, *shape)))
+    return add_leading_axis(ctx.weight(data, (1, *shape)))
 
 
 @LAYERS.imports("loadConstantND")
 def import_load_constant_nd(
-    ctx: ImportContext, *, shape: tuple[int, ...] = (), data: Part | None = None
+    ctx: ImportContext, *, shape: tuple[int, ...] = (), data: MessageView | None = None
 ) -> Expr:
     return ctx.small(data, shape)
 

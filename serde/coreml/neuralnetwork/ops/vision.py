@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.coreml.mlprogram.ops.vision.suppression import suppressed
+from serde.coreml.mlprogram.ops.vision.suppression import suppress
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.ops.table import LAYERS
@@ -37,7 +37,7 @@ def import_non_maximum_suppression(
     ]
     if ctx.type(boxes).rank != 3 or ctx.type(scores).rank != 3:
         raise Unsupported(f"boxes of {ctx.type(boxes).rank} axes")
-    found = suppressed(
+    found = suppress(
         ctx,
         boxes,
         scores,

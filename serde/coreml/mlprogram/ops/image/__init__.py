@@ -1,1 +1,1 @@
-"""Images: resized, cropped, and read at the places of a grid."""
+"""Images: resized, cropped, and read at the positions of a grid."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -27,6 +28,24 @@ Corners = Literal[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class CropResizeAttributes:
+    """Attributes of MIL's ``crop_resize``."""
+
+    target_height: int = 1
+    target_width: int = 1
+    normalized_coordinates: bool = False
+    spatial_scale: float = 1.0
+    box_coordinate_mode: Corners = "CORNERS_HEIGHT_FIRST"
+    sampling_mode: Sampling = "DEFAULT"
+    pad_value: float = 0.0
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the results."""
+        return self.target_height, self.target_width
+
+
 @OPS.imports("crop")
 def import_crop(
     ctx: ImportContext, x: Expr, *, crop_height: tuple[int, ...], crop_width: tuple[int, ...]
@@ -49,29 +68,20 @@ def _number(value: float) -> Expr:
     return relay.const(np.array(value, np.float32))
 
 
-def _boxes(
-    ctx: ImportContext,
-    x: Expr,
-    boxes: Expr,
-    *,
-    size: tuple[int, int],
-    normalized: bool,
-    spatial_scale: float,
-    corners: Corners,
-    sampling: Sampling,
-) -> Expr:
+def _convert_boxes(ctx: ImportContext, x: Expr, boxes: Expr, crop: CropResizeAttributes) -> Expr:
     """Return boxes as Relay has them: top, left, bottom, right in parts of the last pixel.
 
-    The places at which a box is read go from its first to its last, but for those that
+    The positions at which a box is read go from its first to its last, but for those that
     MIL puts inside.
     """
+    corners, sampling = crop.box_coordinate_mode, crop.sampling_mode
     if sampling in ("DEFAULT", "UNALIGN_CORNERS"):
         raise Unsupported(f"sampling_mode={sampling!r} of a box, whose ends MIL does not tell")
     columns = list(relay.split(_float(boxes, ctx), 4, axis=1))
     if "WIDTH_FIRST" in corners:
         columns = [columns[1], columns[0], columns[3], columns[2]]
-    if spatial_scale != 1:
-        columns = [relay.multiply(each, _number(spatial_scale)) for each in columns]
+    if crop.spatial_scale != 1:
+        columns = [relay.multiply(each, _number(crop.spatial_scale)) for each in columns]
     firsts, lasts = columns[:2], columns[2:]
     if corners.startswith("CENTER"):
         halves = [relay.multiply(each, _number(0.5)) for each in lasts]
@@ -79,21 +89,21 @@ def _boxes(
         firsts = [relay.subtract(c, h) for c, h in zip(centres, halves, strict=True)]
         lasts = [relay.add(c, h) for c, h in zip(centres, halves, strict=True)]
     spans = None
-    if not normalized or sampling == "OFFSET_CORNERS":
+    if not crop.normalized_coordinates or sampling == "OFFSET_CORNERS":
         spans = [max(length - 1, 1) for length in ctx.static_lengths(x, (2, 3))]
     for axis in range(2):
         first, last = firsts[axis], lasts[axis]
-        if spans is not None and not normalized:
+        if spans is not None and not crop.normalized_coordinates:
             unit = _number(1 / spans[axis])
             first, last = relay.multiply(first, unit), relay.multiply(last, unit)
-        if sampling == "STRICT_ALIGN_CORNERS" and size[axis] == 1:
+        if sampling == "STRICT_ALIGN_CORNERS" and crop.size[axis] == 1:
             last = first
         elif sampling == "OFFSET_CORNERS" and spans is not None:
             least = _number(1 / spans[axis])
             span = relay.maximum(relay.subtract(last, first), least)
-            step = relay.multiply(span, _number(1 / size[axis]))
+            step = relay.multiply(span, _number(1 / crop.size[axis]))
             first = relay.add(first, relay.multiply(step, _number(0.5)))
-            last = relay.add(first, relay.multiply(step, _number(size[axis] - 1)))
+            last = relay.add(first, relay.multiply(step, _number(crop.size[axis] - 1)))
         firsts[axis], lasts[axis] = first, last
     return relay.concatenate([*firsts, *lasts], axis=1)
 
@@ -105,36 +115,24 @@ def import_crop_resize(
     boxes: Expr,
     box_indices: Expr | None = None,
     *,
-    target_height: int = 1,
-    target_width: int = 1,
-    normalized_coordinates: bool = False,
-    spatial_scale: float = 1.0,
-    box_coordinate_mode: Corners = "CORNERS_HEIGHT_FIRST",
-    sampling_mode: Sampling = "DEFAULT",
-    pad_value: float = 0.0,
+    crop: CropResizeAttributes,
 ) -> Expr:
-    size = (target_height, target_width)
-    found = _boxes(
-        ctx,
-        x,
-        boxes,
-        size=size,
-        normalized=normalized_coordinates,
-        spatial_scale=spatial_scale,
-        corners=box_coordinate_mode,
-        sampling=sampling_mode,
-    )
+    found = _convert_boxes(ctx, x, boxes, crop)
     if box_indices is None:
         (count,) = ctx.static_lengths(boxes, [0])
         box_indices = relay.const(np.arange(count, dtype=np.int32))
+    return _crop_and_resize(x, found, relay.cast(box_indices, "int32"), crop)
+
+
+def _crop_and_resize(x: Expr, boxes: Expr, indices: Expr, crop: CropResizeAttributes) -> Expr:
     return relay.image.crop_and_resize(
         x,
-        found,
-        relay.cast(box_indices, "int32"),
-        size,
+        boxes,
+        indices,
+        crop.size,
         layout="NCHW",
         method="bilinear",
-        extrapolation_value=pad_value,
+        extrapolation_value=crop.pad_value,
     )
 
 
@@ -144,16 +142,9 @@ def import_crop_resize_v1(
     x: Expr,
     roi: Expr,
     *,
-    target_height: int = 1,
-    target_width: int = 1,
-    normalized_coordinates: bool = False,
-    spatial_scale: float = 1.0,
-    box_coordinate_mode: Corners = "CORNERS_HEIGHT_FIRST",
-    sampling_mode: Sampling = "DEFAULT",
-    pad_value: float = 0.0,
+    crop: CropResizeAttributes,
 ) -> Expr:
     """Boxes lie in five axes; each is cut out of all images, or of the one that it names."""
-    size = (target_height, target_width)
     count, fields = ctx.static_lengths(roi, (0, 2))
     rows = relay.reshape(roi, [count, fields])
     if fields == 5:
@@ -164,23 +155,12 @@ def import_crop_resize_v1(
         (images,) = ctx.static_lengths(x, [0])
         boxes = relay.repeat(rows, images, axis=0)
         indices = relay.Constant(np.tile(np.arange(images, dtype=np.int32), count))
-    found = _boxes(
-        ctx,
-        x,
-        boxes,
-        size=size,
-        normalized=normalized_coordinates,
-        spatial_scale=spatial_scale,
-        corners=box_coordinate_mode,
-        sampling=sampling_mode,
-    )
-    cut = relay.image.crop_and_resize(
-        x, found, indices, size, layout="NCHW", method="bilinear", extrapolation_value=pad_value
-    )
+    found = _convert_boxes(ctx, x, boxes, crop)
+    cut = _crop_and_resize(x, found, indices, crop)
     return relay.reshape(cut, [-4, count, images, -2]) if images != 1 else relay.expand_dims(cut, 1)
 
 
-def _says(node: Call) -> bool:
+def _is_supported(node: Call) -> bool:
     """Whether MIL cuts boxes out so: linearly, to a fixed size, of floats."""
     type_, attrs = node.args[0].type, node.attrs
     dtype = None if attrs["out_dtype"] is None else dtype_name(attrs["out_dtype"])
@@ -194,15 +174,15 @@ def _says(node: Call) -> bool:
     )
 
 
-def _of_one_image(node: Call) -> bool:
+def _is_one_image(node: Call) -> bool:
     """Whether there is one image: before iOS17, the result has as many axes as there are."""
     type_ = node.args[0].type
     one = isinstance(type_, TensorType) and type_.shape[0] == 1
-    return _says(node) and one and isinstance(_boxes_count(node), int)
+    return _is_supported(node) and one and isinstance(_boxes_count(node), int)
 
 
-def _of_one_image_filled(node: Call) -> bool:
-    return _of_one_image(node) and node.attrs["extrapolation_value"] == 0
+def _is_one_image_zero_filled(node: Call) -> bool:
+    return _is_one_image(node) and node.attrs["extrapolation_value"] == 0
 
 
 def _boxes_count(node: Call) -> Dim | None:
@@ -253,6 +233,6 @@ def _export_boxes(
     return ctx.spell(lambda x: relay.squeeze(x, [1]), result)
 
 
-OPS.exports("image.crop_and_resize", since=1, when=_of_one_image_filled)(_export_boxes)
-OPS.exports("image.crop_and_resize", since=16, when=_of_one_image)(_export_boxes)
-OPS.exports("image.crop_and_resize", since=17, when=_says)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=1, when=_is_one_image_zero_filled)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=16, when=_is_one_image)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=17, when=_is_supported)(_export_boxes)

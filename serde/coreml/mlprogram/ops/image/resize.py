@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any as AnyValue
 from typing import Literal
@@ -41,7 +42,21 @@ SAMPLINGS = {mode: name for name, mode in MODES.items()}
 _USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
-def resized(
+@dataclass(frozen=True, kw_only=True)
+class RelayResize:
+    """Attributes that Relay's resizings of images have, to fixed sizes and to computed ones."""
+
+    layout: str
+    method: str
+    coordinate_transformation_mode: str
+    rounding_method: str
+    cubic_alpha: float
+    cubic_exclude: int
+    extrapolation_value: float
+    out_dtype: AnyValue
+
+
+def resize_last_axes(
     ctx: ImportContext,
     x: Expr,
     size: Sequence[int],
@@ -73,23 +88,23 @@ def last_lengths(ctx: ImportContext, x: Expr, count: int) -> tuple[int, ...]:
     return ctx.static_lengths(x, range(rank - count, rank))
 
 
-def _sampled(ctx: ImportContext, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
+def _resize_linear(ctx: ImportContext, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
     """Return a tensor with its last axes resized linearly."""
     if sampling in MODES:
-        return resized(ctx, x, size, "linear", MODES[sampling])
+        return resize_last_axes(ctx, x, size, "linear", MODES[sampling])
     if sampling == "ALIGN_CORNERS":
         # One place lies in the middle, as where TensorFlow crops the whole image.
         if all(length > 1 for length in size):
-            return resized(ctx, x, size, "linear", "align_corners")
+            return resize_last_axes(ctx, x, size, "linear", "align_corners")
         roi = [0.0] * len(size) + [1.0] * len(size)
-        return resized(ctx, x, size, "linear", "tf_crop_and_resize", roi)
+        return resize_last_axes(ctx, x, size, "linear", "tf_crop_and_resize", roi)
     starts, ends = [], []
     for length, wanted in zip(last_lengths(ctx, x, len(size)), size, strict=True):
         step = max(1, length - 1) / wanted
         last = max(1, length - 1)
         starts.append(0.5 * step / last)
         ends.append((0.5 + wanted - 1) * step / last)
-    return resized(ctx, x, size, "linear", "tf_crop_and_resize", starts + ends)
+    return resize_last_axes(ctx, x, size, "linear", "tf_crop_and_resize", starts + ends)
 
 
 @OPS.imports("resize_bilinear")
@@ -101,7 +116,7 @@ def import_resize_bilinear(
     target_size_width: int = 1,
     sampling_mode: Sampling = "DEFAULT",
 ) -> Expr:
-    return _sampled(ctx, x, (target_size_height, target_size_width), sampling_mode)
+    return _resize_linear(ctx, x, (target_size_height, target_size_width), sampling_mode)
 
 
 @OPS.imports("resize_nearest_neighbor")
@@ -110,7 +125,7 @@ def import_resize_nearest_neighbor(
 ) -> Expr:
     """The pixel in whose reach the centre of the new one lies, as TensorFlow 2 has it."""
     size = (target_size_height, target_size_width)
-    return resized(ctx, x, size, "nearest_neighbor", "tf_half_pixel_for_nn")
+    return resize_last_axes(ctx, x, size, "nearest_neighbor", "tf_half_pixel_for_nn")
 
 
 @OPS.imports("resize", since=17)
@@ -131,10 +146,10 @@ def import_resize(
     if len(fixed) < len(size):
         raise Unsupported(f"keeps an open length of {ctx.type(x)!r}")
     if interpolation_mode == "LINEAR":
-        return _sampled(ctx, x, fixed, sampling_mode)
+        return _resize_linear(ctx, x, fixed, sampling_mode)
     if sampling_mode != "DEFAULT":
         raise Unsupported(f"sampling_mode={sampling_mode!r} of nearest neighbours")
-    return resized(ctx, x, fixed, "nearest_neighbor", "tf_half_pixel_for_nn")
+    return resize_last_axes(ctx, x, fixed, "nearest_neighbor", "tf_half_pixel_for_nn")
 
 
 def _places(
@@ -150,8 +165,8 @@ def _places(
         return None
     how = _interpolation(attrs)
     roi = attrs["roi"] or (0.0,) * (2 * rank)
-    places = [how.places(before[i], after[i], roi[i], roi[rank + i]) for i in range(rank)]
-    return places, before, after
+    positions = [how.places(before[i], after[i], roi[i], roi[rank + i]) for i in range(rank)]
+    return positions, before, after
 
 
 def _interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
@@ -165,7 +180,7 @@ def _interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
 
 
 def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
-    """Return the mode of MIL that reads images at the same places; None if none does."""
+    """Return the mode of MIL that reads images at the same positions; None if none does."""
     if type_.dtype not in ("float16", "float32"):
         return None
     rank = type_.rank - 2
@@ -174,13 +189,13 @@ def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
     found = _places(type_, attrs)
     if rank > 2 or attrs["layout"] != layout or dtype not in (None, type_.dtype) or not found:
         return None
-    places, before, after = found
+    positions, before, after = found
     if attrs["method"] == "linear":
-        return _linear_sampling(places, before, after)
+        return _linear_sampling(positions, before, after)
     if attrs["method"] != "nearest_neighbor":
         return None
     how = _interpolation(attrs)
-    read = [how.taps(at, length)[0][0] for at, length in zip(places, before, strict=True)]
+    read = [how.taps(at, length)[0][0] for at, length in zip(positions, before, strict=True)]
     triples = list(zip(read, before, after, strict=True))
     if all(np.array_equal(r, (2 * np.arange(a) + 1) * b // (2 * a)) for r, b, a in triples):
         return "centres"
@@ -190,13 +205,13 @@ def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
 
 
 def _linear_sampling(
-    places: Sequence[Array], before: Sequence[int], after: Sequence[int]
+    positions: Sequence[Array], before: Sequence[int], after: Sequence[int]
 ) -> str | None:
-    """Return the first mode of MIL that reads all axes at these places, ends kept."""
+    """Return the first mode of MIL that reads all axes at these positions, ends kept."""
     for name, mode in MODES.items():
         how = Interpolation("linear", mode)
         wanted = [how.places(b, a, 0.0, 1.0) for b, a in zip(before, after, strict=True)]
-        triples = zip(places, wanted, before, strict=True)
+        triples = zip(positions, wanted, before, strict=True)
         same = [
             np.allclose(np.clip(p, 0, b - 1), np.clip(w, 0, b - 1), rtol=0, atol=1e-9)
             and bool((p >= -1).all() and (p <= b).all())
@@ -207,7 +222,7 @@ def _linear_sampling(
     return None
 
 
-def _says(node: Call) -> bool:
+def _is_supported(node: Call) -> bool:
     """Whether MIL resizes so; what TensorFlow's crops fill in beyond the image it does not."""
     type_ = node.args[0].type
     if not isinstance(type_, TensorType) or sampling_of(type_, node.attrs) is None:
@@ -222,37 +237,21 @@ def _says(node: Call) -> bool:
 
 
 def _image_export(ndim: int) -> Callable[..., Value]:
+    """Return the exporter of a resizing along `ndim` axes."""
+
     def export_resize(
         ctx: ExportContext,
         data: Value,
         *,
         size: tuple[Dim, ...] | None,
         roi: tuple[float, ...] | None,
-        layout: str,
-        method: str,
-        coordinate_transformation_mode: str,
-        rounding_method: str,
-        cubic_alpha: float,
-        cubic_exclude: int,
-        extrapolation_value: float,
-        out_dtype: AnyValue,
+        resize: RelayResize,
     ) -> Value:
         """A line is an image of one row."""
-        attrs = {
-            "size": size,
-            "roi": roi,
-            "layout": layout,
-            "method": method,
-            "coordinate_transformation_mode": coordinate_transformation_mode,
-            "rounding_method": rounding_method,
-            "cubic_alpha": cubic_alpha,
-            "cubic_exclude": cubic_exclude,
-            "out_dtype": out_dtype,
-        }
-        sampling = sampling_of(ctx.type(data), attrs)
+        sampling = sampling_of(ctx.type(data), vars(resize) | {"size": size, "roi": roi})
         lengths = [length for length in size or () if isinstance(length, int)]
         if sampling is None or len(lengths) < ndim:
-            raise Unsupported(f"{method} resizing of {ctx.type(data)!r} to {size}")
+            raise Unsupported(f"{resize.method} resizing of {ctx.type(data)!r} to {size}")
         wanted = ctx.result_type()
         image = data
         shape = list(wanted.shape)
@@ -270,6 +269,7 @@ def _image_export(ndim: int) -> Callable[..., Value]:
 def _resize(
     ctx: ExportContext, image: Value, size: Sequence[int], sampling: str, type_: TensorType
 ) -> Value:
+    """Append the operation that resizes images at the positions of a mode of MIL."""
     height, width = size
     if sampling == "corners":
         pairs = zip(ctx.static_lengths(image, (2, 3)), size, strict=True)
@@ -311,6 +311,8 @@ def _factor(ctx: ExportContext, factor: float) -> Value:
 
 
 def _image_expansion(ndim: int) -> Callable[..., Expr]:
+    """Return the decomposition of a resizing along `ndim` axes."""
+
     def expand_resize(
         data: Expr,
         *,
@@ -334,9 +336,9 @@ def _image_expansion(ndim: int) -> Callable[..., Expr]:
         ends = roi or (0.0,) * (2 * ndim)
         outside: Expr | None = None
         for index, axis in enumerate(axes):
-            places = how.places(before[index], after[index], ends[index], ends[ndim + index])
-            result = _read(result, axis, how.taps(places, before[index]))
-            mask = (places < 0) | (places > before[index] - 1)
+            positions = how.places(before[index], after[index], ends[index], ends[ndim + index])
+            result = _interpolate(result, axis, how.taps(positions, before[index]))
+            mask = (positions < 0) | (positions > before[index] - 1)
             if how.mode == "tf_crop_and_resize" and mask.any():
                 shape = [-1 if each == axis else 1 for each in range(type_.rank)]
                 line = relay.Constant(mask.reshape(shape))
@@ -349,14 +351,14 @@ def _image_expansion(ndim: int) -> Callable[..., Expr]:
     return expand_resize
 
 
-def _read(data: Expr, axis: int, taps: Sequence[tuple[Array, Array | None]]) -> Expr:
+def _interpolate(data: Expr, axis: int, taps: Sequence[tuple[Array, Array | None]]) -> Expr:
     """Return the weighed sum of the neighbours of each place along an axis."""
     type_ = tensor_type(data)
     shape = [-1 if each == axis else 1 for each in range(type_.rank)]
     parts = []
     for index, weight in taps:
-        places = relay.const(index.astype(np.int32))
-        part = relay.take(data, places, axis=axis, mode="fast")
+        positions = relay.const(index.astype(np.int32))
+        part = relay.take(data, positions, axis=axis, mode="fast")
         if weight is not None:
             factor = relay.const(weight.reshape(shape), type_.dtype)
             part = relay.multiply(part, factor)
@@ -368,7 +370,7 @@ for _ndim in (1, 2, 3):
     _name = f"image.resize{_ndim}d"
     OPS.expands(_name)(_image_expansion(_ndim))
     if _ndim < 3:
-        OPS.exports(_name, when=_says)(_image_export(_ndim))
+        OPS.exports(_name, when=_is_supported)(_image_export(_ndim))
 
 
 _OPEN = {"linear": "LINEAR", "nearest_neighbor": "NEAREST_NEIGHBOR"}
@@ -399,23 +401,17 @@ def export_dyn_resize(
     size: Value,
     roi: Value,
     *,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: int,
-    extrapolation_value: float,
-    out_dtype: AnyValue,
+    resize: RelayResize,
 ) -> Value:
-    mode = coordinate_transformation_mode
+    """A size that is computed."""
+    mode = resize.coordinate_transformation_mode
     return ctx.emit(
         "resize",
         x=data,
         shape=ctx.cast(size, "int32"),
         resized_dims=ctx.const(np.array(2, np.uint32)),
-        interpolation_mode=_OPEN[method],
-        sampling_mode=SAMPLINGS[mode] if method == "linear" else "DEFAULT",
+        interpolation_mode=_OPEN[resize.method],
+        sampling_mode=SAMPLINGS[mode] if resize.method == "linear" else "DEFAULT",
     )
 
 

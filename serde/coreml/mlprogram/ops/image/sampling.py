@@ -1,7 +1,8 @@
-"""Images read at the places of a grid."""
+"""Images read at the points of a grid."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
@@ -47,7 +48,7 @@ def import_resample(
 ) -> Expr:
     """Relay reflects at centres of pixels if corners are aligned, at their edges if not.
 
-    Its nearest pixel is that before the reflection, so places are reflected beforehand.
+    Its nearest pixel is that before the reflection, so coordinates are reflected beforehand.
     """
     grid = converted(coordinates, "float32")
     aligned = {"reflection": True, "symmetric": False}.get(padding_mode, align_corners)
@@ -55,10 +56,10 @@ def import_resample(
     folds = sampling_mode == "nearest" and fill == "reflection"
     if folds or coordinates_mode == "unnormalized" or aligned != align_corners:
         lengths = _lengths(ctx, x)
-        places = _pixels(grid, lengths, coordinates_mode, align_corners)
+        pixels = _pixels(grid, lengths, coordinates_mode, align_corners)
         if folds:
-            places, fill = _reflected(places, lengths, aligned), "border"
-        grid = _normalized(places, lengths, aligned)
+            pixels, fill = _reflect(pixels, lengths, aligned), "border"
+        grid = _normalize(pixels, lengths, aligned)
     elif coordinates_mode == "normalized_zero_to_one":
         grid = relay.subtract(relay.multiply(grid, _number(2)), _number(1))
     method: Method = "linear" if sampling_mode == "bilinear" else "nearest"
@@ -90,15 +91,15 @@ def _pixels(grid: Expr, lengths: Array, mode: Coordinates, align_corners: bool) 
         return grid
     low = -1.0 if mode == "normalized_minus_one_to_one" else 0.0
     part = relay.multiply(relay.subtract(grid, _number(low)), _number(1 / (1 - low)))
-    places = relay.multiply(part, _number(lengths - 1 if align_corners else lengths))
-    return places if align_corners else relay.subtract(places, _number(0.5))
+    pixels = relay.multiply(part, _number(lengths - 1 if align_corners else lengths))
+    return pixels if align_corners else relay.subtract(pixels, _number(0.5))
 
 
-def _reflected(places: Expr, lengths: Array, aligned: bool) -> Expr:
-    """Return the whole pixels nearest to places that are reflected into the image."""
+def _reflect(pixels: Expr, lengths: Array, aligned: bool) -> Expr:
+    """Return the whole pixels nearest to coordinates that are reflected into the image."""
     start = 0.0 if aligned else -0.5
     span = np.maximum(lengths - 1, 1) if aligned else lengths
-    distance = relay.abs(relay.subtract(places, _number(start)))
+    distance = relay.abs(relay.subtract(pixels, _number(start)))
     turns = relay.floor(relay.multiply(distance, _number(0.5 / span)))
     rest = relay.subtract(distance, relay.multiply(turns, _number(2 * span)))
     back = relay.minimum(rest, relay.subtract(_number(2 * span), rest))
@@ -106,10 +107,10 @@ def _reflected(places: Expr, lengths: Array, aligned: bool) -> Expr:
     return relay.serde.round_even(relay.minimum(inside, _number(lengths - 1)))
 
 
-def _normalized(places: Expr, lengths: Array, aligned: bool) -> Expr:
+def _normalize(pixels: Expr, lengths: Array, aligned: bool) -> Expr:
     """Return pixels as coordinates between -1 and 1, the centres of pixels or their edges."""
     shift, span = (0.0, np.maximum(lengths - 1, 1)) if aligned else (0.5, lengths)
-    moved = relay.multiply(relay.add(places, _number(shift)), _number(2 / span))
+    moved = relay.multiply(relay.add(pixels, _number(shift)), _number(2 / span))
     return relay.subtract(moved, _number(1))
 
 
@@ -144,7 +145,7 @@ def import_affine(
     )
 
 
-def _of_images(node: Call) -> bool:
+def _is_image_batch(node: Call) -> bool:
     type_ = node.args[0].type
     return (
         isinstance(type_, TensorType)
@@ -155,68 +156,56 @@ def _of_images(node: Call) -> bool:
     )
 
 
-def _resampled(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
-) -> Value:
-    fill = {"zeros": "constant", "border": "border"}.get(padding_mode)
-    if fill is None:
-        fill = "reflection" if align_corners else "symmetric"
-    if ctx.type(grid).dtype != "float32":
-        grid = ctx.cast(grid, "float32")
-    return ctx.emit(
-        "resample",
-        x=data,
-        coordinates=grid,
-        sampling_mode="nearest" if method == "nearest" else "bilinear",
-        padding_mode=fill,
-        padding_value=ctx.const(0.0, ctx.type(data).dtype),
-        coordinates_mode="normalized_minus_one_to_one",
-        align_corners=align_corners,
-    )
+@dataclass(frozen=True, kw_only=True)
+class RelaySample:
+    """Attributes of Relay's operators that read images along a grid."""
+
+    method: str
+    padding_mode: str
+    align_corners: bool
+
+    def emit(self, ctx: ExportContext, data: Value, grid: Value) -> Value:
+        """Append MIL's operation."""
+        fill = {"zeros": "constant", "border": "border"}.get(self.padding_mode)
+        if fill is None:
+            fill = "reflection" if self.align_corners else "symmetric"
+        if ctx.type(grid).dtype != "float32":
+            grid = ctx.cast(grid, "float32")
+        return ctx.emit(
+            "resample",
+            x=data,
+            coordinates=grid,
+            sampling_mode="nearest" if self.method == "nearest" else "bilinear",
+            padding_mode=fill,
+            padding_value=ctx.const(0.0, ctx.type(data).dtype),
+            coordinates_mode="normalized_minus_one_to_one",
+            align_corners=self.align_corners,
+        )
 
 
-@OPS.exports("serde.grid_sample", when=_of_images)
+@OPS.exports("serde.grid_sample", when=_is_image_batch)
 def export_serde_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, grid: Value, *, sample: RelaySample
 ) -> Value:
-    return _resampled(ctx, data, grid, method, padding_mode, align_corners)
+    return sample.emit(ctx, data, grid)
 
 
-@OPS.exports("image.grid_sample", when=_of_images)
+@OPS.exports("image.grid_sample", when=_is_image_batch)
 def export_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, grid: Value, *, layout: str, sample: RelaySample
 ) -> Value:
     """Coordinates lie on the last axis."""
-    turned = ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid)
-    return _resampled(ctx, data, turned, method, padding_mode, align_corners)
+    return sample.emit(ctx, data, ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid))
 
 
 @OPS.expands("image.affine_grid")
 def expand_affine_grid(data: Expr, *, target_shape: tuple[int, ...]) -> Expr:
-    """The products of the matrices and the places of a regular grid."""
+    """The products of the matrices and the points of a regular grid."""
     height, width = target_shape
     x, y = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
     dtype = tensor_type(data).dtype
-    places = relay.const(np.stack([x, y, np.ones_like(x)]).reshape(3, -1)[None], dtype)
-    product = relay.nn.batch_matmul(data, places, transpose_b=False)
+    points = relay.const(np.stack([x, y, np.ones_like(x)]).reshape(3, -1)[None], dtype)
+    product = relay.nn.batch_matmul(data, points, transpose_b=False)
     return relay.reshape(product, [-1, 2, height, width])
 
 

@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.image.resize import last_lengths, resized
+from serde.coreml.mlprogram.ops.image.resize import last_lengths, resize_last_axes
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -20,7 +20,7 @@ from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import fixed_shape
 
 
-def _scaled(ctx: ImportContext, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
+def _upsample(ctx: ImportContext, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
     """Return an image scaled; open lengths by whole factors only."""
     rank = ctx.type(x).rank
     last = ctx.type(x).shape[rank - 2 :]
@@ -28,7 +28,7 @@ def _scaled(ctx: ImportContext, x: Expr, scales: Sequence[float], method: str, m
         size = [
             math.floor(n * scale) for n, scale in zip(last_lengths(ctx, x, 2), scales, strict=True)
         ]
-        return resized(ctx, x, size, method, mode)
+        return resize_last_axes(ctx, x, size, method, mode)
     if any(scale != int(scale) for scale in scales):
         raise Unsupported(f"open lengths of {ctx.type(x)!r} scaled by {list(scales)} ({mode})")
     if rank != 4 or mode == "half_pixel":
@@ -49,7 +49,7 @@ def import_upsample_nearest_neighbor(
 ) -> Expr:
     """Lengths are rounded down, and the places are those of the ratio of lengths."""
     scales = (scale_factor_height, scale_factor_width)
-    return _scaled(ctx, x, scales, "nearest_neighbor", "asymmetric")
+    return _upsample(ctx, x, scales, "nearest_neighbor", "asymmetric")
 
 
 @OPS.imports("upsample_bilinear", since=(1, 16))
@@ -66,7 +66,7 @@ def import_upsample_bilinear(
     if align_corners and centres:
         raise Unsupported("corners aligned and centres of half a pixel at once")
     mode = "align_corners" if align_corners else "half_pixel" if centres else "asymmetric"
-    return _scaled(ctx, x, (scale_factor_height, scale_factor_width), "linear", mode)
+    return _upsample(ctx, x, (scale_factor_height, scale_factor_width), "linear", mode)
 
 
 @OPS.expands("nn.upsampling")

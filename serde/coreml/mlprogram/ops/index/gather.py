@@ -10,9 +10,9 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import GATHERED, emit_in, held_in
-from serde.coreml.mlprogram.ops.shape.reshape import expanded, reshaped, squeezed, transposed
+from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape, squeeze, transpose
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import GATHER_DTYPES, cast_to, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
@@ -37,40 +37,40 @@ def length_as(ctx: ExportContext, length: Dim, rank: int) -> Value:
     if isinstance(length, int):
         return ctx.const(length, "int32")
     found = ctx.length(length)
-    return found if rank else squeezed(ctx, found, [0])
+    return found if rank else squeeze(ctx, found, [0])
 
 
 def from_start(ctx: ExportContext, indices: Value, length: Dim) -> Value:
     """Return indices as int32, negative ones counted from the start."""
-    places = held_in(ctx, indices, "int32")
-    if is_within(places, length):
-        return places
-    if places.data is not None and isinstance(length, int):
-        return ctx.const(np.where(places.data < 0, places.data + length, places.data))
-    type_ = ctx.type(places)
+    indices = cast_to(ctx, indices, "int32")
+    if is_within(indices, length):
+        return indices
+    if indices.data is not None and isinstance(length, int):
+        return ctx.const(np.where(indices.data < 0, indices.data + length, indices.data))
+    type_ = ctx.type(indices)
     truth = TensorType(type_.shape, "bool")
-    below = ctx.emit("less", truth, x=places, y=ctx.const(0, "int32"))
-    other = ctx.emit("add", type_, x=places, y=length_as(ctx, length, type_.rank))
-    return ctx.emit("select", type_, cond=below, a=other, b=places)
+    below = ctx.emit("less", truth, x=indices, y=ctx.const(0, "int32"))
+    other = ctx.emit("add", type_, x=indices, y=length_as(ctx, length, type_.rank))
+    return ctx.emit("select", type_, cond=below, a=other, b=indices)
 
 
-def bounded(ctx: ExportContext, indices: Value, length: Dim, mode: str) -> Value:
+def bound_indices(ctx: ExportContext, indices: Value, length: Dim, mode: str) -> Value:
     """Return indices as int32, those out of range as `mode` says."""
-    places = held_in(ctx, indices, "int32")
-    if mode == "fast" or is_within(places, length):
-        return places
-    type_ = ctx.type(places)
-    if places.data is not None and isinstance(length, int):
-        data = places.data
+    indices = cast_to(ctx, indices, "int32")
+    if mode == "fast" or is_within(indices, length):
+        return indices
+    type_ = ctx.type(indices)
+    if indices.data is not None and isinstance(length, int):
+        data = indices.data
         return ctx.const(data % length if mode == "wrap" else np.clip(data, 0, length - 1))
     count = length_as(ctx, length, type_.rank)
     if mode == "wrap":
-        return ctx.emit("mod", type_, x=places, y=count)
+        return ctx.emit("mod", type_, x=indices, y=count)
     if isinstance(length, int):
         last = ctx.const(length - 1, "int32")
     else:
         last = ctx.emit("sub", ctx.type(count), x=count, y=ctx.const(1, "int32"))
-    low = ctx.emit("maximum", type_, x=places, y=ctx.const(0, "int32"))
+    low = ctx.emit("maximum", type_, x=indices, y=ctx.const(0, "int32"))
     return ctx.emit("minimum", type_, x=low, y=last)
 
 
@@ -86,11 +86,11 @@ def import_gather_v16(
     """Of indices that share axes with `x`, negative ones are taken from the start before."""
     if not batch_dims:
         return call("serde.take", x, indices, axis=axis)
-    places = _counted(ctx, indices, ctx.type(x).shape[axis])
-    return relay.take(x, places, axis=axis, batch_dims=batch_dims, mode="fast")
+    indices = _wrap_negative(ctx, indices, ctx.type(x).shape[axis])
+    return relay.take(x, indices, axis=axis, batch_dims=batch_dims, mode="fast")
 
 
-def _counted(ctx: ImportContext, indices: Expr, length: Dim) -> Expr:
+def _wrap_negative(ctx: ImportContext, indices: Expr, length: Dim) -> Expr:
     """Return indices with negative ones counted from the start."""
     known = ctx.known(indices)
     if known is not None and (not known.size or known.min() >= 0):
@@ -128,35 +128,37 @@ def export_take(
 ) -> Value:
     type_ = ctx.type(data)
     length = type_.size if axis is None else type_.shape[axis]
-    x = reshaped(ctx, data, [type_.size]) if axis is None else data
+    x = reshape(ctx, data, [type_.size]) if axis is None else data
     place = 0 if axis is None else axis % type_.rank
-    places = bounded(ctx, indices, length, mode)
-    shared = _shared(batch_dims, ctx.type(indices).rank)
+    indices = bound_indices(ctx, indices, length, mode)
+    shared = _count_batch_dims(batch_dims, ctx.type(indices).rank)
     if not shared:
-        return _looked_up(ctx, x, places, place)
-    return emit_in(ctx, GATHERED, "gather", {"x": x}, indices=places, axis=place, batch_dims=shared)
+        return _emit_gather(ctx, x, indices, place)
+    return emit_in(
+        ctx, GATHER_DTYPES, "gather", {"x": x}, indices=indices, axis=place, batch_dims=shared
+    )
 
 
 @OPS.expands("take")
 def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None, mode: str) -> Expr:
     """Before iOS16, shared axes become one with `axis`, and an index counts on from its sample."""
     shape, wanted = _lengths(data), _lengths(indices)
-    shared = _shared(batch_dims, len(wanted))
+    shared = _count_batch_dims(batch_dims, len(wanted))
     place = (axis or 0) % len(shape)
     passed = list(range(shared, place))
     order = [*range(shared), place, *passed, *range(place + 1, len(shape))]
     moved = relay.transpose(data, axes=order)
     length, count = shape[place], int(np.prod(shape[:shared]))
     flat = relay.reshape(moved, [count * length, *(shape[each] for each in order[shared + 1 :])])
-    places = relay.cast(indices, "int32")
+    indices = relay.cast(indices, "int32")
     if mode == "wrap":
-        places = relay.floor_mod(places, relay.const(length, "int32"))
+        indices = relay.floor_mod(indices, relay.const(length, "int32"))
     elif mode == "clip":
-        low = relay.maximum(places, relay.const(0, "int32"))
-        places = relay.minimum(low, relay.const(length - 1, "int32"))
+        low = relay.maximum(indices, relay.const(0, "int32"))
+        indices = relay.minimum(low, relay.const(length - 1, "int32"))
     first = (np.arange(count, dtype=np.int32) * length).reshape(wanted[:shared])
     first = first.reshape(*wanted[:shared], *[1] * (len(wanted) - shared))
-    found = relay.take(flat, relay.add(places, relay.Constant(first)), axis=0, mode="fast")
+    found = relay.take(flat, relay.add(indices, relay.Constant(first)), axis=0, mode="fast")
     new = len(wanted) - shared
     middle = [len(wanted) + each for each in range(len(passed))]
     back = [*range(shared), *middle, *range(shared, shared + new)]
@@ -164,7 +166,7 @@ def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None,
     return relay.transpose(found, axes=[*back, *rest])
 
 
-def _shared(batch_dims: int, rank: int) -> int:
+def _count_batch_dims(batch_dims: int, rank: int) -> int:
     """Return how many axes indices share with what they take; below zero it counts from the end."""
     return batch_dims + rank if batch_dims < 0 else batch_dims
 
@@ -182,8 +184,8 @@ def _lengths(x: Expr) -> tuple[int, ...]:
     return shape
 
 
-def _looked_up(ctx: ExportContext, x: Value, places: Value, axis: int) -> Value:
-    return emit_in(ctx, GATHERED, "gather", {"x": x}, indices=places, axis=axis)
+def _emit_gather(ctx: ExportContext, x: Value, indices: Value, axis: int) -> Value:
+    return emit_in(ctx, GATHER_DTYPES, "gather", {"x": x}, indices=indices, axis=axis)
 
 
 @OPS.exports("serde.take")
@@ -191,8 +193,8 @@ def export_signed_take(ctx: ExportContext, data: Value, indices: Value, *, axis:
     """Before iOS17 a negative index counts from the end."""
     place = axis % ctx.type(data).rank
     if ctx.version < WITHOUT_NEGATIVE:
-        return _looked_up(ctx, data, held_in(ctx, indices, "int32"), place)
-    return _looked_up(ctx, data, from_start(ctx, indices, ctx.type(data).shape[place]), place)
+        return _emit_gather(ctx, data, cast_to(ctx, indices, "int32"), place)
+    return _emit_gather(ctx, data, from_start(ctx, indices, ctx.type(data).shape[place]), place)
 
 
 @OPS.imports("gather_along_axis", since=(1, 16))
@@ -219,10 +221,12 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
         dtype = type_.dtype
         data = ctx.emit("slice_by_size", TensorType(dims, dtype), x=data, begin=zeros, size=size)
     if ctx.version < WITHOUT_NEGATIVE:
-        places = held_in(ctx, indices, "int32")
+        indices = cast_to(ctx, indices, "int32")
     else:
-        places = from_start(ctx, indices, type_.shape[place])
-    return emit_in(ctx, GATHERED, "gather_along_axis", {"x": data}, indices=places, axis=place)
+        indices = from_start(ctx, indices, type_.shape[place])
+    return emit_in(
+        ctx, GATHER_DTYPES, "gather_along_axis", {"x": data}, indices=indices, axis=place
+    )
 
 
 @OPS.imports("gather_nd", since=1)
@@ -248,12 +252,12 @@ def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: 
 def _rows(ctx: ExportContext, x: Value, rows: Value, batch_dims: int) -> Value:
     """Look up indices that lie along the last axis."""
     inputs = {"batch_dims": batch_dims} if batch_dims else {}
-    return emit_in(ctx, GATHERED, "gather_nd", {"x": x}, indices=rows, **inputs)
+    return emit_in(ctx, GATHER_DTYPES, "gather_nd", {"x": x}, indices=rows, **inputs)
 
 
 @OPS.expands("gather_nd")
 def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: int | None) -> Expr:
-    """Before iOS16, the places in the shared axes become part of each index."""
+    """Before iOS16, the positions in the shared axes become part of each index."""
     grid = np.indices(_lengths(indices)[1:]).astype(np.int32)[:batch_dims]
     rows = relay.concatenate((relay.Constant(grid), relay.cast(indices, "int32")), axis=0)
     return call("gather_nd", data, rows, batch_dims=0)
@@ -261,7 +265,7 @@ def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: 
 
 @OPS.expands("serde.gather_nd")
 def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
-    """Before iOS16, the places in the shared axes become part of each index."""
+    """Before iOS16, the positions in the shared axes become part of each index."""
     grid = np.indices(_lengths(indices)[:-1]).astype(np.int32)[:batch_dims]
     front = relay.Constant(np.moveaxis(grid, 0, -1))
     rows = relay.concatenate((front, relay.cast(indices, "int32")), axis=-1)
@@ -275,7 +279,7 @@ def export_gather_nd(
 ) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
-    rows = transposed(ctx, held_in(ctx, indices, "int32"), [*range(1, rank), 0])
+    rows = transpose(ctx, cast_to(ctx, indices, "int32"), [*range(1, rank), 0])
     if rank > 1:
         return _rows(ctx, data, rows, batch_dims)
     return _single(ctx, data, rows)
@@ -286,8 +290,8 @@ def _single(ctx: ExportContext, data: Value, row: Value) -> Value:
     result = ctx.result_type()
     dtype = result.dtype
     made = TensorType((1, *result.shape), dtype)
-    found = ctx.emit("gather_nd", made, x=data, indices=expanded(ctx, row, [0]))
-    return squeezed(ctx, found, [0])
+    found = ctx.emit("gather_nd", made, x=data, indices=expand_dims(ctx, row, [0]))
+    return squeeze(ctx, found, [0])
 
 
 @OPS.exports("serde.gather_nd", when=_is_single)
@@ -299,7 +303,7 @@ def export_signed_gather_nd(
     type_ = ctx.type(indices)
     (depth,) = ctx.static_lengths(indices, [-1])
     lengths = ctx.type(data).shape[batch_dims : batch_dims + depth]
-    rows = held_in(ctx, indices, "int32")
+    rows = cast_to(ctx, indices, "int32")
     counts = np.array([each for each in lengths if isinstance(each, int)], np.int32)
     if rows.data is not None and len(counts) == depth:
         rows = ctx.const(np.where(rows.data < 0, rows.data + counts, rows.data))

@@ -7,9 +7,9 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import NUMBERS, emit_in, held_in, work_dtype
-from serde.coreml.mlprogram.ops.shape.reshape import reshaped
+from serde.coreml.mlprogram.ops.shape.reshape import reshape
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -41,8 +41,8 @@ def export_cumsum(
 ) -> Value:
     """No axis stands for the flat tensor."""
     result = ctx.result_type()
-    work = work_dtype(ctx, result.dtype, NUMBERS)
-    x = held_in(ctx, data if axis is not None else reshaped(ctx, data, result.shape), work)
+    work = compute_dtype(ctx, result.dtype, NUMBERS)
+    x = cast_to(ctx, data if axis is not None else reshape(ctx, data, result.shape), work)
     place = 0 if axis is None else axis % result.rank
     found = ctx.emit(
         "cumsum",
@@ -52,7 +52,7 @@ def export_cumsum(
         exclusive=exclusive,
         reverse=False,
     )
-    return held_in(ctx, found, result.dtype)
+    return cast_to(ctx, found, result.dtype)
 
 
 @OPS.expands("cumprod")

@@ -6,6 +6,7 @@ Where updates meet, Relay keeps the last; MIL leaves that open and its runtimes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -14,11 +15,11 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import NUMBERS, emit_in, held_in
 from serde.coreml.mlprogram.ops.index.gather import from_start
 from serde.coreml.mlprogram.ops.shape.create import positions
-from serde.coreml.mlprogram.ops.shape.reshape import transposed
+from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
@@ -32,7 +33,17 @@ Reduction = Literal["update", "add", "mul", "max", "min"]
 Place = Callable[[Expr, Expr, Reduction], Expr]
 
 
-def _placed(ctx: ImportContext, data: Expr, updates: Expr, mode: Mode, place: Place) -> Expr:
+@dataclass(frozen=True, kw_only=True)
+class ScatterAttributes:
+    """Attributes of MIL's ``scatter`` and ``scatter_along_axis``."""
+
+    axis: int = 0
+    mode: Mode = "add"
+
+
+def _reduce_updates(
+    ctx: ImportContext, data: Expr, updates: Expr, mode: Mode, place: Place
+) -> Expr:
     """Return what `place` gives for a mode of Relay that does the same.
 
     Quotients are those by the products of what meets in a place.
@@ -46,77 +57,41 @@ def _placed(ctx: ImportContext, data: Expr, updates: Expr, mode: Mode, place: Pl
     return relay.divide(data, place(relay.ones_like(data), updates, "mul"))
 
 
+@OPS.imports("scatter", since=17, ignored=("validate_indices",))
 @OPS.imports("scatter", since=1)
-def import_scatter_v1(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    updates: Expr,
-    *,
-    axis: int = 0,
-    mode: Mode = "add",
+def import_scatter(
+    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
     """An index names a whole slice; spread over it, it names each element."""
     type_ = ctx.type(data)
-    along = normalize_axis(axis, type_.rank)
+    along = normalize_axis(scatter.axis, type_.rank)
     wanted: list[Dim] = [*type_.shape[:along], *ctx.type(indices).shape, *type_.shape[along + 1 :]]
     if any(isinstance(dim, Any) for dim in wanted):
         raise Unsupported("a scatter of slices whose lengths have no names")
     shape = [1] * type_.rank
     shape[along] = -1
-    places = relay.broadcast_to(relay.reshape(indices, shape), wanted)
+    elements = relay.broadcast_to(relay.reshape(indices, shape), wanted)
 
     def place(target: Expr, values: Expr, how: Reduction) -> Expr:
-        return relay.scatter_elements(target, places, values, along, how)
+        return relay.scatter_elements(target, elements, values, along, how)
 
-    return _placed(ctx, data, updates, mode, place)
-
-
-@OPS.imports("scatter", since=17, ignored=("validate_indices",))
-def import_scatter(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    updates: Expr,
-    *,
-    axis: int = 0,
-    mode: Mode = "add",
-) -> Expr:
-    return import_scatter_v1(ctx, data, indices, updates, axis=axis, mode=mode)
-
-
-@OPS.imports("scatter_along_axis", since=1)
-def import_scatter_along_axis_v1(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    updates: Expr,
-    *,
-    axis: int = 0,
-    mode: Mode = "add",
-) -> Expr:
-
-    def place(target: Expr, values: Expr, how: Reduction) -> Expr:
-        return relay.scatter_elements(target, indices, values, axis, how)
-
-    return _placed(ctx, data, updates, mode, place)
+    return _reduce_updates(ctx, data, updates, scatter.mode, place)
 
 
 @OPS.imports("scatter_along_axis", since=17, ignored=("validate_indices",))
+@OPS.imports("scatter_along_axis", since=1)
 def import_scatter_along_axis(
-    ctx: ImportContext,
-    data: Expr,
-    indices: Expr,
-    updates: Expr,
-    *,
-    axis: int = 0,
-    mode: Mode = "add",
+    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, scatter: ScatterAttributes
 ) -> Expr:
-    return import_scatter_along_axis_v1(ctx, data, indices, updates, axis=axis, mode=mode)
+    def place(target: Expr, values: Expr, how: Reduction) -> Expr:
+        return relay.scatter_elements(target, indices, values, scatter.axis, how)
+
+    return _reduce_updates(ctx, data, updates, scatter.mode, place)
 
 
+@OPS.imports("scatter_nd", since=17, ignored=("validate_indices",))
 @OPS.imports("scatter_nd", since=1)
-def import_scatter_nd_v1(
+def import_scatter_nd(
     ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
 ) -> Expr:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
@@ -126,14 +101,7 @@ def import_scatter_nd_v1(
     def place(target: Expr, values: Expr, how: Reduction) -> Expr:
         return relay.scatter_nd(target, rows, values, how)
 
-    return _placed(ctx, data, updates, mode, place)
-
-
-@OPS.imports("scatter_nd", since=17, ignored=("validate_indices",))
-def import_scatter_nd(
-    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
-) -> Expr:
-    return import_scatter_nd_v1(ctx, data, indices, updates, mode=mode)
+    return _reduce_updates(ctx, data, updates, mode, place)
 
 
 def _fits(node: Call) -> bool:
@@ -152,10 +120,10 @@ def export_scatter_elements(
     ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
 ) -> Value:
     place = axis % ctx.type(data).rank
-    places = from_start(ctx, indices, ctx.type(data).shape[place])
+    indices = from_start(ctx, indices, ctx.type(data).shape[place])
     tensors = {"data": data, "updates": updates}
     return emit_in(
-        ctx, NUMBERS, "scatter_along_axis", tensors, indices=places, axis=place, mode=reduction
+        ctx, NUMBERS, "scatter_along_axis", tensors, indices=indices, axis=place, mode=reduction
     )
 
 
@@ -182,7 +150,7 @@ def expand_scatter_elements(
     place, parts = axis % rank, []
     for each in range(rank):
         if each == place:
-            parts.append(_counted(relay.cast(indices, "int32"), _shape(data)[place]))
+            parts.append(_wrap_negative(relay.cast(indices, "int32"), _shape(data)[place]))
             continue
         steps: list[Dim | int] = [1] * rank
         steps[each] = -1
@@ -191,7 +159,7 @@ def expand_scatter_elements(
     return relay.scatter_nd(data, relay.stack(parts, axis=0), updates, reduction)
 
 
-def _counted(indices: Expr, length: Dim) -> Expr:
+def _wrap_negative(indices: Expr, length: Dim) -> Expr:
     """Return indices with negative ones counted from the start."""
     if not isinstance(length, int):
         raise Unsupported("indices that may be negative along a length that is not fixed")
@@ -205,7 +173,7 @@ def export_scatter_nd(
 ) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
-    rows = transposed(ctx, held_in(ctx, indices, "int32"), [*range(1, rank), 0])
+    rows = transpose(ctx, cast_to(ctx, indices, "int32"), [*range(1, rank), 0])
     if rank == 1:
         raise Unsupported("one index alone", hint="give it an axis in front")
     tensors = {"data": data, "updates": updates}
@@ -242,5 +210,5 @@ def expand_dyn_sparse_to_dense(
 
 
 def flat_places(shape: Sequence[int], cuts: tuple[slice, ...]) -> np.ndarray[AnyValue, AnyValue]:
-    """Return the row-major places of a region of a tensor."""
+    """Return the row-major indices of a region of a tensor."""
     return np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)[cuts]

@@ -1,4 +1,4 @@
-"""Conditions, counts and indices as places, masks and codes."""
+"""Conditions, and indices of what is not zero, as masks and as one-hot vectors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import TRUTH, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS_OR_BOOL, cast_to, compute_dtype
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -28,25 +28,25 @@ def import_non_zero(ctx: ImportContext, x: Expr) -> Expr:
 
 @OPS.exports("argwhere")
 def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
-    return _places(ctx, condition, ctx.result_type().shape[0])
+    return _find_nonzero(ctx, condition, ctx.result_type().shape[0])
 
 
-def _places(ctx: ExportContext, x: Value, count: Dim) -> Value:
-    """Return the places of what is not zero, one a row."""
+def _find_nonzero(ctx: ExportContext, x: Value, count: Dim) -> Value:
+    """Return the indices of what is not zero, one a row."""
     rank = ctx.type(x).rank
     if not rank:
         raise Unsupported("the places in a scalar")
-    work = work_dtype(ctx, ctx.type(x).dtype, TRUTH)
-    return ctx.emit("non_zero", TensorType((count, rank), "int32"), x=held_in(ctx, x, work))
+    work = compute_dtype(ctx, ctx.type(x).dtype, NUMBERS_OR_BOOL)
+    return ctx.emit("non_zero", TensorType((count, rank), "int32"), x=cast_to(ctx, x, work))
 
 
 @OPS.exports("serde.nonzero")
 def export_nonzero(ctx: ExportContext, data: Value) -> Value:
     """MIL has a row for each place, this operator a column."""
     shape = ctx.result_type().shape
-    rows = _places(ctx, data, shape[1])
+    rows = _find_nonzero(ctx, data, shape[1])
     turned = ctx.emit("transpose", TensorType(shape, "int32"), x=rows, perm=[1, 0])
-    return held_in(ctx, turned, ctx.result_type().dtype)
+    return cast_to(ctx, turned, ctx.result_type().dtype)
 
 
 @OPS.imports("one_hot")
@@ -74,7 +74,9 @@ def _type(x: Expr) -> TensorType:
     return type_
 
 
-def _coded(indices: Expr, steps: Expr, on: Expr, off: Expr, axis: int, dtype: AnyValue) -> Expr:
+def _encode_one_hot(
+    indices: Expr, steps: Expr, on: Expr, off: Expr, axis: int, dtype: AnyValue
+) -> Expr:
     """Return `on` where the steps of a new axis are the indices: none outside is another's."""
     rank = _type(indices).rank + 1
     place = normalize_axis(axis, rank)
@@ -91,7 +93,7 @@ def expand_one_hot(
 ) -> Expr:
     """A comparison: MIL leaves open what an index outside gives, Relay has no code for it."""
     steps = relay.const(np.arange(depth, dtype=np.int32))
-    return _coded(indices, steps, on_value, off_value, axis, dtype)
+    return _encode_one_hot(indices, steps, on_value, off_value, axis, dtype)
 
 
 @OPS.expands("dyn.one_hot")
@@ -101,7 +103,7 @@ def expand_dyn_one_hot(
     end = relay.reshape(relay.cast(depth, "int32"), newshape=())
     zero, one = relay.const(np.int32(0)), relay.const(np.int32(1))
     steps = call("arange", zero, end, one, dtype="int32")
-    return _coded(indices, steps, on_value, off_value, axis, dtype)
+    return _encode_one_hot(indices, steps, on_value, off_value, axis, dtype)
 
 
 @OPS.expands("sequence_mask")

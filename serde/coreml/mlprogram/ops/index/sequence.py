@@ -8,9 +8,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.lists import is_shapeless, length_of, operand_of, shaped
 from serde.coreml.mlprogram.ops.elementwise import DTYPES
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, length_of, operand_of
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
@@ -54,12 +54,12 @@ def import_list_length(ctx: ImportContext, ls: Expr) -> Expr:
 
 @OPS.imports("list_read")
 def import_list_read(ctx: ImportContext, ls: Expr, index: Expr) -> Expr:
-    return relay.take(_written(ls), index, axis=0, mode="fast")
+    return relay.take(_require_shape(ls), index, axis=0, mode="fast")
 
 
 @OPS.imports("list_gather")
 def import_list_gather(ctx: ImportContext, ls: Expr, indices: Expr) -> Expr:
-    found = _written(ls)
+    found = _require_shape(ls)
     return found if _is_whole(ctx, ls, indices) else relay.take(found, indices, axis=0, mode="fast")
 
 
@@ -68,7 +68,7 @@ def import_list_write(ctx: ImportContext, ls: Expr, index: Expr, value: Expr) ->
     """Behind the end of a list that may grow, zeros fill what lies between."""
     known = ctx.known(index)
     least = ctx.lists.bounds.get(index) if known is None else int(known.reshape(())) + 1
-    found = shaped(ls, ctx.type(value).shape)
+    found = give_shape(ls, ctx.type(value).shape)
     if ls not in ctx.lists.fixed and not _is_within(least, ctx.type(ls).shape[0]):
         found = _grown(found, index)
     rows = relay.expand_dims(value, axis=0)
@@ -78,7 +78,7 @@ def import_list_write(ctx: ImportContext, ls: Expr, index: Expr, value: Expr) ->
 
 @OPS.imports("list_scatter")
 def import_list_scatter(ctx: ImportContext, ls: Expr, indices: Expr, value: Expr) -> Expr:
-    found = shaped(ls, ctx.type(value).shape[1:])
+    found = give_shape(ls, ctx.type(value).shape[1:])
     if _is_whole(ctx, ls, indices):
         return ctx.lists.follow(value, ls)
     known = ctx.known(indices)
@@ -91,7 +91,7 @@ def import_list_scatter(ctx: ImportContext, ls: Expr, indices: Expr, value: Expr
     return ctx.lists.follow(whole, ls)
 
 
-def _written(ls: Expr) -> Expr:
+def _require_shape(ls: Expr) -> Expr:
     if is_shapeless(ls):
         raise Unsupported("a list that is read before the shape of its elements is known")
     return ls

@@ -12,9 +12,9 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import MOVED, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.index.scatter import flat_places
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
@@ -57,12 +57,12 @@ class Region:
         for axis, length in enumerate(shape):
             begin, end, stride = cuts.get(axis, (0, FAR, 1))
             if isinstance(length, int):
-                found._fixed(length, begin, end, stride)
+                found._add_fixed(length, begin, end, stride)
             else:
-                found._open(begin, end, stride)
+                found._add_open(begin, end, stride)
         return found
 
-    def _fixed(self, length: int, begin: int, end: int, stride: int) -> None:
+    def _add_fixed(self, length: int, begin: int, end: int, stride: int) -> None:
         steps = range(*slice(begin, end, stride).indices(length))
         if not len(steps):
             raise Unsupported("a slice without elements")
@@ -70,7 +70,7 @@ class Region:
         whole = len(steps) == length and stride == 1
         self._add(steps[0], max(stop, 0), stride, begin_mask=whole, end_mask=whole or stop < 0)
 
-    def _open(self, begin: int, end: int, stride: int) -> None:
+    def _add_open(self, begin: int, end: int, stride: int) -> None:
         if stride > 0:
             first, last = begin == 0, end >= FAR
         else:
@@ -107,7 +107,9 @@ def _numbers(given: tuple[int, ...] | int) -> list[int]:
     return list(given) if isinstance(given, tuple) else [given]
 
 
-def _bound(ctx: ImportContext, bound: Expr, mask: Sequence[bool], far: Sequence[int]) -> AnyValue:
+def _resolve_bound(
+    ctx: ImportContext, bound: Expr, mask: Sequence[bool], far: Sequence[int]
+) -> AnyValue:
     """Return a bound of a slice, those that are masked at their end: integers or an expression."""
     known = ctx.dims(bound)
     if known is not None and all(isinstance(each, int) for each in known):
@@ -116,6 +118,16 @@ def _bound(ctx: ImportContext, bound: Expr, mask: Sequence[bool], far: Sequence[
         return bound
     ends = relay.const(np.array(far), ctx.type(bound).dtype)
     return relay.where(relay.Constant(np.array(mask)), ends, bound)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceAttributes:
+    """Attributes of MIL's ``slice_by_index`` and ``slice_update``."""
+
+    stride: tuple[int, ...] | int = ()
+    begin_mask: Flags = ()
+    end_mask: Flags = ()
+    squeeze_mask: Flags = ()
 
 
 @dataclass(frozen=True)
@@ -136,21 +148,16 @@ class _Slice:
 
     @classmethod
     def of(
-        cls,
-        ctx: ImportContext,
-        begin: Expr,
-        end: Expr,
-        stride: AnyValue,
-        masks: Sequence[Flags],
-        rank: int,
+        cls, ctx: ImportContext, begin: Expr, end: Expr, attrs: SliceAttributes, rank: int
     ) -> _Slice:
-        """Return a slice; `masks` are those of begin and end and of what is squeezed."""
+        """Return a slice of a tensor of some rank."""
+        masks = (attrs.begin_mask, attrs.end_mask, attrs.squeeze_mask)
         begins, ends, squeezes = (_flags(mask, rank) for mask in masks)
         gone = [axis for axis, mark in enumerate(squeezes) if mark]
-        steps = _numbers(stride) or [1] * rank
+        steps = _numbers(attrs.stride) or [1] * rank
         steps = [1 if axis in gone else step for axis, step in enumerate(steps)]
-        first = _bound(ctx, begin, begins, [0 if step > 0 else FAR for step in steps])
-        last = _bound(ctx, end, ends, [FAR if step > 0 else -FAR for step in steps])
+        first = _resolve_bound(ctx, begin, begins, [0 if step > 0 else FAR for step in steps])
+        last = _resolve_bound(ctx, end, ends, [FAR if step > 0 else -FAR for step in steps])
         for axis in gone:
             first, last = _one(ctx, first, last, axis)
         return cls(first, last, steps, gone)
@@ -163,14 +170,11 @@ def import_slice_by_index(
     begin: Expr,
     end: Expr,
     *,
-    stride: tuple[int, ...] | int = (),
-    begin_mask: Flags = (),
-    end_mask: Flags = (),
-    squeeze_mask: Flags = (),
+    attrs: SliceAttributes,
 ) -> Expr:
     """What is squeezed is one element, whose end does not count."""
     rank = ctx.type(x).rank
-    found = _Slice.of(ctx, begin, end, stride, (begin_mask, end_mask, squeeze_mask), rank)
+    found = _Slice.of(ctx, begin, end, attrs, rank)
     axes = list(range(rank))
     cut = relay.strided_slice(x, found.begin, found.end, found.steps, axes=axes)
     return relay.squeeze(cut, axis=found.gone) if found.gone else cut
@@ -208,14 +212,14 @@ def cuts_of(
 
     In mode "size" the ends are lengths, and -1 means all that follows.
     """
-    places = [axis % rank for axis in axes] if axes is not None else list(range(len(begin)))
-    steps = [*(strides or ()), *[1] * len(places)][: len(places)]
+    positions = [axis % rank for axis in axes] if axes is not None else list(range(len(begin)))
+    steps = [*(strides or ()), *[1] * len(positions)][: len(positions)]
     stops = list(end)
     if slice_mode == "size":
-        steps = [1] * len(places)
+        steps = [1] * len(positions)
         stops = [FAR if size < 0 else start + size for start, size in zip(begin, end, strict=True)]
     bounds = zip(begin, stops, steps, strict=True)
-    return dict(zip(places, bounds, strict=True))
+    return dict(zip(positions, bounds, strict=True))
 
 
 @OPS.exports("strided_slice")
@@ -231,7 +235,7 @@ def export_strided_slice(
 ) -> Value:
     type_ = ctx.type(data)
     region = Region.of(type_.shape, cuts_of(type_.rank, begin, end, strides, slice_mode, axes))
-    return emit_in(ctx, MOVED, "slice_by_index", {"x": data}, **region.inputs)
+    return emit_in(ctx, MOVE_DTYPES, "slice_by_index", {"x": data}, **region.inputs)
 
 
 @OPS.exports("dyn.strided_slice")
@@ -248,13 +252,13 @@ def export_dyn_strided_slice(
     """Bounds that are computed are those of all axes; in mode "size" the ends are lengths."""
     rank = ctx.type(data).rank
     (count,) = ctx.static_lengths(begin, [0])
-    places = [axis % rank for axis in axes] if axes is not None else list(range(count))
+    positions = [axis % rank for axis in axes] if axes is not None else list(range(count))
     steps = [1] * rank
     if slice_mode == "end":
-        for place, step in zip(places, ctx.constant(strides).tolist(), strict=True):
+        for place, step in zip(positions, ctx.constant(strides).tolist(), strict=True):
             steps[place] = step
-    bounds = [_of_all(ctx, bound, places, rank) for bound in (begin, end)]
-    masks = [place not in places for place in range(rank)]
+    bounds = [_of_all(ctx, bound, positions, rank) for bound in (begin, end)]
+    masks = [place not in positions for place in range(rank)]
     if slice_mode == "size":
         wide = TensorType((rank,), "int32")
         zero = ctx.const(0, "int32")
@@ -268,18 +272,18 @@ def export_dyn_strided_slice(
         inputs["stride"] = steps
     if any(masks):
         inputs |= {"begin_mask": masks, "end_mask": masks}
-    return emit_in(ctx, MOVED, "slice_by_index", {"x": data}, **inputs)
+    return emit_in(ctx, MOVE_DTYPES, "slice_by_index", {"x": data}, **inputs)
 
 
-def _of_all(ctx: ExportContext, bound: Value, places: Sequence[int], rank: int) -> Value:
+def _of_all(ctx: ExportContext, bound: Value, positions: Sequence[int], rank: int) -> Value:
     """Return bounds of some axes as those of all, 0 for the others."""
-    given = held_in(ctx, bound, "int32")
-    if list(places) == list(range(rank)):
+    given = cast_to(ctx, bound, "int32")
+    if list(positions) == list(range(rank)):
         return given
     padded = ctx.const(np.zeros(1), "int32")
-    longer = TensorType((len(places) + 1,), "int32")
+    longer = TensorType((len(positions) + 1,), "int32")
     wide = ctx.emit("concat", longer, values=[given, padded], axis=0)
-    order = [places.index(axis) if axis in places else len(places) for axis in range(rank)]
+    order = [positions.index(axis) if axis in positions else len(positions) for axis in range(rank)]
     made = TensorType((rank,), "int32")
     return ctx.emit("gather", made, x=wide, indices=ctx.const(order, "int32"), axis=0)
 
@@ -317,7 +321,7 @@ def export_slice_like(
         size = ctx.emit("shape", TensorType((rank,), "int32"), x=shape_like)
     else:
         size = ctx.shape(dims)
-    return emit_in(ctx, MOVED, "slice_by_size", {"x": data}, begin=zeros, size=size)
+    return emit_in(ctx, MOVE_DTYPES, "slice_by_size", {"x": data}, begin=zeros, size=size)
 
 
 @OPS.imports("slice_update", since=18)
@@ -328,14 +332,11 @@ def import_slice_update(
     begin: Expr,
     end: Expr,
     *,
-    stride: tuple[int, ...] | int = (),
-    begin_mask: Flags = (),
-    end_mask: Flags = (),
-    squeeze_mask: Flags = (),
+    attrs: SliceAttributes,
 ) -> Expr:
     """Axes that are squeezed have length 1 in the region."""
     rank = ctx.type(x).rank
-    found = _Slice.of(ctx, begin, end, stride, (begin_mask, end_mask, squeeze_mask), rank)
+    found = _Slice.of(ctx, begin, end, attrs, rank)
     for axis in found.gone:
         update = relay.expand_dims(update, axis=axis)
     vectors = [
@@ -358,15 +359,15 @@ def export_strided_set(
     bounds = [ctx.constant(bound).tolist() for bound in (begin, end, strides)]
     begins, ends, steps = bounds
     region = Region.of(type_.shape, cuts_of(type_.rank, begins, ends, steps, "end", None))
-    work = work_dtype(ctx, type_.dtype, MOVED)
-    tensors = {"x": held_in(ctx, data, work), "update": held_in(ctx, v, work)}
+    work = compute_dtype(ctx, type_.dtype, MOVE_DTYPES)
+    tensors = {"x": cast_to(ctx, data, work), "update": cast_to(ctx, v, work)}
     found = ctx.emit("slice_update", TensorType(type_.shape, work), **tensors, **region.inputs)
-    return held_in(ctx, found, type_.dtype)
+    return cast_to(ctx, found, type_.dtype)
 
 
 @OPS.expands("strided_set")
 def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Expr) -> Expr:
-    """Before iOS18, the places of the region in the flat tensor are overwritten."""
+    """Before iOS18, the elements of the region in the flat tensor are overwritten."""
     type_ = data.checked_type
     shape = type_.concrete_shape if isinstance(type_, TensorType) else None
     bounds = [each.data.tolist() for each in (begin, end, strides) if isinstance(each, Constant)]
@@ -375,8 +376,8 @@ def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Exp
     begins, ends, steps = bounds
     cuts = cuts_of(len(shape), begins, ends, steps, "end", None)
     ranges = tuple(slice(*cuts.get(axis, (None, None, None))) for axis in range(len(shape)))
-    places = flat_places(shape, ranges)
-    flat = relay.reshape(relay.broadcast_to(v, places.shape), [-1])
-    index = relay.Constant(places.reshape(-1))
+    positions = flat_places(shape, ranges)
+    flat = relay.reshape(relay.broadcast_to(v, positions.shape), [-1])
+    index = relay.Constant(positions.reshape(-1))
     written = relay.scatter_elements(relay.reshape(data, [-1]), index, flat, 0, "update")
     return relay.reshape(written, shape)

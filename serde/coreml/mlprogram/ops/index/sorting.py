@@ -5,14 +5,21 @@ Which of equal elements comes first MIL leaves open; its runtimes keep their ord
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import GATHERED, NUMBERS, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import (
+    GATHER_DTYPES,
+    NUMBERS,
+    cast_to,
+    compute_dtype,
+    emit_in,
+)
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -32,8 +39,10 @@ def export_argsort(
 ) -> Value:
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
-    found = _order(ctx, held_in(ctx, data, work_dtype(ctx, type_.dtype, NUMBERS)), place, is_ascend)
-    return held_in(ctx, found, ctx.result_type().dtype)
+    found = _order(
+        ctx, cast_to(ctx, data, compute_dtype(ctx, type_.dtype, NUMBERS)), place, is_ascend
+    )
+    return cast_to(ctx, found, ctx.result_type().dtype)
 
 
 def _order(ctx: ExportContext, x: Value, axis: int, ascending: bool) -> Value:
@@ -48,38 +57,32 @@ def export_sort(
     """The attribute dtype has no meaning here."""
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
-    work = work_dtype(ctx, type_.dtype, NUMBERS)
-    x = held_in(ctx, data, work)
+    work = compute_dtype(ctx, type_.dtype, NUMBERS)
+    x = cast_to(ctx, data, work)
     order = _order(ctx, x, place, is_ascend)
     return emit_in(ctx, NUMBERS, "gather_along_axis", {"x": x}, indices=order, axis=place)
 
 
-def _first(
-    ctx: ImportContext, x: Expr, k: int, axis: int, ascending: bool, dtype: str
-) -> list[Expr]:
-    found = relay.topk(x, k, axis, "both", ascending, dtype)
-    return list(found)
+@dataclass(frozen=True, kw_only=True)
+class TopKAttributes:
+    """Attributes of ``topk`` in all versions."""
+
+    k: int = 1
+    axis: int = -1
+    ascending: bool = False
 
 
 @OPS.imports("topk", since=1)
-def import_topk_v1(
-    ctx: ImportContext, x: Expr, *, k: int = 1, axis: int = -1, ascending: bool = False
-) -> list[Expr]:
-    return _first(ctx, x, k, axis, ascending, "int32")
+def import_topk_v1(ctx: ImportContext, x: Expr, *, topk: TopKAttributes) -> list[Expr]:
+    return [*relay.topk(x, topk.k, topk.axis, "both", topk.ascending, "int32")]
 
 
 @OPS.imports("topk", since=16, ignored=("sort",))
 def import_topk_v16(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    k: int = 1,
-    axis: int = -1,
-    ascending: bool = False,
-    return_indices: bool = True,
+    ctx: ImportContext, x: Expr, *, topk: TopKAttributes, return_indices: bool = True
 ) -> list[Expr]:
     """What is not asked to be sorted may be."""
-    found = _first(ctx, x, k, axis, ascending, "int32")
+    found = import_topk_v1(ctx, x, topk=topk)
     return found if return_indices else found[:1]
 
 
@@ -88,15 +91,13 @@ def import_topk(
     ctx: ImportContext,
     x: Expr,
     *,
-    k: int = 1,
-    axis: int = -1,
-    ascending: bool = False,
+    topk: TopKAttributes,
     return_indices: bool = True,
     output_indices_dtype: Literal["int32", "uint16"] = "int32",
 ) -> list[Expr]:
     """A number of -1 means all, as in Relay every number below 1 does."""
-    found = _first(ctx, x, k, axis, ascending, output_indices_dtype)
-    return found if return_indices else found[:1]
+    found = relay.topk(x, topk.k, topk.axis, "both", topk.ascending, output_indices_dtype)
+    return [*found] if return_indices else [found[0]]
 
 
 @OPS.exports("topk")
@@ -115,23 +116,23 @@ def export_topk(
     place = normalize_axis(axis, type_.rank)
     length = type_.shape[place]
     count = k if k is not None and k > 0 else length
-    work = work_dtype(ctx, type_.dtype, GATHERED)
-    x = held_in(ctx, data, work)
+    work = compute_dtype(ctx, type_.dtype, GATHER_DTYPES)
+    x = cast_to(ctx, data, work)
     if isinstance(count, int):
         dims: list[Dim] = [*type_.shape[:place], count, *type_.shape[place + 1 :]]
         types = [TensorType(dims, work), TensorType(dims, "int32")]
-        values, places = ctx.emit_tuple(
+        values, indices = ctx.emit_tuple(
             "topk", types, x=x, k=count, axis=place, ascending=is_ascend
         )
     else:
-        places = _order(ctx, x, place, is_ascend)
+        indices = _order(ctx, x, place, is_ascend)
         made = TensorType(type_.shape, work)
-        values = ctx.emit("gather_along_axis", made, x=x, indices=places, axis=place)
+        values = ctx.emit("gather_along_axis", made, x=x, indices=indices, axis=place)
     types_ = ctx.result_types()
-    found = held_in(ctx, values, type_.dtype), held_in(ctx, places, types_[-1].dtype)
+    found = cast_to(ctx, values, type_.dtype), cast_to(ctx, indices, types_[-1].dtype)
     if ret_type == "both":
         return found
-    return found[0] if ret_type == "values" else held_in(ctx, places, types_[0].dtype)
+    return found[0] if ret_type == "values" else cast_to(ctx, indices, types_[0].dtype)
 
 
 @OPS.expands("dyn.topk")

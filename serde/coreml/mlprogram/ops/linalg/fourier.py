@@ -12,7 +12,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 
 
-def _typed(x: Expr) -> TensorType:
+def _tensor_type(x: Expr) -> TensorType:
     if not isinstance(x.checked_type, TensorType):
         raise Unsupported(f"expected a tensor, found {x.checked_type!r}")
     return x.checked_type
@@ -21,7 +21,7 @@ def _typed(x: Expr) -> TensorType:
 @OPS.expands("dft")
 def expand_dft(re_data: Expr, im_data: Expr, *, inverse: bool) -> Expr:
     """Products with the waves of all frequencies."""
-    type_ = _typed(re_data)
+    type_ = _tensor_type(re_data)
     length = type_.shape[-1]
     if not isinstance(length, int):
         raise Unsupported("a transform along a length that is not fixed")
@@ -50,7 +50,7 @@ def expand_stft(
     onesided: bool,
 ) -> Expr:
     """A convolution whose filters are the waves of all frequencies, shaped by the window."""
-    type_, shape = _typed(data), _typed(window).shape
+    type_, shape = _tensor_type(data), _tensor_type(window).shape
     length = shape[0]
     if not isinstance(length, int):
         raise Unsupported("a window whose length is not fixed")
@@ -70,7 +70,7 @@ def expand_stft(
     found = relay.nn.conv1d(
         signals, weight, strides=(hop_length,), channels=len(filters), kernel_size=(n_fft,)
     )
-    count = _typed(found).shape
+    count = _tensor_type(found).shape
     parts = relay.reshape(found, [count[0], 2, len(frequencies), count[2]])
     turned = relay.transpose(parts, axes=[0, 2, 3, 1])
     return turned if batched else relay.squeeze(turned, axis=[0])

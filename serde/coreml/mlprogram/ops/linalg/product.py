@@ -9,9 +9,9 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import NUMBERS, held_in, work_dtype
-from serde.coreml.mlprogram.ops.shape.reshape import expanded, reshaped, squeezed
+from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape, squeeze
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS, cast_to, compute_dtype
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -59,7 +59,7 @@ def export_dense(
     found = _product(ctx, data, weight, ctx.result_type(), turn_y=True)
     if bias is None:
         return found
-    return ctx.emit("add", x=found, y=held_in(ctx, bias, ctx.result_type().dtype))
+    return ctx.emit("add", x=found, y=cast_to(ctx, bias, ctx.result_type().dtype))
 
 
 def _product(
@@ -72,11 +72,11 @@ def _product(
     turn_y: bool = False,
 ) -> Value:
     """Return the product of the last two axes, summed in the dtype of the result."""
-    work = work_dtype(ctx, type_.dtype, NUMBERS)
-    sides = [held_in(ctx, each, work) for each in (x, y)]
+    work = compute_dtype(ctx, type_.dtype, NUMBERS)
+    sides = [cast_to(ctx, each, work) for each in (x, y)]
     made = TensorType(type_.shape, work)
     found = ctx.emit("matmul", made, x=sides[0], y=sides[1], transpose_x=turn_x, transpose_y=turn_y)
-    return held_in(ctx, found, type_.dtype)
+    return cast_to(ctx, found, type_.dtype)
 
 
 @OPS.imports("matmul", since=(1, 17))
@@ -94,12 +94,12 @@ def import_matmul(
         return relay.nn.batch_matmul(x, y, transpose_a=transpose_x, transpose_b=transpose_y)
     if ranks[1] == 2 and ranks[0] == 2:
         return call("nn.matmul", x, y, units=None, transpose_a=transpose_x, transpose_b=transpose_y)
-    left = _turned(x, ranks[0]) if transpose_x and ranks[0] > 1 else x
-    right = _turned(y, ranks[1]) if transpose_y and ranks[1] > 1 else y
+    left = _transpose_matrices(x, ranks[0]) if transpose_x and ranks[0] > 1 else x
+    right = _transpose_matrices(y, ranks[1]) if transpose_y and ranks[1] > 1 else y
     return call("serde.matmul", left, right)
 
 
-def _turned(x: Expr, rank: int) -> Expr:
+def _transpose_matrices(x: Expr, rank: int) -> Expr:
     return relay.transpose(x, axes=[*range(rank - 2), rank - 1, rank - 2])
 
 
@@ -141,15 +141,15 @@ def export_matmul_of_stacks(ctx: ExportContext, a: Value, b: Value) -> Value:
     dims: list[Dim] = list(result.shape)
     gone = []
     if right == 1:
-        b = expanded(ctx, b, [1])
+        b = expand_dims(ctx, b, [1])
         dims.append(1)
         gone.append(len(dims) - 1)
     if left == 1:
-        a = expanded(ctx, a, [0])
+        a = expand_dims(ctx, a, [0])
         dims.insert(len(dims) - 1, 1)
         gone = [len(dims) - 1] * len(gone) + [len(dims) - 2]
     found = _product(ctx, a, b, TensorType(dims, result.dtype))
-    return squeezed(ctx, found, sorted(gone))
+    return squeeze(ctx, found, sorted(gone))
 
 
 @OPS.exports("nn.bias_add")
@@ -157,11 +157,11 @@ def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) 
     rank = ctx.type(data).rank
     following = rank - 1 - axis % rank
     shape = [*ctx.type(bias).shape, *[1] * following]
-    work = work_dtype(ctx, ctx.type(data).dtype, NUMBERS)
-    sides = [held_in(ctx, each, work) for each in (data, reshaped(ctx, bias, shape))]
+    work = compute_dtype(ctx, ctx.type(data).dtype, NUMBERS)
+    sides = [cast_to(ctx, each, work) for each in (data, reshape(ctx, bias, shape))]
     made = TensorType(ctx.result_type().shape, work)
     found = ctx.emit("add", made, x=sides[0], y=sides[1])
-    return held_in(ctx, found, ctx.result_type().dtype)
+    return cast_to(ctx, found, ctx.result_type().dtype)
 
 
 @OPS.imports("einsum")
@@ -182,7 +182,7 @@ def import_einsum(ctx: ImportContext, *values: Expr, equation: str) -> Expr:
     return relay.einsum(spread, equation.replace(" ", ""))
 
 
-def _named(equation: str) -> str:
+def _normalize_equation(equation: str) -> str:
     """Return an equation with its letters numbered in the order of their appearance."""
     letters = dict.fromkeys(each for each in equation if each.isalpha())
     names = dict(zip(letters, "abcdefghijklmnopqrstuvwxyz", strict=False))
@@ -192,13 +192,17 @@ def _named(equation: str) -> str:
 def _is_whole(node: Call) -> bool:
     fields = getattr(node.args[0], "fields", ())
     floats = all(isinstance(x.type, TensorType) and is_float(x.type.dtype) for x in fields)
-    return floats and _named(node.attrs["equation"]) in [_named(each) for each in WHOLE]
+    return floats and _normalize_equation(node.attrs["equation"]) in [
+        _normalize_equation(each) for each in WHOLE
+    ]
 
 
 @OPS.exports("einsum", when=_is_whole)
 def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str) -> Value:
     """Any letters will do."""
-    whole = next((each for each in WHOLE if _named(each) == _named(equation)), None)
+    whole = next(
+        (each for each in WHOLE if _normalize_equation(each) == _normalize_equation(equation)), None
+    )
     if whole is None:
         raise Unsupported(f"einsum of {equation!r}")
     return ctx.emit("einsum", values=data, equation=whole)
@@ -207,7 +211,7 @@ def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str)
 @OPS.expands("einsum")
 def expand_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
     """Operands join one after the other, each time as products of stacks of matrices."""
-    terms, wanted = _spelled(equation, [len(_shape(x)) for x in data])
+    terms, wanted = _parse_equation(equation, [len(_shape(x)) for x in data])
     pairs = [_diagonal(x, term) for x, term in zip(data, terms, strict=True)]
     data, terms = tuple(x for x, _ in pairs), [term for _, term in pairs]
     lengths: dict[str, Dim] = {}
@@ -216,7 +220,7 @@ def expand_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
     found, axes = data[0], terms[0]
     for place, (term, x) in enumerate(zip(terms[1:], data[1:], strict=True), start=2):
         later = "".join(terms[place:]) + wanted
-        found, axes = _joined(found, axes, x, term, later, lengths)
+        found, axes = _contract(found, axes, x, term, later, lengths)
     gone = [axis for axis, letter in enumerate(axes) if letter not in wanted]
     if gone:
         found = relay.sum(found, axis=gone)
@@ -225,7 +229,7 @@ def expand_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
     return found if order == sorted(order) else relay.transpose(found, axes=order)
 
 
-def _spelled(equation: str, ranks: list[int]) -> tuple[list[str], str]:
+def _parse_equation(equation: str, ranks: list[int]) -> tuple[list[str], str]:
     """Return the letters of each operand and of the result, the dots as letters of their own."""
     given, arrow, wanted = equation.replace(" ", "").partition("->")
     terms = given.split(",")
@@ -264,7 +268,7 @@ def _shape(x: Expr) -> tuple[Dim, ...]:
     return x.checked_type.shape if isinstance(x.checked_type, TensorType) else ()
 
 
-def _joined(
+def _contract(
     x: Expr, left: str, y: Expr, right: str, later: str, lengths: dict[str, Dim]
 ) -> tuple[Expr, str]:
     """Return the sum of products of two operands over what nothing needs later, and its axes."""
@@ -279,7 +283,7 @@ def _joined(
     rows = [each for each in left if each not in right]
     columns = [each for each in right if each not in left]
 
-    def stacked(value: Expr, term: str, *groups: list[str]) -> Expr:
+    def group_axes(value: Expr, term: str, *groups: list[str]) -> Expr:
         order = [term.index(letter) for group in groups for letter in group]
         moved = value if order == sorted(order) else relay.transpose(value, axes=order)
         dims: list[Dim] = []
@@ -290,7 +294,7 @@ def _joined(
             dims.append(size)
         return relay.reshape(moved, dims)
 
-    stacks = stacked(x, left, batch, rows, summed), stacked(y, right, batch, summed, columns)
+    stacks = group_axes(x, left, batch, rows, summed), group_axes(y, right, batch, summed, columns)
     made = relay.nn.batch_matmul(*stacks, transpose_b=False)
     kept = [*batch, *rows, *columns]
     return relay.reshape(made, [lengths[letter] for letter in kept]), "".join(kept)

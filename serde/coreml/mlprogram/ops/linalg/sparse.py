@@ -1,4 +1,4 @@
-"""Sparse matrices, whose places are constants, as dense ones."""
+"""Sparse matrices, whose coordinates are constants, as dense ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _dtype(x: Expr) -> str:
     return x.checked_type.dtype if isinstance(x.checked_type, TensorType) else "float32"
 
 
-def _places(indices: Expr, indptr: Expr) -> Array:
+def _coordinates(indices: Expr, indptr: Expr) -> Array:
     """Return row and column of each element.
 
     Raises:
@@ -40,24 +40,24 @@ def _places(indices: Expr, indptr: Expr) -> Array:
     """
     counts = np.diff(_data(indptr, "rows"))
     rows = np.repeat(np.arange(len(counts)), counts)
-    places = np.stack([rows, _data(indices, "columns")[: len(rows)]]).astype(np.int32)
-    if len(np.unique(places, axis=1).T) < len(rows):
+    coordinates = np.stack([rows, _data(indices, "columns")[: len(rows)]]).astype(np.int32)
+    if len(np.unique(coordinates, axis=1).T) < len(rows):
         raise Unsupported("a sparse matrix with two elements in one place")
-    return places
+    return coordinates
 
 
 def _matrix(matrix: tuple[Expr, ...], columns: int) -> Expr:
-    """Return a sparse matrix, its elements and their places, as a dense one."""
+    """Return a sparse matrix, its elements and their coordinates, as a dense one."""
     data, indices, indptr = matrix
-    places = _places(indices, indptr)
+    coordinates = _coordinates(indices, indptr)
     count, *block = _lengths(data)
     height, width = block or (1, 1)
     rows = len(_data(indptr, "rows")) - 1
     shape = (rows, columns // width, *block)
-    if count > places.shape[1]:
-        data = relay.strided_slice(data, [0], [places.shape[1]], axes=[0])
+    if count > coordinates.shape[1]:
+        data = relay.strided_slice(data, [0], [coordinates.shape[1]], axes=[0])
     zeros = relay.const(np.zeros(shape), _dtype(data))
-    found = relay.scatter_nd(zeros, relay.Constant(places), data, "update")
+    found = relay.scatter_nd(zeros, relay.Constant(coordinates), data, "update")
     if not block:
         return found
     moved = relay.transpose(found, axes=[0, 2, 1, 3])
@@ -78,20 +78,21 @@ def expand_sparse_add(x: Expr, *matrix: Expr) -> Expr:
 
 @OPS.expands("nn.sparse_transpose")
 def expand_sparse_transpose(data: Expr, indices: Expr, indptr: Expr) -> Expr:
-    """The places are constants, so that only the elements move when the model runs."""
-    rows, columns = _places(indices, indptr)
+    """The coordinates are constants, so that only the elements move when the model runs."""
+    rows, columns = _coordinates(indices, indptr)
     order = np.argsort(columns, kind="stable").astype(np.int32)
     count = len(_data(indptr, "rows")) - 1
     starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=count))])
     moved = relay.take(data, relay.Constant(order), axis=0, mode="fast")
-    places = relay.const(rows[order], _dtype(indices))
-    return relay.Tuple([moved, places, relay.const(starts, _dtype(indptr))])
+    coordinates = relay.const(rows[order], _dtype(indices))
+    return relay.Tuple([moved, coordinates, relay.const(starts, _dtype(indptr))])
 
 
 @OPS.expands("nn.sparse_conv2d")
 def expand_sparse_conv2d(
     x: Expr, *matrix: Expr, layout: str, kernel_size: tuple[AnyValue, ...]
 ) -> Expr:
+    """A convolution whose weight is the matrix made dense."""
     size = 3 if tuple(kernel_size) == (3, 3) else 1
     channels = _lengths(x)[layout.index("C")]
     dense = _matrix(matrix, channels * size * size)

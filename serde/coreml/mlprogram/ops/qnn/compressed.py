@@ -37,10 +37,10 @@ def import_constexpr_affine_dequantize(
     ctx: ImportContext, quantized_data: Expr, zero_point: Expr, scale: Expr, *, axis: int
 ) -> Expr:
     """Scale and zero point are each one number, or one for each entry of an axis."""
-    return dequantized(ctx, quantized_data, scale, zero_point, axis)
+    return dequantize(ctx, quantized_data, scale, zero_point, axis)
 
 
-def dequantized(ctx: ImportContext, data: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
+def dequantize(ctx: ImportContext, data: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
     """Return numbers less the zero point, times the scale, in the dtype of the scale."""
     type_, factor = ctx.type(data), ctx.type(scale)
     offset = None if zero is None else ctx.type(zero)
@@ -227,7 +227,7 @@ def export_lut_to_dense(
         [(ctx.result_type(), None)],
         indices=Held(indices, _bits(ctx, table)),
         lut=Held(table),
-        vector_axis=_held(_vector_axis(ctx, vector_axis)),
+        vector_axis=_as_held(_vector_axis(ctx, vector_axis)),
     )[0]
 
 
@@ -244,7 +244,7 @@ def export_lut_to_dense_v16(
     )[0]
 
 
-def _held(x: Value | None) -> Held | None:
+def _as_held(x: Value | None) -> Held | None:
     return None if x is None else Held(x)
 
 
@@ -283,7 +283,7 @@ def export_lut_to_sparse(
         indices_mask=Held(mask, 1),
         indices_nonzero_data=Held(indices, _bits(ctx, table)),
         lut=Held(table),
-        vector_axis=_held(_vector_axis(ctx, vector_axis)),
+        vector_axis=_as_held(_vector_axis(ctx, vector_axis)),
     )[1]
 
 
@@ -296,7 +296,7 @@ def export_dequantize_blocks(
         [(ctx.result_type(), None)],
         data=Held(data),
         scale=Held(scale),
-        offset=_held(offset),
+        offset=_as_held(offset),
     )[0]
 
 
@@ -310,5 +310,5 @@ def export_dequantize_sparse(
         data_mask=Held(mask, 1),
         nonzero_data=Held(values),
         scale=Held(scale),
-        offset=_held(offset),
+        offset=_as_held(offset),
     )[1]

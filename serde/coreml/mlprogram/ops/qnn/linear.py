@@ -10,7 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.qnn.compressed import dequantized
+from serde.coreml.mlprogram.ops.qnn.compressed import dequantize
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import ConverterBug, Unsupported
@@ -29,7 +29,7 @@ _NARROW = ("int4", "uint4")
 def import_dequantize(
     ctx: ImportContext, input: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 0
 ) -> Expr:
-    return dequantized(ctx, input, scale, zero_point, axis)
+    return dequantize(ctx, input, scale, zero_point, axis)
 
 
 @OPS.imports("quantize", since=17)
@@ -83,6 +83,7 @@ def export_quantize_linear(
     saturate: bool,
     precision: AnyValue,
 ) -> Value:
+    """One scale for all has no axis and is a scalar in MIL."""
     given = [scale, *([] if zero_point is None else [zero_point])]
     if not all(each.is_constant for each in given):
         raise Unsupported("a scale that is computed")
@@ -159,10 +160,10 @@ def export_dequantize_linear(
             axis=None if single else axis,
         )
     attrs = {"axis": axis, "block_size": block_size, "out_dtype": out_dtype}
-    return ctx.spell(_spelled(zero_point is not None, attrs), *given)
+    return ctx.spell(_expand_dequantize(zero_point is not None, attrs), *given)
 
 
-def _spelled(shifted: bool, attrs: AnyValue) -> AnyValue:
+def _expand_dequantize(shifted: bool, attrs: AnyValue) -> AnyValue:
     """Return what makes a dequantisation of other operators."""
 
     def build(data: Expr, scale: Expr, *zero: Expr) -> Expr:
@@ -216,7 +217,7 @@ def _blockwise(
     )
 
 
-def _spread(x: Expr, rank: int, axis: int) -> Expr:
+def _broadcast_parameter(x: Expr, rank: int, axis: int) -> Expr:
     """Return a scale or zero point that broadcasts with data of some rank."""
     type_ = tensor_type(x)
     single = not type_.rank or type_.size == 1
@@ -229,8 +230,8 @@ def expand_qnn_dequantize(
 ) -> Expr:
     """In float32; float16 is kept within its range."""
     rank, dtype = tensor_type(data).rank, dtype_name(out_dtype)
-    zero = converted(_spread(input_zero_point, rank, axis), "float32")
-    scale = converted(_spread(input_scale, rank, axis), "float32")
+    zero = converted(_broadcast_parameter(input_zero_point, rank, axis), "float32")
+    scale = converted(_broadcast_parameter(input_scale, rank, axis), "float32")
     result = relay.multiply(relay.subtract(converted(data, "float32"), zero), scale)
     if dtype == "float16":
         most = float(np.finfo(np.float16).max)
@@ -247,8 +248,8 @@ def expand_qnn_quantize(
     limits = np.iinfo(numpy_dtype(dtype))
     if limits.bits > 16:
         raise Unsupported(f"numbers quantised to {dtype}, which float32 does not hold")
-    zero = converted(_spread(output_zero_point, rank, axis), "float32")
-    scale = converted(_spread(output_scale, rank, axis), "float32")
+    zero = converted(_broadcast_parameter(output_zero_point, rank, axis), "float32")
+    scale = converted(_broadcast_parameter(output_scale, rank, axis), "float32")
     steps = relay.round(relay.divide(converted(data, "float32"), scale))
     result = relay.clip(relay.add(steps, zero), float(limits.min), float(limits.max))
     return relay.cast(result, dtype)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import Literal
-
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.recurrent.layer import (
     FUNCTIONS,
-    NAMES,
-    USUAL,
     Activation,
-    Direction,
+    RecurrentAttributes,
+    RelayRecurrent,
     biases,
-    each_way,
-    results,
-    says,
-    stacked,
-    states,
+    build_layer,
+    emit_directions,
+    is_supported,
+    stack_directions,
 )
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
-from serde.relay.ir.expr import Expr, TupleWrapper
-from serde.relay.ir.registry import call
+from serde.relay.ir.expr import Expr
 
 GATES = (2, 0, 1)
 """Update, reset and hidden gate where MIL has reset, hidden, update."""
@@ -42,36 +36,26 @@ def import_gru(
     bias: Expr | None = None,
     input_bias: Expr | None = None,
     *,
-    direction: Literal["forward", "reverse"] = "forward",
-    output_sequence: bool = False,
+    recurrent: RecurrentAttributes,
     recurrent_activation: Activation = "sigmoid",
-    activation: Activation = "tanh",
     reset_after: bool = False,
 ) -> list[Expr]:
     """Gates go reset, hidden, update; where the reset comes last, the bias is the state's."""
-    hidden = ctx.static_shape(weight_hh)[1]
-    entering = stacked([input_bias], GATES)
-    recurrent = stacked([bias], GATES)
-    every, *finals = TupleWrapper(
-        call(
-            "serde.gru",
-            x,
-            stacked([weight_ih], GATES),
-            stacked([weight_hh], GATES),
-            biases(entering, recurrent),
-            None,
-            states(initial_h, 1),
-            hidden_size=hidden,
-            direction=direction,
-            activations=(FUNCTIONS[recurrent_activation], FUNCTIONS[activation]),
-            linear_before_reset=reset_after,
-        ),
-        2,
+    weights = [stack_directions([each], GATES) for each in (weight_ih, weight_hh)]
+    entering, bias_of_state = (stack_directions([each], GATES) for each in (input_bias, bias))
+    return build_layer(
+        "serde.gru",
+        (x, *weights, biases(entering, bias_of_state)),
+        [initial_h],
+        direction=recurrent.direction,
+        output_sequence=recurrent.output_sequence,
+        hidden_size=ctx.static_shape(weight_hh)[1],
+        activations=(FUNCTIONS[recurrent_activation], FUNCTIONS[recurrent.activation]),
+        linear_before_reset=reset_after,
     )
-    return results(every, finals, 1, direction, output_sequence)
 
 
-@OPS.exports("serde.gru", when=says)
+@OPS.exports("serde.gru", when=is_supported)
 def export_gru(
     ctx: ExportContext,
     data: Value,
@@ -81,18 +65,11 @@ def export_gru(
     sequence_lens: Value | None = None,
     initial_h: Value | None = None,
     *,
-    hidden_size: int,
-    direction: Direction,
-    activations: tuple[str, ...],
-    activation_alpha: tuple[float, ...],
-    activation_beta: tuple[float, ...],
-    clip: AnyValue,
-    layout: str,
+    recurrent: RelayRecurrent,
     linear_before_reset: bool,
 ) -> list[Value]:
     """MIL walks one way; where the reset comes last, its runtime is not as its documents say."""
-    names = [NAMES[each] for each in activations[:2] or USUAL["serde.gru"]]
+    names = recurrent.function_names("serde.gru")
     functions = {"recurrent_activation": names[0], "activation": names[1]}
-    attrs = {"hidden_size": hidden_size, "direction": direction, "layout": layout}
     weights = (input_weight, recurrent_weight, bias)
-    return each_way(ctx, "gru", data, weights, initial_h, BACK, functions, attrs)
+    return emit_directions(ctx, "gru", data, weights, initial_h, BACK, functions, recurrent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -11,29 +12,18 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.value import Value
-from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper
+from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent.gates import PARAMETERS, count_directions
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import numpy_dtype
 
 __all__ = [
-    "FUNCTIONS",
-    "NAMES",
-    "USUAL",
-    "Activation",
-    "Direction",
-    "Layer",
-    "bias_row",
-    "biases",
-    "each_way",
-    "results",
-    "row_of",
-    "says",
-    "stacked",
-    "states",
-]
+    "FUNCTIONS", "Activation", "Direction", "Layer", "RecurrentAttributes", "RelayRecurrent",
+    "bias_row", "biases", "build_layer", "emit_directions", "is_supported", "row_of",
+    "stack_directions",
+]  # fmt: skip
 
 Direction = Literal["forward", "reverse", "bidirectional"]
 Activation = Literal[
@@ -67,7 +57,34 @@ USUAL = {
 }
 
 
-def ordered(x: Expr, order: Sequence[int]) -> Expr:
+@dataclass(frozen=True, kw_only=True)
+class RecurrentAttributes:
+    """Attributes of MIL's layers of one state, which walk one way."""
+
+    direction: Literal["forward", "reverse"] = "forward"
+    output_sequence: bool = False
+    activation: Activation = "tanh"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayRecurrent:
+    """Attributes that all of Relay's recurrent layers have."""
+
+    hidden_size: int
+    direction: Direction
+    activations: tuple[str, ...]
+    activation_alpha: tuple[float, ...]
+    activation_beta: tuple[float, ...]
+    clip: AnyValue
+    layout: str
+
+    def function_names(self, op: str) -> list[str]:
+        """Return MIL's names of the functions of one direction."""
+        usual = USUAL[op]
+        return [NAMES[each] for each in (self.activations or usual)[: len(usual)]]
+
+
+def reorder_gates(x: Expr, order: Sequence[int]) -> Expr:
     """Return the equal parts of the first axis in another order."""
     if tuple(order) == tuple(range(len(order))):
         return x
@@ -75,12 +92,14 @@ def ordered(x: Expr, order: Sequence[int]) -> Expr:
     return relay.concatenate([parts[place] for place in order], axis=0)
 
 
-def stacked(given: Sequence[Expr | None], order: Sequence[int]) -> Expr | None:
+def stack_directions(given: Sequence[Expr | None], order: Sequence[int]) -> Expr | None:
     """Return the weights of the directions with their gates in another order; None if none."""
     known = [each for each in given if each is not None]
     if not known:
         return None
-    rows = [relay.zeros_like(known[0]) if each is None else ordered(each, order) for each in given]
+    rows = [
+        relay.zeros_like(known[0]) if each is None else reorder_gates(each, order) for each in given
+    ]
     return relay.stack(rows, axis=0)
 
 
@@ -93,14 +112,14 @@ def biases(x: Expr | None, recurrent: Expr | None = None) -> Expr | None:
     return relay.concatenate(rows, axis=-1)
 
 
-def states(x: Expr, directions: int) -> Expr:
-    """Return states (batch, directions * hidden) as (directions, batch, hidden)."""
+def _to_relay_state(x: Expr, directions: int) -> Expr:
+    """Return a state (batch, directions * hidden) as (directions, batch, hidden)."""
     if directions == 1:
         return relay.expand_dims(x, 0)
     return relay.transpose(relay.reshape(x, [0, -4, directions, -1]), [1, 0, 2])
 
 
-def results(
+def _to_mil_results(
     every: Expr, finals: Sequence[Expr], directions: int, direction: str, output_sequence: bool
 ) -> list[Expr]:
     """Return the outputs and final states of a layer as MIL has them.
@@ -124,6 +143,33 @@ def results(
     return [result, *flat]
 
 
+def build_layer(
+    op: str,
+    operands: Sequence[Expr | None],
+    states: Sequence[Expr],
+    *further: Expr | None,
+    direction: Direction,
+    output_sequence: bool,
+    **attrs: AnyValue,
+) -> list[Expr]:
+    """Return the outputs and final states, as MIL has them, of a layer of Relay.
+
+    Args:
+        op: The operator.
+        operands: The data, both weights and the biases.
+        states: The first states as MIL has them.
+        further: Operands after the states.
+        direction: Where the layer walks.
+        output_sequence: Whether all outputs are results, or the last one only.
+        attrs: Its other attributes.
+    """
+    directions = count_directions(direction)
+    first = [_to_relay_state(each, directions) for each in states]
+    found = call(op, *operands, None, *first, *further, direction=direction, **attrs)
+    every, *finals = TupleWrapper(found, 1 + len(states))
+    return _to_mil_results(every, finals, directions, direction, output_sequence)
+
+
 def _functions(node: Call) -> tuple[str, ...] | None:
     """Return MIL's names of the functions of each direction; None where MIL has none for one."""
     attrs = node.attrs
@@ -141,7 +187,7 @@ def _functions(node: Call) -> tuple[str, ...] | None:
     return tuple(name for name in names if name is not None) if all(names) else None
 
 
-def says(node: Call) -> bool:
+def is_supported(node: Call) -> bool:
     """Whether MIL has a layer: of whole sequences, with its functions and bounds."""
     attrs = node.attrs
     type_ = node.args[0].type
@@ -168,12 +214,12 @@ def says(node: Call) -> bool:
 class Layer:
     """The parts of a layer that is written, in the dtype that MIL computes it in."""
 
-    def __init__(self, ctx: ExportContext, data: Value, attrs: dict[str, AnyValue]) -> None:
+    def __init__(self, ctx: ExportContext, data: Value, attrs: RelayRecurrent) -> None:
         self.ctx = ctx
         self.dtype = ctx.type(data).dtype
-        self.hidden: int = attrs["hidden_size"]
-        self.batch_first = attrs["layout"] == "NTC"
-        self.direction: Direction = attrs["direction"]
+        self.hidden = attrs.hidden_size
+        self.batch_first = attrs.layout == "NTC"
+        self.direction = attrs.direction
         self.directions = count_directions(self.direction)
         half = self.dtype == "float16" and ctx.version < 17
         self.work = "float32" if half else self.dtype
@@ -210,7 +256,7 @@ class Layer:
             return self.ctx.spell(lambda d: _zero_rows(d, zeros), self.data)
         axis = 1 if self.batch_first else 0
 
-        def gathered(state: Expr) -> Expr:
+        def gather(state: Expr) -> Expr:
             rows = [
                 relay.squeeze(relay.strided_slice(state, [n], [n + 1], [1], axes=[axis]), [axis])
                 for n in numbers
@@ -218,7 +264,7 @@ class Layer:
             found = rows[0] if len(rows) == 1 else relay.concatenate(rows, axis=1)
             return relay.cast(found, self.work) if self.work != self.dtype else found
 
-        return self.ctx.spell(gathered, x)
+        return self.ctx.spell(gather, x)
 
     def types(self, numbers: Sequence[int], states: int) -> list[TensorType]:
         """Return the types of what MIL's operator gives."""
@@ -271,24 +317,24 @@ _FIRST = relay.const(np.int32(0))
 def row_of(number: int, order: Sequence[int]) -> Callable[[Expr], Expr]:
     """Return what takes the weights of one direction, with their gates in another order."""
 
-    def taken(x: Expr) -> Expr:
+    def take(x: Expr) -> Expr:
         row = relay.squeeze(relay.strided_slice(x, [number], [number + 1], [1], axes=[0]), [0])
-        return ordered(row, order)
+        return reorder_gates(row, order)
 
-    return taken
+    return take
 
 
 def bias_row(number: int, order: Sequence[int]) -> Callable[[Expr], Expr]:
     """Return what adds both biases of one direction."""
 
-    def taken(x: Expr) -> Expr:
+    def take(x: Expr) -> Expr:
         entering, recurrent = relay.split(row_of(number, (0,))(x), 2, axis=0)
-        return ordered(relay.add(entering, recurrent), order)
+        return reorder_gates(relay.add(entering, recurrent), order)
 
-    return taken
+    return take
 
 
-def each_way(
+def emit_directions(
     ctx: ExportContext,
     op: str,
     data: Value,
@@ -296,7 +342,7 @@ def each_way(
     initial_h: Value | None,
     order: Sequence[int],
     functions: dict[str, str],
-    attrs: dict[str, AnyValue],
+    attrs: RelayRecurrent,
 ) -> list[Value]:
     """Write a layer of one state, an operation for each direction."""
     layer = Layer(ctx, data, attrs)

@@ -8,23 +8,20 @@ from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.recurrent.layer import (
     FUNCTIONS,
-    NAMES,
-    USUAL,
     Activation,
     Direction,
     Layer,
+    RelayRecurrent,
     bias_row,
     biases,
-    results,
+    build_layer,
+    is_supported,
     row_of,
-    says,
-    stacked,
-    states,
+    stack_directions,
 )
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
-from serde.relay.ir.expr import Expr, TupleWrapper
-from serde.relay.ir.registry import call
+from serde.relay.ir.expr import Expr
 from serde.relay.op.recurrent.gates import count_directions
 
 GATES = (0, 2, 1, 3)
@@ -57,34 +54,26 @@ def import_lstm(
     directions = count_directions(direction)
     hidden = ctx.static_shape(weight_hh)[1]
     pairs = [(weight_ih, weight_ih_back), (weight_hh, weight_hh_back), (bias, bias_back)]
-    weights = [stacked(pair[:directions], GATES) for pair in pairs]
-    holes = stacked((peephole, peephole_back)[:directions], (0, 2, 1))
+    weights = [stack_directions(pair[:directions], GATES) for pair in pairs]
+    holes = stack_directions((peephole, peephole_back)[:directions], (0, 2, 1))
     functions = tuple(
         FUNCTIONS[each] for each in (recurrent_activation, cell_activation, activation)
     )
-    every, *finals = TupleWrapper(
-        call(
-            "serde.lstm",
-            x,
-            weights[0],
-            weights[1],
-            biases(weights[2]),
-            None,
-            states(initial_h, directions),
-            states(initial_c, directions),
-            holes,
-            None,
-            hidden_size=hidden,
-            direction=direction,
-            activations=functions * directions,
-            cell_clip=None if clip is None else (-clip, clip),
-        ),
-        3,
+    return build_layer(
+        "serde.lstm",
+        (x, weights[0], weights[1], biases(weights[2])),
+        [initial_h, initial_c],
+        holes,
+        None,
+        direction=direction,
+        output_sequence=output_sequence,
+        hidden_size=hidden,
+        activations=functions * directions,
+        cell_clip=None if clip is None else (-clip, clip),
     )
-    return results(every, finals, directions, direction, output_sequence)
 
 
-@OPS.exports("serde.lstm", when=says)
+@OPS.exports("serde.lstm", when=is_supported)
 def export_lstm(
     ctx: ExportContext,
     data: Value,
@@ -97,20 +86,14 @@ def export_lstm(
     peephole: Value | None = None,
     projection: Value | None = None,
     *,
-    hidden_size: int,
-    direction: Direction,
-    activations: tuple[str, ...],
-    activation_alpha: tuple[float, ...],
-    activation_beta: tuple[float, ...],
-    clip: AnyValue,
-    layout: str,
+    recurrent: RelayRecurrent,
     input_forget: bool,
     cell_clip: tuple[float, float] | None,
 ) -> list[Value]:
-    attrs = {"hidden_size": hidden_size, "direction": direction, "layout": layout}
-    layer = Layer(ctx, data, attrs)
+    """Both directions are one operation."""
+    layer = Layer(ctx, data, recurrent)
     numbers = range(layer.directions)
-    names = [NAMES[each] for each in activations[:3] or USUAL["serde.lstm"]]
+    names = recurrent.function_names("serde.lstm")
     inputs: dict[str, AnyValue] = {}
     for number, suffix in zip(numbers, ("", "_back"), strict=False):
         inputs |= {
@@ -126,7 +109,7 @@ def export_lstm(
         initial_h=layer.state(initial_h, numbers),
         initial_c=layer.state(initial_c, numbers),
         **inputs,
-        direction=direction,
+        direction=recurrent.direction,
         output_sequence=True,
         recurrent_activation=names[0],
         cell_activation=names[1],

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import Literal
-
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.recurrent.layer import (
     FUNCTIONS,
-    NAMES,
-    USUAL,
-    Activation,
-    Direction,
+    RecurrentAttributes,
+    RelayRecurrent,
     biases,
-    each_way,
-    results,
-    says,
-    states,
+    build_layer,
+    emit_directions,
+    is_supported,
 )
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
-from serde.relay.ir.expr import Expr, TupleWrapper
-from serde.relay.ir.registry import call
+from serde.relay.ir.expr import Expr
 
 
 @OPS.imports("rnn", since=(1, 17))
@@ -35,30 +28,25 @@ def import_rnn(
     weight_hh: Expr,
     bias: Expr | None = None,
     *,
-    direction: Literal["forward", "reverse"] = "forward",
-    output_sequence: bool = False,
-    activation: Activation = "tanh",
+    recurrent: RecurrentAttributes,
 ) -> list[Expr]:
-    hidden = ctx.static_shape(weight_hh)[1]
-    every, *finals = TupleWrapper(
-        call(
-            "serde.rnn",
-            x,
-            relay.expand_dims(weight_ih, 0),
-            relay.expand_dims(weight_hh, 0),
-            biases(None if bias is None else relay.expand_dims(bias, 0)),
-            None,
-            states(initial_h, 1),
-            hidden_size=hidden,
-            direction=direction,
-            activations=(FUNCTIONS[activation],),
-        ),
-        2,
+    """One direction, which Relay has an axis for."""
+    parameters = [
+        None if each is None else relay.expand_dims(each, 0)
+        for each in (weight_ih, weight_hh, bias)
+    ]
+    return build_layer(
+        "serde.rnn",
+        (x, *parameters[:2], biases(parameters[2])),
+        [initial_h],
+        direction=recurrent.direction,
+        output_sequence=recurrent.output_sequence,
+        hidden_size=ctx.static_shape(weight_hh)[1],
+        activations=(FUNCTIONS[recurrent.activation],),
     )
-    return results(every, finals, 1, direction, output_sequence)
 
 
-@OPS.exports("serde.rnn", when=says)
+@OPS.exports("serde.rnn", when=is_supported)
 def export_rnn(
     ctx: ExportContext,
     data: Value,
@@ -68,16 +56,10 @@ def export_rnn(
     sequence_lens: Value | None = None,
     initial_h: Value | None = None,
     *,
-    hidden_size: int,
-    direction: Direction,
-    activations: tuple[str, ...],
-    activation_alpha: tuple[float, ...],
-    activation_beta: tuple[float, ...],
-    clip: AnyValue,
-    layout: str,
+    recurrent: RelayRecurrent,
 ) -> list[Value]:
-    name = NAMES[(activations or USUAL["serde.rnn"])[0]]
+    """MIL has another name for one of the functions here."""
+    (name,) = recurrent.function_names("serde.rnn")
     functions = {"activation": "sigmoid_hard" if name == "hard_sigmoid" else name}
-    attrs = {"hidden_size": hidden_size, "direction": direction, "layout": layout}
     weights = (input_weight, recurrent_weight, bias)
-    return each_way(ctx, "rnn", data, weights, initial_h, (0,), functions, attrs)
+    return emit_directions(ctx, "rnn", data, weights, initial_h, (0,), functions, recurrent)

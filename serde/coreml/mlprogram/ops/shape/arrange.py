@@ -7,10 +7,10 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import MOVED, TRUTH, emit_in, held_in
-from serde.coreml.mlprogram.ops.shape.broadcast import tiled
-from serde.coreml.mlprogram.ops.shape.reshape import expanded, reshaped, transposed
+from serde.coreml.mlprogram.ops.shape.broadcast import tile
+from serde.coreml.mlprogram.ops.shape.reshape import expand_dims, reshape, transpose
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, NUMBERS_OR_BOOL, cast_to, emit_in
 from serde.coreml.value import MAX_RANK, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -30,19 +30,19 @@ def import_tile(ctx: ImportContext, x: Expr, reps: Expr) -> Expr:
 @OPS.exports("tile")
 def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
     rank = ctx.type(data).rank
-    data = expanded(ctx, data, range(len(reps) - rank)) if len(reps) > rank else data
-    return tiled(ctx, data, [*[1] * (rank - len(reps)), *reps])
+    data = expand_dims(ctx, data, range(len(reps) - rank)) if len(reps) > rank else data
+    return tile(ctx, data, [*[1] * (rank - len(reps)), *reps])
 
 
 @OPS.exports("dyn.tile")
 def export_dyn_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
     rank, count = ctx.type(data).rank, ctx.static_lengths(reps, [0])[0]
     if count > rank:
-        data = expanded(ctx, data, range(count - rank))
+        data = expand_dims(ctx, data, range(count - rank))
     if count < rank:
         ones = ctx.const(np.ones(rank - count), "int32")
         reps = ctx.emit("concat", TensorType((rank,), "int32"), values=[ones, reps], axis=0)
-    return emit_in(ctx, TRUTH, "tile", {"x": data}, reps=reps)
+    return emit_in(ctx, NUMBERS_OR_BOOL, "tile", {"x": data}, reps=reps)
 
 
 @OPS.expands("repeat")
@@ -77,7 +77,7 @@ def import_reverse(
 
 @OPS.exports("reverse")
 def export_reverse(ctx: ExportContext, data: Value, *, axis: int | None) -> Value:
-    return emit_in(ctx, MOVED, "reverse", {"x": data}, axes=[0 if axis is None else axis])
+    return emit_in(ctx, MOVE_DTYPES, "reverse", {"x": data}, axes=[0 if axis is None else axis])
 
 
 @OPS.imports("reverse_sequence", since=(1, 17))
@@ -93,10 +93,10 @@ def export_reverse_sequence(
 ) -> Value:
     return emit_in(
         ctx,
-        MOVED,
+        MOVE_DTYPES,
         "reverse_sequence",
         {"x": data},
-        lengths=held_in(ctx, seq_lengths, "int32"),
+        lengths=cast_to(ctx, seq_lengths, "int32"),
         seq_axis=seq_axis,
         batch_axis=batch_axis,
     )
@@ -108,5 +108,5 @@ def export_layout_transform(
 ) -> Value:
     """The pieces of each letter are brought together, cut anew, and put in order."""
     plan = LayoutPlan(ctx.type(data).shape, src_layout, dst_layout)
-    pieces = reshaped(ctx, transposed(ctx, data, plan.gather), plan.parts)
-    return transposed(ctx, pieces, plan.spread)
+    pieces = reshape(ctx, transpose(ctx, data, plan.gather), plan.parts)
+    return transpose(ctx, pieces, plan.spread)

@@ -11,9 +11,9 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import FLOATS, emit_in
-from serde.coreml.mlprogram.ops.shape.reshape import transposed
+from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import FLOATS, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, product
@@ -152,8 +152,8 @@ def _planes(ctx: ExportContext, op: str, x: Value, **inputs: AnyValue) -> Value:
     """Append an operation on images whose channels come first, and turn what it gives back."""
     type_ = ctx.result_type()
     made = TensorType([type_.shape[axis] for axis in (0, 3, 1, 2)], type_.dtype)
-    found = ctx.emit(op, made, x=transposed(ctx, x, [0, 3, 1, 2]), **inputs)
-    return transposed(ctx, found, [0, 2, 3, 1])
+    found = ctx.emit(op, made, x=transpose(ctx, x, [0, 3, 1, 2]), **inputs)
+    return transpose(ctx, found, [0, 2, 3, 1])
 
 
 @OPS.exports("nn.space_to_batch_nd", when=_is_batched)

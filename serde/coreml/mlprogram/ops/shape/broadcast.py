@@ -9,9 +9,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.mlprogram.ops.domains import TRUTH, emit_in
-from serde.coreml.mlprogram.ops.shape.reshape import reshaped
+from serde.coreml.mlprogram.ops.shape.reshape import reshape
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS_OR_BOOL, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
@@ -30,16 +30,16 @@ def spread(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
         if have != want and have != 1:
             raise Unsupported(f"a length {have} that may be 1 or {want}")
         counts.append(1 if have == want and not isinstance(have, Any) else want)
-    return tiled(ctx, reshaped(ctx, x, given), counts)
+    return tile(ctx, reshape(ctx, x, given), counts)
 
 
-def tiled(ctx: ExportContext, x: Value, counts: Sequence[Dim]) -> Value:
+def tile(ctx: ExportContext, x: Value, counts: Sequence[Dim]) -> Value:
     """Return `x` as often along each axis as `counts` says; it gives the node's result."""
     if all(isinstance(count, int) and count == 1 for count in counts):
         return x
     if any(isinstance(count, int) and count == 0 for count in counts):
         raise Unsupported("a tensor without elements")
-    return emit_in(ctx, TRUTH, "tile", {"x": x}, reps=ctx.shape(counts))
+    return emit_in(ctx, NUMBERS_OR_BOOL, "tile", {"x": x}, reps=ctx.shape(counts))
 
 
 @OPS.exports("broadcast_to")
@@ -56,7 +56,7 @@ def spread_as(ctx: ExportContext, x: Value, like: Value) -> Value:
         raise Unsupported("a length that is not known before the model runs")
     given = [1] * (len(dims) - ctx.type(x).rank) + list(ctx.type(x).shape)
     shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)
-    return _spread_over(ctx, reshaped(ctx, x, given), shape)
+    return _spread_over(ctx, reshape(ctx, x, given), shape)
 
 
 @OPS.exports("broadcast_to_like")
@@ -72,7 +72,7 @@ def export_dyn_broadcast_to(
 ) -> Value:
     (rank,) = ctx.static_lengths(shape, [0])
     given = [1] * (rank - ctx.type(data).rank) + list(ctx.type(data).shape)
-    return _spread_over(ctx, reshaped(ctx, data, given), shape)
+    return _spread_over(ctx, reshape(ctx, data, given), shape)
 
 
 def _spread_over(ctx: ExportContext, x: Value, shape: Value) -> Value:
@@ -82,10 +82,10 @@ def _spread_over(ctx: ExportContext, x: Value, shape: Value) -> Value:
     else:
         own = ctx.shape(ctx.type(x).shape)
         counts = ctx.emit("floor_div", TensorType(ctx.type(shape).shape, "int32"), x=shape, y=own)
-    return emit_in(ctx, TRUTH, "tile", {"x": x}, reps=counts)
+    return emit_in(ctx, NUMBERS_OR_BOOL, "tile", {"x": x}, reps=counts)
 
 
-def _collapsed(data: Expr, wanted: Sequence[Dim]) -> Expr:
+def _collapse_sum(data: Expr, wanted: Sequence[Dim]) -> Expr:
     """Sum over the axes in front of `wanted` and those of length 1 there."""
     type_ = data.checked_type
     if not isinstance(type_, TensorType):
@@ -103,11 +103,11 @@ def _collapsed(data: Expr, wanted: Sequence[Dim]) -> Expr:
 @OPS.expands("collapse_sum_like")
 def expand_collapse_sum_like(data: Expr, collapse_type: Expr) -> Expr:
     type_ = collapse_type.checked_type
-    return _collapsed(data, type_.shape if isinstance(type_, TensorType) else ())
+    return _collapse_sum(data, type_.shape if isinstance(type_, TensorType) else ())
 
 
 @OPS.expands("collapse_sum_to")
 def expand_collapse_sum_to(data: Expr, shape: Expr, *, dtype: AnyValue) -> Expr:
     if not isinstance(shape, Constant):
         raise Unsupported("a sum to a shape that only the model's run shows")
-    return _collapsed(data, [int(n) for n in np.asarray(shape.data)])
+    return _collapse_sum(data, [int(n) for n in np.asarray(shape.data)])

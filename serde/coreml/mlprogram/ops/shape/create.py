@@ -9,10 +9,10 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import NUMBERS, TRUTH, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.broadcast import spread
-from serde.coreml.mlprogram.ops.shape.reshape import reshaped
+from serde.coreml.mlprogram.ops.shape.reshape import reshape
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS, NUMBERS_OR_BOOL, cast_to, compute_dtype
 from serde.coreml.value import Value
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
@@ -51,22 +51,22 @@ def import_fill_like(ctx: ImportContext, ref_tensor: Expr, value: Expr | None = 
     return relay.full(filler, dims)
 
 
-def filled(ctx: ExportContext, value: AnyValue, shape: Value) -> Value:
+def fill(ctx: ExportContext, value: AnyValue, shape: Value) -> Value:
     """Return one value everywhere, in the dtype and with the rank of the node's result."""
     type_ = ctx.result_type()
-    work = work_dtype(ctx, type_.dtype, TRUTH)
+    work = compute_dtype(ctx, type_.dtype, NUMBERS_OR_BOOL)
     number = ctx.const(value, work)
     found = ctx.emit("fill", TensorType(type_.shape, work), shape=shape, value=number)
-    return held_in(ctx, found, type_.dtype)
+    return cast_to(ctx, found, type_.dtype)
 
 
 def _everywhere(ctx: ExportContext, value: Value) -> Value:
     type_ = ctx.result_type()
     if not type_.shape:
-        return held_in(ctx, value, type_.dtype)
+        return cast_to(ctx, value, type_.dtype)
     if value.data is not None:
-        return filled(ctx, value.data, ctx.shape(type_.shape))
-    return spread(ctx, held_in(ctx, value, type_.dtype), type_.shape)
+        return fill(ctx, value.data, ctx.shape(type_.shape))
+    return spread(ctx, cast_to(ctx, value, type_.dtype), type_.shape)
 
 
 @OPS.exports("full")
@@ -92,7 +92,7 @@ def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
     if value.data is None or not any(isinstance(dim, Any) for dim in dims):
         return _everywhere(ctx, value)
     shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=data)
-    return filled(ctx, value.data, shape)
+    return fill(ctx, value.data, shape)
 
 
 @OPS.exports("full_like")
@@ -112,12 +112,12 @@ def export_ones_like(ctx: ExportContext, data: Value) -> Value:
 
 def _dyn_filled(ctx: ExportContext, value: Value, shape: Value) -> Value:
     if value.data is not None:
-        return filled(ctx, value.data, shape)
+        return fill(ctx, value.data, shape)
     type_ = ctx.result_type()
-    work = work_dtype(ctx, type_.dtype, TRUTH)
-    number = reshaped(ctx, held_in(ctx, value, work), [1] * type_.rank)
+    work = compute_dtype(ctx, type_.dtype, NUMBERS_OR_BOOL)
+    number = reshape(ctx, cast_to(ctx, value, work), [1] * type_.rank)
     found = ctx.emit("tile", TensorType(type_.shape, work), x=number, reps=shape)
-    return held_in(ctx, found, type_.dtype)
+    return cast_to(ctx, found, type_.dtype)
 
 
 @OPS.exports("dyn.full")
@@ -147,8 +147,8 @@ def export_arange(
     ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: AnyValue
 ) -> Value:
     type_ = ctx.result_type()
-    work = work_dtype(ctx, type_.dtype, NUMBERS)
-    bounds = [held_in(ctx, each, work) for each in (start, end, step)]
+    work = compute_dtype(ctx, type_.dtype, NUMBERS)
+    bounds = [cast_to(ctx, each, work) for each in (start, end, step)]
     made = TensorType(type_.shape, work)
     found = ctx.emit("range_1d", made, start=bounds[0], end=bounds[1], step=bounds[2])
-    return held_in(ctx, found, type_.dtype)
+    return cast_to(ctx, found, type_.dtype)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import TRUTH, held_in, work_dtype
-from serde.coreml.mlprogram.ops.shape.reshape import expanded
+from serde.coreml.mlprogram.ops.shape.reshape import expand_dims
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS_OR_BOOL, cast_to, compute_dtype
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -47,7 +47,7 @@ def import_stack(ctx: ImportContext, *values: Expr, axis: int) -> Expr:
 def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     place = axis % ctx.result_type().rank
     if len(data) == 1:
-        return expanded(ctx, data[0], [place])
+        return expand_dims(ctx, data[0], [place])
     return ctx.emit("stack", values=data, axis=place)
 
 
@@ -82,7 +82,7 @@ def export_split(
         return (data,)
     lengths = [type_.shape[along] for type_ in types]
     sizes = [length for length in lengths if isinstance(length, int)]
-    work = work_dtype(ctx, dtype, TRUTH)
+    work = compute_dtype(ctx, dtype, NUMBERS_OR_BOOL)
     parts = [TensorType(type_.shape, work) for type_ in types]
     if 0 in sizes:
         raise Unsupported("a part without elements")
@@ -93,12 +93,12 @@ def export_split(
     found = ctx.emit_tuple(
         "split",
         parts,
-        x=held_in(ctx, data, work),
+        x=cast_to(ctx, data, work),
         num_splits=len(parts),
         split_sizes=sizes or None,
         axis=along,
     )
-    return tuple(held_in(ctx, part, dtype) for part in found)
+    return tuple(cast_to(ctx, part, dtype) for part in found)
 
 
 @OPS.expands("meshgrid")

@@ -7,9 +7,9 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import TRUTH, emit_in
 from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import NUMBERS_OR_BOOL, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr
@@ -36,7 +36,7 @@ def _is_band(node: Call) -> bool:
 def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
     number = int(ctx.constant(k))
     bounds = {"lower": -number, "upper": -1} if upper else {"lower": -1, "upper": number}
-    return emit_in(ctx, TRUTH, "band_part", {"x": data}, **bounds)
+    return emit_in(ctx, NUMBERS_OR_BOOL, "band_part", {"x": data}, **bounds)
 
 
 @OPS.expands("trilu")

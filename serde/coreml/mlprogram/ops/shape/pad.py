@@ -11,9 +11,9 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import FLOATS, NUMBERS, emit_in, held_in, work_dtype
-from serde.coreml.mlprogram.ops.shape.reshape import reshaped
+from serde.coreml.mlprogram.ops.shape.reshape import reshape
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import FLOATS, NUMBERS, cast_to, compute_dtype, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -58,9 +58,9 @@ def export_pad(
     if not any(width for pair in pad_width for width in pair):
         return data
     if pad_mode != "constant":
-        return _continued(ctx, data, pad_width, pad_mode)
+        return _pad_with_own_elements(ctx, data, pad_width, pad_mode)
     if not is_float(ctx.type(data).dtype) or pad_val.data is None:
-        return _framed(ctx, data, pad_val, pad_width)
+        return _pad_with_blocks(ctx, data, pad_val, pad_width)
     flat = [width for pair in pad_width for width in pair]
     value = ctx.const(pad_val.data, ctx.type(data).dtype)
     return emit_in(
@@ -70,10 +70,10 @@ def export_pad(
 
 @OPS.exports("nn.mirror_pad")
 def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
-    return _continued(ctx, data, pad_width, mode.lower())
+    return _pad_with_own_elements(ctx, data, pad_width, mode.lower())
 
 
-def _continued(ctx: ExportContext, x: Value, pad_width: PadWidth, mode: str) -> Value:
+def _pad_with_own_elements(ctx: ExportContext, x: Value, pad_width: PadWidth, mode: str) -> Value:
     """Return `x` continued by its own elements: each axis looks up where they are."""
     shape = ctx.type(x).shape
     inside = len(shape) >= 2 and all(pair == (0, 0) for pair in pad_width[:-2])
@@ -87,8 +87,8 @@ def _continued(ctx: ExportContext, x: Value, pad_width: PadWidth, mode: str) -> 
     if fits and mode in names and is_float(ctx.type(x).dtype):
         flat = [width for pair in pad_width for width in pair]
         return emit_in(ctx, FLOATS, "pad", {"x": x}, pad=flat, mode=names[mode])
-    work = work_dtype(ctx, ctx.type(x).dtype, NUMBERS)
-    found = held_in(ctx, x, work)
+    work = compute_dtype(ctx, ctx.type(x).dtype, NUMBERS)
+    found = cast_to(ctx, x, work)
     for axis, pair in enumerate(pad_width):
         if pair == (0, 0):
             continue
@@ -100,14 +100,14 @@ def _continued(ctx: ExportContext, x: Value, pad_width: PadWidth, mode: str) -> 
         dims[axis] = len(places)
         index = ctx.const(places)
         found = ctx.emit("gather", TensorType(dims, work), x=found, indices=index, axis=axis)
-    return held_in(ctx, found, ctx.result_type().dtype)
+    return cast_to(ctx, found, ctx.result_type().dtype)
 
 
-def _framed(ctx: ExportContext, x: Value, value: Value, pad_width: PadWidth) -> Value:
+def _pad_with_blocks(ctx: ExportContext, x: Value, value: Value, pad_width: PadWidth) -> Value:
     """Return `x` between blocks of one value, which may be computed."""
     dtype = ctx.type(x).dtype
-    work = work_dtype(ctx, dtype, NUMBERS)
-    found, filler = held_in(ctx, x, work), held_in(ctx, value, work)
+    work = compute_dtype(ctx, dtype, NUMBERS)
+    found, filler = cast_to(ctx, x, work), cast_to(ctx, value, work)
     for axis, pair in enumerate(pad_width):
         if not any(pair):
             continue
@@ -119,14 +119,14 @@ def _framed(ctx: ExportContext, x: Value, value: Value, pad_width: PadWidth) -> 
         dims[axis] = dims[axis] + sum(pair)
         parts = [*blocks[0], found, *blocks[1]]
         found = ctx.emit("concat", TensorType(dims, work), values=parts, axis=axis)
-    return held_in(ctx, found, dtype)
+    return cast_to(ctx, found, dtype)
 
 
 def _block(ctx: ExportContext, value: Value, type_: TensorType) -> Value:
     shape = ctx.shape(type_.shape)
     if value.data is not None:
         return ctx.emit("fill", type_, shape=shape, value=value)
-    return ctx.emit("tile", type_, x=reshaped(ctx, value, [1] * type_.rank), reps=shape)
+    return ctx.emit("tile", type_, x=reshape(ctx, value, [1] * type_.rank), reps=shape)
 
 
 @OPS.exports("dyn.nn.pad")
@@ -139,19 +139,19 @@ def export_dyn_pad(
     if pad_mode != "constant" and rank > 2:
         raise Unsupported(f"padding of mode {pad_mode!r} whose widths are computed")
     dtype = ctx.type(data).dtype
-    widths = reshaped(ctx, held_in(ctx, pad_width, "int32"), [2 * rank])
+    widths = reshape(ctx, cast_to(ctx, pad_width, "int32"), [2 * rank])
     known = ctx.const(0 if pad_val.data is None else pad_val.data, dtype)
     tensors = {"x": data, "constant_val": known}
     found = emit_in(ctx, FLOATS, "pad", tensors, pad=widths, mode=names[pad_mode])
     if pad_val.data is not None or pad_mode != "constant":
         return found
-    ones = ctx.emit("fill", ctx.type(data), shape=_own(ctx, data), value=ctx.const(1, dtype))
+    ones = ctx.emit("fill", ctx.type(data), shape=_emit_shape(ctx, data), value=ctx.const(1, dtype))
     marks = ctx.emit("pad", x=ones, pad=widths, mode="constant", constant_val=ctx.const(0, dtype))
     inside = ctx.cast(marks, "bool")
-    return ctx.emit("select", cond=inside, a=found, b=held_in(ctx, pad_val, dtype))
+    return ctx.emit("select", cond=inside, a=found, b=cast_to(ctx, pad_val, dtype))
 
 
-def _own(ctx: ExportContext, x: Value) -> Value:
+def _emit_shape(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("shape", TensorType((ctx.type(x).rank,), "int32"), x=x)
 
 

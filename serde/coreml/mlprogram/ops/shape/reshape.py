@@ -10,8 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import MOVED, held_in, work_dtype
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, cast_to, compute_dtype
 from serde.coreml.value import MAX_RANK, Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, product
@@ -27,12 +27,12 @@ def emit_moved(
 ) -> Value:
     """Append an operation that only moves the elements of `x`."""
     dtype = ctx.type(x).dtype
-    work = work_dtype(ctx, dtype, MOVED)
-    found = ctx.emit(op, TensorType(dims, work), x=held_in(ctx, x, work), **inputs)
-    return held_in(ctx, found, dtype)
+    work = compute_dtype(ctx, dtype, MOVE_DTYPES)
+    found = ctx.emit(op, TensorType(dims, work), x=cast_to(ctx, x, work), **inputs)
+    return cast_to(ctx, found, dtype)
 
 
-def reshaped(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
+def reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible."""
     shape = ctx.type(x).shape
     if tuple(dims) == shape and not any(isinstance(dim, Any) for dim in dims):
@@ -46,7 +46,7 @@ def reshaped(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     if 0 in lengths or 0 in shape:
         raise Unsupported("a reshape of a tensor without elements")
     if not dims:
-        return squeezed(ctx, x, range(len(shape)))
+        return squeeze(ctx, x, range(len(shape)))
     return emit_moved(ctx, "reshape", x, dims, shape=shape_codes(ctx, dims))
 
 
@@ -60,7 +60,7 @@ def shape_codes(ctx: ExportContext, dims: Sequence[Dim]) -> Value:
     return ctx.shape(dims)
 
 
-def squeezed(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
+def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     """Return `x` without axes of length 1; one that is so only when the model runs is reshaped."""
     shape = ctx.type(x).shape
     rest = [dim for axis, dim in enumerate(shape) if axis not in axes]
@@ -75,8 +75,8 @@ def squeezed(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     return emit_moved(ctx, "squeeze", x, rest, axes=list(axes))
 
 
-def expanded(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
-    """Return `x` with axes of length 1 at these places of the result."""
+def expand_dims(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
+    """Return `x` with axes of length 1 at these positions of the result."""
     if not axes:
         return x
     if x.data is not None:
@@ -87,7 +87,7 @@ def expanded(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     return emit_moved(ctx, "expand_dims", x, shape, axes=list(axes))
 
 
-def transposed(ctx: ExportContext, x: Value, order: Sequence[int]) -> Value:
+def transpose(ctx: ExportContext, x: Value, order: Sequence[int]) -> Value:
     """Return `x` with its axes in another order."""
     if list(order) == sorted(order):
         return x
@@ -164,7 +164,7 @@ def expand_reshape(data: Expr, *, newshape: AnyValue, allowzero: bool) -> Expr:
 def export_reshape(
     ctx: ExportContext, data: Value, *, newshape: AnyValue, allowzero: bool
 ) -> Value:
-    return reshaped(ctx, data, ctx.result_type().shape)
+    return reshape(ctx, data, ctx.result_type().shape)
 
 
 @OPS.exports("reshape_like")
@@ -183,7 +183,7 @@ def export_reshape_like(
     if whole and any(isinstance(dim, Any) for dim in dims):
         shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)
         return emit_moved(ctx, "reshape", data, dims, shape=shape)
-    return reshaped(ctx, data, dims)
+    return reshape(ctx, data, dims)
 
 
 @OPS.imports("reshape_like", since=(16, 17))
@@ -212,7 +212,7 @@ def _each(given: AnyValue) -> tuple[AnyValue, ...]:
 
 @OPS.exports("nn.batch_flatten")
 def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
-    return reshaped(ctx, data, ctx.result_type().shape)
+    return reshape(ctx, data, ctx.result_type().shape)
 
 
 @OPS.imports("flatten2d")
@@ -233,7 +233,7 @@ def import_transpose(ctx: ImportContext, x: Expr, *, perm: tuple[int, ...]) -> E
 @OPS.exports("transpose")
 def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
-    return transposed(ctx, data, normalize_axes(axes or range(rank)[::-1], rank))
+    return transpose(ctx, data, normalize_axes(axes or range(rank)[::-1], rank))
 
 
 @OPS.imports("expand_dims", since=(1, 17))
@@ -249,7 +249,7 @@ def import_expand_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | i
 @OPS.exports("expand_dims")
 def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
     first = axis % (ctx.type(data).rank + 1)
-    return expanded(ctx, data, range(first, first + num_newaxis))
+    return expand_dims(ctx, data, range(first, first + num_newaxis))
 
 
 @OPS.imports("squeeze", since=(1, 17))
@@ -267,8 +267,8 @@ def import_squeeze(
 def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     shape = ctx.type(data).shape
     if axis is None:
-        return squeezed(ctx, data, [i for i, dim in enumerate(shape) if dim == 1])
-    return squeezed(ctx, data, sorted(each % len(shape) for each in axis))
+        return squeeze(ctx, data, [i for i, dim in enumerate(shape) if dim == 1])
+    return squeeze(ctx, data, sorted(each % len(shape) for each in axis))
 
 
 @OPS.imports("shape")
@@ -282,7 +282,7 @@ def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Valu
     if all(isinstance(dim, int) for dim in type_.shape):
         return ctx.const(np.array(type_.shape), ctx.result_type().dtype)
     found = ctx.emit("shape", TensorType((type_.rank,), "int32"), x=data)
-    return held_in(ctx, found, ctx.result_type().dtype)
+    return cast_to(ctx, found, ctx.result_type().dtype)
 
 
 @OPS.exports("ndarray_size")
@@ -290,7 +290,7 @@ def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> 
     size = ctx.type(data).size
     if isinstance(size, int):
         return ctx.const(size, ctx.result_type().dtype)
-    return held_in(ctx, squeezed(ctx, ctx.length(size), [0]), ctx.result_type().dtype)
+    return cast_to(ctx, squeeze(ctx, ctx.length(size), [0]), ctx.result_type().dtype)
 
 
 @OPS.exports("dyn.reshape")
@@ -300,7 +300,7 @@ def export_dyn_reshape(
     """A length of 0 is that of the same place; MIL says so only among as many axes."""
     rank, count = ctx.type(data).rank, ctx.static_lengths(newshape, [0])[0]
     if not allowzero and count != rank and newshape.data is None:
-        places = ctx.const(np.minimum(np.arange(count), rank - 1))
+        positions = ctx.const(np.minimum(np.arange(count), rank - 1))
         newshape = ctx.spell(
             lambda x, shape, index: relay.where(
                 relay.equal(shape, relay.Constant(np.zeros((), ctx.type(newshape).dtype))),
@@ -309,7 +309,7 @@ def export_dyn_reshape(
             ),
             data,
             newshape,
-            places,
+            positions,
         )
     return emit_moved(ctx, "reshape", data, ctx.result_type().shape, shape=newshape)
 
@@ -326,12 +326,14 @@ def expand_dyn_expand_dims(data: Expr, axis: Expr, *, num_newaxis: int) -> Expr:
     rank = _known_rank(data) + num_newaxis
     start = relay.reshape(relay.cast(axis, "int32"), [1])
     start = relay.floor_mod(start, relay.const(_known_rank(data) + 1, "int32"))
-    places = relay.const(np.arange(rank), "int32")
-    before = relay.less(places, start)
-    old = relay.where(before, places, relay.subtract(places, relay.const(num_newaxis, "int32")))
+    positions = relay.const(np.arange(rank), "int32")
+    before = relay.less(positions, start)
+    old = relay.where(
+        before, positions, relay.subtract(positions, relay.const(num_newaxis, "int32"))
+    )
     lengths = relay.take(relay.shape_of(data), old, axis=0, mode="clip")
     end = relay.add(start, relay.const(num_newaxis, "int32"))
-    is_new = relay.logical_and(relay.greater_equal(places, start), relay.less(places, end))
+    is_new = relay.logical_and(relay.greater_equal(positions, start), relay.less(positions, end))
     shape = relay.where(is_new, relay.const(np.ones(rank), "int32"), lengths)
     return call("dyn.reshape", data, shape, allowzero=True)
 
@@ -345,9 +347,9 @@ def expand_dyn_squeeze(data: Expr, axes: Expr) -> Expr:
         raise Unsupported("a number of axes that is not fixed")
     named = relay.reshape(relay.cast(axes, "int32"), [count, 1])
     named = relay.floor_mod(named, relay.const(rank, "int32"))
-    places = relay.const(np.arange(rank), "int32")
-    gone = relay.max(relay.cast(relay.equal(named, places), "int32"), axis=[0])
-    keys = relay.add(relay.multiply(gone, relay.const(rank, "int32")), places)
+    positions = relay.const(np.arange(rank), "int32")
+    gone = relay.max(relay.cast(relay.equal(named, positions), "int32"), axis=[0])
+    keys = relay.add(relay.multiply(gone, relay.const(rank, "int32")), positions)
     order = relay.strided_slice(relay.argsort(keys, axis=0, dtype="int32"), [0], [rank - count])
     shape = relay.take(relay.shape_of(data), order, axis=0, mode="fast")
     return call("dyn.reshape", data, shape, allowzero=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.ops.domains import MOVED, NUMBERS, held_in, work_dtype
-from serde.coreml.mlprogram.ops.shape.reshape import transposed
+from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, NUMBERS, cast_to, compute_dtype
 from serde.coreml.value import Value
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -42,8 +42,8 @@ def export_sliding_window(
     """Each axis becomes two; those within the windows then go to the end."""
     dtype, rank = ctx.type(data).dtype, ctx.type(data).rank
     first = axis % rank
-    work = work_dtype(ctx, dtype, MOVED if ctx.version >= 17 else NUMBERS)
-    found = held_in(ctx, data, work)
+    work = compute_dtype(ctx, dtype, MOVE_DTYPES if ctx.version >= 17 else NUMBERS)
+    found = cast_to(ctx, data, work)
     for place in reversed(range(first, rank)):
         size, stride = window_shape[place - first], strides[place - first]
         dims: list[Dim] = list(ctx.type(found).shape)
@@ -53,4 +53,4 @@ def export_sliding_window(
         )
     last = rank + len(window_shape)
     order = [*range(first), *range(first, last, 2), *range(first + 1, last, 2)]
-    return held_in(ctx, transposed(ctx, found, order), dtype)
+    return cast_to(ctx, transpose(ctx, found, order), dtype)

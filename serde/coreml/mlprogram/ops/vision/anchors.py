@@ -50,7 +50,7 @@ def expand_multibox_transform_loc(
         relay.greater_equal(scores, number(threshold, dtype)),
         relay.greater(scores, number(-1, dtype)),
     )
-    boxes = _decoded(relay.reshape(loc_pred, [images, anchors, 4]), anchor, variances)
+    boxes = _decode_boxes(relay.reshape(loc_pred, [images, anchors, 4]), anchor, variances)
     boxes = converted(boxes, dtype)
     if clip:
         boxes = relay.clip(boxes, 0.0, 1.0)
@@ -63,7 +63,7 @@ def expand_multibox_transform_loc(
     return Tuple([in_front(rows, found, -1), total])
 
 
-def _decoded(offsets: Expr, anchor: Expr, variances: tuple[float, ...]) -> Expr:
+def _decode_boxes(offsets: Expr, anchor: Expr, variances: tuple[float, ...]) -> Expr:
     """Return the corners of boxes that are given by how they differ from anchors."""
     dtype = tensor_type(anchor).dtype
     low, high = relay.split(anchor, 2, axis=2)

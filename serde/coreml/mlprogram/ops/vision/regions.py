@@ -48,12 +48,12 @@ def expand_roi_align(
         near.append(relay.cast(inside, "float32"))
         lines.append(relay.clip(at, 0.0, float(length - 1)))
     rows, columns = (bins * sample_ratio for bins in size)
-    places = [
+    positions = [
         relay.reshape(relay.repeat(lines[0], columns, 1), [count, rows * columns]),
         relay.reshape(relay.tile(lines[1], (1, rows)), [count, rows * columns]),
     ]
     pixels = Pixels(images, relay.cast(which, "int32"))
-    found = between(pixels, places, linear_weights, lambda place, _length: place, zeros=False)
+    found = between(pixels, positions, linear_weights, lambda place, _length: place, zeros=False)
     counts = relay.multiply(relay.expand_dims(near[0], 2), relay.expand_dims(near[1], 1))
     found = relay.multiply(found, relay.reshape(counts, [count, rows * columns, 1]))
     pool = relay.mean if mode == "avg" else relay.max
@@ -97,7 +97,7 @@ def expand_roi_pool(
     which, *edges = relay.split(region, 5, axis=0)
     image = relay.squeeze(relay.take(inner, relay.cast(which, "int32"), axis=0, mode="fast"), [0])
     left, top, right, bottom = (
-        _rounded(relay.multiply(each, number(spatial_scale, "float32"))) for each in edges
+        _round(relay.multiply(each, number(spatial_scale, "float32"))) for each in edges
     )
     across, seen_across = _bin_masks(left, right, size[1], width)
     down, seen_down = _bin_masks(top, bottom, size[0], height)
@@ -114,7 +114,7 @@ def expand_roi_pool(
     return converted(result, tensor_type(data).dtype)
 
 
-def _rounded(edge: Expr) -> Expr:
+def _round(edge: Expr) -> Expr:
     """Return an edge as a whole number, halves away from zero."""
     half = relay.floor(relay.add(relay.abs(edge), number(0.5, "float32")))
     return relay.multiply(relay.sign(edge), half)
@@ -137,9 +137,9 @@ def _bin_masks(first: Expr, last: Expr, bins: int, length: int) -> tuple[Expr, E
     ends = relay.strided_slice(marks, [1], [bins + 1], [1], axes=[0])
     low = relay.clip(relay.add(relay.floor(begins), first), 0.0, float(length))
     high = relay.clip(relay.add(relay.ceil(ends), first), 0.0, float(length))
-    places = relay.const(np.arange(length), "float32")
+    positions = relay.const(np.arange(length), "float32")
     inside = relay.logical_and(
-        relay.greater_equal(places, relay.expand_dims(low, 1)),
-        relay.less(places, relay.expand_dims(high, 1)),
+        relay.greater_equal(positions, relay.expand_dims(low, 1)),
+        relay.less(positions, relay.expand_dims(high, 1)),
     )
     return inside, relay.greater(high, low)

@@ -37,7 +37,7 @@ def _corners(boxes: Expr) -> Expr:
     return relay.concatenate(ends, axis=2)
 
 
-def suppressed(
+def suppress(
     ctx: BaseContext,
     boxes: Expr,
     scores: Expr,
@@ -47,10 +47,10 @@ def suppressed(
     max_boxes: int,
     per_class: bool,
 ) -> list[Expr]:
-    """Return the boxes that stay, their scores, their places, and how many there are.
+    """Return the boxes that stay, their scores, their indices, and how many there are.
 
     Boxes are (n, boxes, 4) and scores (n, boxes, classes). A box is of the class that it scores
-    most for. Behind those that stay come zeros, and -1 among the places.
+    most for. Behind those that stay come zeros, and -1 among the indices.
     """
     (count,) = ctx.static_lengths(boxes, [1])
     wide = converted(boxes, "float32")
@@ -67,12 +67,14 @@ def suppressed(
     lifted = relay.add(relay.subtract(best, low), number(1.0, "float32"))
     lifted = relay.where(taking, lifted, number(-1.0, "float32"))
     rows = relay.concatenate([kind, lifted, _corners(wide), place, wide, marks], axis=2)
-    valid, sorted_rows, places = relay.vision.get_valid_counts(rows, 0.0, id_index=0, score_index=1)
+    valid, sorted_rows, indices = relay.vision.get_valid_counts(
+        rows, 0.0, id_index=0, score_index=1
+    )
     above = float(np.nextafter(np.float32(iou_threshold), np.float32(np.inf)))
     kept = relay.vision.non_max_suppression(
         sorted_rows,
         valid,
-        places,
+        indices,
         max_boxes,
         above,
         force_suppress=not per_class,
@@ -105,7 +107,7 @@ def import_non_maximum_suppression_v1(
     max_boxes: int,
     per_class_suppression: bool = False,
 ) -> list[Expr]:
-    return suppressed(
+    return suppress(
         ctx,
         boxes,
         scores,
@@ -128,7 +130,7 @@ def import_non_maximum_suppression(
 ) -> list[Expr]:
     """Boxes lie along the last axis, and no score is too small."""
     order = [0, 2, 1]
-    found = suppressed(
+    found = suppress(
         ctx,
         relay.transpose(boxes, order),
         relay.transpose(scores, order),
@@ -187,9 +189,9 @@ def export_non_max_suppression(
 
     rows = ctx.spell(batches, boxes)
     marks = ctx.spell(lambda x: relay.reshape(x, [images * classes, count, 1]), scores)
-    places = _places(ctx, rows, marks, bound, most, dtype)
+    indices = _emit_suppression(ctx, rows, marks, bound, most, dtype)
 
-    def listed(found: Expr, given: Expr, *floor: Expr) -> Expr:
+    def pad_rows(found: Expr, given: Expr, *floor: Expr) -> Expr:
         whole = relay.maximum(found, number(0, "int32"))
         stays = relay.greater_equal(found, number(0, "int32"))
         for bar in floor:
@@ -206,7 +208,7 @@ def export_non_max_suppression(
         column = relay.expand_dims(relay.cast(box, "int64"), 1)
         return relay.concatenate([image, kind, column], axis=1)
 
-    return ctx.spell(listed, places, marks, *([] if least is None else [least]))
+    return ctx.spell(pad_rows, indices, marks, *([] if least is None else [least]))
 
 
 def _centres(boxes: Expr) -> Expr:
@@ -221,10 +223,10 @@ def _centres(boxes: Expr) -> Expr:
     return relay.concatenate([x, y, width, height], axis=2)
 
 
-def _places(
+def _emit_suppression(
     ctx: ExportContext, rows: Value, marks: Value, bound: float, most: int, dtype: str
 ) -> Value:
-    """Write the suppression itself and return places, -1 behind those that stay."""
+    """Write the suppression itself and return indices, -1 behind those that stay."""
     batches = ctx.static_shape(rows)[0]
     threshold = ctx.const(bound, dtype)
     if ctx.version >= 17:
@@ -279,7 +281,7 @@ def in_front(x: Expr, stays: Expr, fill: float) -> Expr:
 def expand_get_valid_counts(
     data: Expr, score_threshold: Expr, *, id_index: int, score_index: int
 ) -> Expr:
-    """Rows that count are sorted to the front by their places."""
+    """Rows that count are sorted to the front by their indices."""
     score = relay.take(data, number(score_index, "int32"), axis=2)
     valid = relay.greater(score, converted(score_threshold, tensor_type(data).dtype))
     if id_index >= 0:
@@ -293,7 +295,7 @@ def expand_get_valid_counts(
     return Tuple([total, in_front(data, valid, -1), in_front(numbers, valid, -1)])
 
 
-def _unsuppressed(kept: Expr, takes_part: Expr, limit: int | None) -> Expr:
+def _find_suppressed(kept: Expr, takes_part: Expr, limit: int | None) -> Expr:
     """Return which rows go: those that overlap, and all behind the last that may stay."""
     gone = relay.logical_and(takes_part, relay.logical_not(kept))
     if limit is None:
@@ -358,8 +360,8 @@ def expand_non_max_suppression(
         relay.const(np.array([overlap], np.float32)),
         relay.const(np.array([0.5], np.float32)),
     )
-    kept = _marked(listed, images, boxes)
-    gone = _unsuppressed(kept, takes_part, None if most < 0 else int(most))
+    kept = _mark_boxes(listed, images, boxes)
+    gone = _find_suppressed(kept, takes_part, None if most < 0 else int(most))
     rows = relay.where(relay.expand_dims(gone, 2), missing, rows)
     if not return_indices:
         if not invalid_to_bottom:
@@ -382,11 +384,11 @@ def _apart(corners: Expr, kind: Expr) -> Expr:
     return relay.add(corners, relay.multiply(kind, span))
 
 
-def _marked(listed: Expr, images: int, boxes: int) -> Expr:
+def _mark_boxes(listed: Expr, images: int, boxes: int) -> Expr:
     """Return which boxes a list of (image, class, box) names."""
     image, _, box = relay.split(listed, 3, axis=1)
-    places = relay.transpose(relay.concatenate([image, box], axis=1), [1, 0])
+    indices = relay.transpose(relay.concatenate([image, box], axis=1), [1, 0])
     zeros = relay.const(np.zeros((images, boxes), np.int32))
     ones = relay.ones_like(relay.cast(relay.squeeze(box, [1]), "int32"))
-    marked = relay.scatter_nd(zeros, places, ones, mode="update")
+    marked = relay.scatter_nd(zeros, indices, ones, mode="update")
     return relay.greater(marked, number(0, "int32"))

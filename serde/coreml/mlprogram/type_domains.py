@@ -9,7 +9,16 @@ from serde.coreml.value import HELD_AS, Argument, Value
 from serde.errors import Unsupported
 from serde.relay.ir.types import TensorType
 
-__all__ = ["FLOATS", "GATHERED", "MOVED", "NUMBERS", "TRUTH", "emit_in", "held_in", "work_dtype"]
+__all__ = [
+    "FLOATS",
+    "GATHER_DTYPES",
+    "MOVE_DTYPES",
+    "NUMBERS",
+    "NUMBERS_OR_BOOL",
+    "cast_to",
+    "compute_dtype",
+    "emit_in",
+]
 
 Domain = Mapping[int, frozenset[str]]
 """dtypes by the version of iOS from which on they are taken."""
@@ -20,12 +29,12 @@ _NARROW = frozenset({"int8", "int16", "uint8", "uint16"})
 
 FLOATS: Domain = {1: _FLOATS}
 NUMBERS: Domain = {1: _NUMBERS}
-TRUTH: Domain = {1: _NUMBERS | {"bool"}}
-GATHERED: Domain = {1: _NUMBERS, 17: _NUMBERS | _NARROW}
-MOVED: Domain = {1: _NUMBERS | {"bool"}, 17: _NUMBERS | {"bool"} | _NARROW}
+NUMBERS_OR_BOOL: Domain = {1: _NUMBERS | {"bool"}}
+GATHER_DTYPES: Domain = {1: _NUMBERS, 17: _NUMBERS | _NARROW}
+MOVE_DTYPES: Domain = {1: _NUMBERS | {"bool"}, 17: _NUMBERS | {"bool"} | _NARROW}
 
 
-def work_dtype(ctx: ExportContext, dtype: str, domain: Domain) -> str:
+def compute_dtype(ctx: ExportContext, dtype: str, domain: Domain) -> str:
     """Return the dtype in which an operator is to compute: the same, or int32 for what it lacks.
 
     Raises:
@@ -39,7 +48,7 @@ def work_dtype(ctx: ExportContext, dtype: str, domain: Domain) -> str:
     return "int32"
 
 
-def held_in(ctx: ExportContext, x: Value, dtype: str) -> Value:
+def cast_to(ctx: ExportContext, x: Value, dtype: str) -> Value:
     """Return a value in another dtype."""
     return x if ctx.type(x).dtype == dtype else ctx.cast(x, dtype)
 
@@ -61,8 +70,8 @@ def emit_in(
         inputs: Its other inputs.
     """
     dtype = ctx.type(next(iter(tensors.values()))).dtype
-    work = work_dtype(ctx, dtype, domain)
-    given: dict[str, Argument] = {name: held_in(ctx, x, work) for name, x in tensors.items()}
+    work = compute_dtype(ctx, dtype, domain)
+    given: dict[str, Argument] = {name: cast_to(ctx, x, work) for name, x in tensors.items()}
     result = ctx.result_type()
     found = ctx.emit(op, TensorType(result.shape, work), **given, **inputs)
-    return held_in(ctx, found, result.dtype)
+    return cast_to(ctx, found, result.dtype)

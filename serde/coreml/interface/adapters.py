@@ -12,9 +12,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.coreml.interface.description import Interface
+from serde.coreml.interface.input_types import Image
 from serde.coreml.interface.interface import tensors_of
 from serde.coreml.interface.planning import layout_of
-from serde.coreml.interface.requests import Image
 from serde.coreml.mlprogram.states import later_names
 from serde.coreml.versions import Target
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Span, Tuple, TupleGetItem, Var
@@ -30,7 +30,7 @@ __all__ = ["expected_of", "with_channels_first", "with_images", "with_numbers"]
 Inner = tuple[Var, Expr]
 
 
-def _with_ends(
+def _rewrite_interface(
     model: RelayModel,
     inner: Callable[[Var, TensorType], Inner | None],
     outer: Callable[[int, Expr, TensorType], Expr],
@@ -54,11 +54,11 @@ def _with_ends(
             params[index], memo[param] = found
     inside = set(memo.values())
 
-    def shortened(_node: Expr, new: Expr) -> Expr:
+    def shorten(_node: Expr, new: Expr) -> Expr:
         short = _uncast(new) if _cast_of(new) in inside else None
         return new if short is None else short
 
-    body = rewrite(main.body, shortened, memo) if memo else main.body
+    body = rewrite(main.body, shorten, memo) if memo else main.body
     if isinstance(body.type, TupleType) and not isinstance(body, Tuple):
         body = Tuple([TupleGetItem(body, index) for index in range(len(body.type.fields))])
     fields = list(body.fields) if isinstance(body, Tuple) else [body]
@@ -117,7 +117,7 @@ def with_numbers(model: RelayModel, target: Target) -> RelayModel:
     def outer(_index: int, x: Expr, type_: TensorType) -> Expr:
         return call("cast", x, dtype=held[type_.dtype]) if type_.dtype in held else x
 
-    return _with_ends(model, inner, outer)
+    return _rewrite_interface(model, inner, outer)
 
 
 def with_channels_first(model: RelayModel, images: Mapping[str, Image]) -> RelayModel:
@@ -132,7 +132,7 @@ def with_channels_first(model: RelayModel, images: Mapping[str, Image]) -> Relay
         outside = Var(param.name_hint, first, param.span)
         return outside, call("transpose", outside, axes=(0, 2, 3, 1))
 
-    return _with_ends(model, inner, lambda _index, x, _type: x)
+    return _rewrite_interface(model, inner, lambda _index, x, _type: x)
 
 
 def with_images(model: RelayModel, interface: Interface) -> RelayModel:
@@ -150,16 +150,16 @@ def with_images(model: RelayModel, interface: Interface) -> RelayModel:
         if image is None:
             return None
         outside = Var(param.name_hint, TensorType(type_.shape, image.dtype), param.span)
-        inside = _as_dtype(_scaled(outside, image), type_.dtype)
+        inside = _as_dtype(_scale_image(outside, image), type_.dtype)
         return None if inside is outside and type_.dtype == image.dtype else (outside, inside)
 
     def outer(index: int, x: Expr, _type: TensorType) -> Expr:
         return _as_dtype(x, wanted[index]) if index in wanted else x
 
-    return _with_ends(model, inner, outer)
+    return _rewrite_interface(model, inner, outer)
 
 
-def _scaled(x: Var, image: Image) -> Expr:
+def _scale_image(x: Var, image: Image) -> Expr:
     """Return an image times its scale plus its bias."""
     scaled: Expr = x
     if set(image.scale) != {1.0}:
@@ -215,7 +215,7 @@ def expected_of(
         outside = Var(name, type_, param.span)
         return outside, outside
 
-    model = _with_ends(model, inner, lambda _index, x, _type: x)
+    model = _rewrite_interface(model, inner, lambda _index, x, _type: x)
     meta = replace(
         model.meta,
         inputs=tuple(inputs),

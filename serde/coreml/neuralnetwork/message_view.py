@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
-__all__ = ["Part", "ends_iteration", "fields_of", "layers_of", "snake_case", "written"]
+__all__ = ["MessageView", "ends_iteration", "fields_of", "layer_outputs", "layers_of", "snake_case"]
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -18,7 +18,7 @@ def snake_case(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MessageView:
     """A message within a layer.
 
     Attributes:
@@ -34,9 +34,9 @@ class Part:
         (oneof,) = self.message.DESCRIPTOR.oneofs
         return str(self.message.WhichOneof(oneof.name) or "")
 
-    def part(self, name: str) -> Part:
+    def submessage(self, name: str) -> MessageView:
         """Return a message within this one; an empty one if it is not set."""
-        return Part(getattr(self.message, name), f"{self.path}.{name}")
+        return MessageView(getattr(self.message, name), f"{self.path}.{name}")
 
     def fields(self) -> dict[str, AnyValue]:
         """Return the fields that are set; see :func:`fields_of`."""
@@ -54,9 +54,11 @@ def fields_of(message: AnyValue, path: str) -> dict[str, AnyValue]:
         where = f"{path}.{field.name}"
         if field.message_type is not None:
             if field.is_repeated:
-                found[name] = tuple(Part(each, f"{where}[{i}]") for i, each in enumerate(value))
+                found[name] = tuple(
+                    MessageView(each, f"{where}[{i}]") for i, each in enumerate(value)
+                )
             else:
-                found[name] = Part(value, where)
+                found[name] = MessageView(value, where)
         elif field.is_repeated:
             found[name] = tuple(value)
         elif field.enum_type is not None:
@@ -67,20 +69,20 @@ def fields_of(message: AnyValue, path: str) -> dict[str, AnyValue]:
     return found
 
 
-def layers_of(network: Part) -> list[Part]:
+def layers_of(network: MessageView) -> list[MessageView]:
     """Return the layers of a network."""
     layers = network.message.layers
-    return [Part(layer, f"{network.path}.layers[{i}]") for i, layer in enumerate(layers)]
+    return [MessageView(layer, f"{network.path}.layers[{i}]") for i, layer in enumerate(layers)]
 
 
-def written(layer: Part) -> Iterator[str]:
+def layer_outputs(layer: MessageView) -> Iterator[str]:
     """Yield the names of what a layer gives, what networks within it give included."""
     yield from layer.message.output
     fields = {"branch": ("ifBranch", "elseBranch"), "loop": ("conditionNetwork", "bodyNetwork")}
     kind = layer.message.WhichOneof("layer")
     for name in fields.get(kind, ()):
-        for inner in layers_of(layer.part(kind).part(name)):
-            yield from written(inner)
+        for inner in layers_of(layer.submessage(kind).submessage(name)):
+            yield from layer_outputs(inner)
 
 
 def ends_iteration(layer: AnyValue) -> bool:

@@ -18,7 +18,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 
-__all__ = ["ListFacts", "is_shapeless", "length_of", "operand_of", "shaped"]
+__all__ = ["ListFacts", "give_shape", "is_shapeless", "length_of", "operand_of"]
 
 
 @dataclass
@@ -67,7 +67,7 @@ def length_of(ls: Expr) -> Expr:
     return relay.take(lengths, relay.const(np.int32(0)), axis=0, mode="fast")
 
 
-def shaped(ls: Expr, shape: Sequence[Dim]) -> Expr:
+def give_shape(ls: Expr, shape: Sequence[Dim]) -> Expr:
     """Return a list with elements of a shape that it may be the first to tell.
 
     Raises:

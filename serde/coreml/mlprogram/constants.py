@@ -14,7 +14,7 @@ from serde.errors import FormatError, Unsupported
 from serde.io.packed import PackedWeight
 from serde.weights import Array, ArrayWeight, numpy_dtype
 
-__all__ = ["Plain", "element_of", "read_value"]
+__all__ = ["NonTensor", "element_of", "read_value"]
 
 _STRING = 2
 _FIELDS = {
@@ -28,7 +28,7 @@ _FIELDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class NonTensor:
     """A constant that is no tensor of numbers: text, or a list, tuple or dictionary.
 
     Attributes:
@@ -51,7 +51,7 @@ def element_of(code: int) -> Element:
     return BY_MIL[code]
 
 
-def read_value(value: Any, source: str | None) -> Array | Plain:
+def read_value(value: Any, source: str | None) -> Array | NonTensor:
     """Return a constant that lies in the program itself.
 
     Raises:
@@ -61,24 +61,25 @@ def read_value(value: Any, source: str | None) -> Array | Plain:
     kind = value.immediateValue.WhichOneof("value")
     if kind == "list":
         items = [read_value(item, source) for item in value.immediateValue.list.values]
-        return Plain(tuple(_plain(item) for item in items))
+        return NonTensor(tuple(_to_python(item) for item in items))
     if kind == "tuple":
         items = [read_value(item, source) for item in value.immediateValue.tuple.values]
-        return Plain(tuple(_plain(item) for item in items))
+        return NonTensor(tuple(_to_python(item) for item in items))
     if kind != "tensor":
         raise Unsupported(f"a constant of kind {kind}")
     tensor = value.immediateValue.tensor
     if value.type.tensorType.dataType == _STRING:
         texts = tuple(tensor.strings.values)
-        return Plain(texts[0] if len(texts) == 1 and not value.type.tensorType.rank else texts)
-    return _tensor(value, tensor, source)
+        return NonTensor(texts[0] if len(texts) == 1 and not value.type.tensorType.rank else texts)
+    return _read_tensor(value, tensor, source)
 
 
-def _plain(item: Array | Plain) -> Any:
-    return item.value if isinstance(item, Plain) else item.tolist()
+def _to_python(item: Array | NonTensor) -> Any:
+    return item.value if isinstance(item, NonTensor) else item.tolist()
 
 
-def _tensor(value: Any, tensor: Any, source: str | None) -> Array:
+def _read_tensor(value: Any, tensor: Any, source: str | None) -> Array:
+    """Return the values of a tensor that lies in the program, as bytes or as entries."""
     shape = value_shape(value, source)
     element = element_of(value.type.tensorType.dataType)
     field = tensor.WhichOneof("value")

@@ -9,14 +9,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.coreml.interface.input_types import COLORS
 from serde.coreml.interface.interface import ARRAY_DTYPES, color_space
-from serde.coreml.interface.requests import COLORS
 from serde.errors import OptionError, Unsupported
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Span, Var
 from serde.relay.ir.types import TensorType
 
-__all__ = ["five_axes", "input_variable", "prepared"]
+__all__ = ["input_variable", "preprocess", "to_five_axes"]
 
 
 def input_variable(feature: AnyValue, given: Sequence[DimLike] | None, dtype: str | None) -> Var:
@@ -72,6 +72,7 @@ def _array_shape(feature: AnyValue) -> list[DimLike]:
 
 
 def _image_shape(feature: AnyValue) -> list[DimLike]:
+    """Return the shape of an image; a length that the model leaves open is a symbol."""
     image = feature.type.imageType
     color = color_space(feature)
     height: DimLike = int(image.height)
@@ -96,7 +97,7 @@ def _image_shape(feature: AnyValue) -> list[DimLike]:
     ]
 
 
-def five_axes(x: Expr) -> Expr:
+def to_five_axes(x: Expr) -> Expr:
     """Return a vector, an image or a batch of images as (sequence, batch, channel, height, width).
 
     Raises:
@@ -114,7 +115,7 @@ def five_axes(x: Expr) -> Expr:
     return relay.expand_dims(x, axis=0)
 
 
-def prepared(x: Expr, feature: AnyValue, steps: Sequence[AnyValue]) -> Expr:
+def preprocess(x: Expr, feature: AnyValue, steps: Sequence[AnyValue]) -> Expr:
     """Return an image with what a network does to it before its first layer."""
     if not steps:
         return x

@@ -23,7 +23,7 @@ from serde.relay.transform.weight_folding import fold_weights
 from serde.report import Report
 from serde.weights import Array, Weight, numpy_dtype
 
-__all__ = ["Forms", "lost_compression", "with_plain_constants"]
+__all__ = ["CompressionSupport", "decompress_unsupported", "describe_lost_compression"]
 
 _NEWEST = 18
 """Version of iOS that has all forms of compressed weights."""
@@ -40,7 +40,7 @@ _SCALES = {
 
 
 @dataclass(frozen=True)
-class Forms:
+class CompressionSupport:
     """What forms of compressed weights are written.
 
     Attributes:
@@ -55,7 +55,7 @@ class Forms:
     half: bool
     half_scales: bool
 
-    def hold(self, node: Expr) -> bool:
+    def covers(self, node: Expr) -> bool:
         """Whether a step that unpacks a weight is written as it is; other nodes are."""
         if not unpacks(node) or not isinstance(node, Call):
             return True
@@ -64,92 +64,96 @@ class Forms:
         return self.supported(node)
 
 
-def lost_compression(model: RelayModel, forms: Forms) -> list[str]:
+def describe_lost_compression(model: RelayModel, support: CompressionSupport) -> list[str]:
     """Return what is to be said of weights that are written larger than they are in the model."""
-    plain = _ordered_anew(model)
+    plain = _find_reordered(model)
     notes = []
     for node in compressed(model.main.body, _weights(model)):
         weights = {v.name_hint for v in free_vars(node)}
-        held = all(map(forms.hold, post_order(node)))
-        faint = held and _is_faint(node, model, forms)
+        held = all(map(support.covers, post_order(node)))
+        faint = held and _scales_exceed_float16(node, model, support)
         if not weights or (held and not faint and node not in plain):
             continue
         name = node.span.source_name if node.span is not None else min(weights)
-        before = sum(_stored(model.params[each]) for each in sorted(weights))
+        before = sum(_count_bytes(model.params[each]) for each in sorted(weights))
         hint = ""
         if node not in plain and faint:
             hint = "; float16 does not hold its scales, compute_precision=float32 does"
-        elif node not in plain and forms.version < _NEWEST:
+        elif node not in plain and support.version < _NEWEST:
             hint = f"; minimum_deployment_target=iOS{_NEWEST} has more forms"
-        text = f"{name}: {_kind(node)} of {before} bytes becomes {_plain(node, forms.half)}"
-        notes.append(text + hint)
+        after = _describe_decompressed(node, support.half)
+        notes.append(f"{name}: {_kind(node)} of {before} bytes becomes {after}{hint}")
     return notes
 
 
-def with_plain_constants(model: RelayModel, forms: Forms, report: Report) -> RelayModel:
+def decompress_unsupported(
+    model: RelayModel, support: CompressionSupport, report: Report
+) -> RelayModel:
     """Return the model with plain weights where their compressed form cannot stay.
 
     MIL's recurrent layers want constants, and what is unpacked can only be ordered when it runs.
     Others are unpacked in the precision that they have, before that is narrowed.
     """
-    plain, lost = _ordered_anew(model), _lost(model, forms)
+    plain, lost = _find_reordered(model), _find_unsupported(model, support)
     if not plain and not lost:
         return model
     memo: dict[Expr, Expr] = {}
 
-    def spelled(old: Expr, new: Expr) -> Expr:
+    def decompose_plain(old: Expr, new: Expr) -> Expr:
         return decompose(new) if old in plain and isinstance(new, Call) else new
 
-    def replaced(old: Expr, new: Expr) -> Expr:
+    def replace(old: Expr, new: Expr) -> Expr:
         if old in lost and isinstance(new, Call):
             return decompose(new)
         kept = constants_of(old) if isinstance(old, Call) else []
         if not kept or not isinstance(old, Call) or not isinstance(new, Call):
             return new
         pairs = zip(old.args, new.args, strict=True)
-        return rebuild(new, [rewrite(a, spelled, memo) if a in kept else b for a, b in pairs])
+        return rebuild(
+            new, [rewrite(a, decompose_plain, memo) if a in kept else b for a, b in pairs]
+        )
 
     main = model.main
-    body = rewrite(main.body, replaced)
+    body = rewrite(main.body, replace)
     mod = IRModule({"main": infer_function(Function(main.params, body))})
     return fold_weights(model.evolve(mod=mod), report=report, share=False)
 
 
-def _ordered_anew(model: RelayModel) -> set[Expr]:
+def _find_reordered(model: RelayModel) -> set[Expr]:
     """Return what unpacks weights that MIL wants in another order of their entries."""
     calls = [node for node in post_order(model.main.body) if isinstance(node, Call)]
     wanted = [each for node in calls for each in constants_of(node)]
     return {node for root in wanted for node in post_order(root) if unpacks(node)}
 
 
-def _lost(model: RelayModel, forms: Forms) -> set[Expr]:
+def _find_unsupported(model: RelayModel, support: CompressionSupport) -> set[Expr]:
     """Return the steps that unpack weights of which one cannot be written."""
     found: set[Expr] = set()
     for node in compressed(model.main.body, _weights(model)):
         steps = post_order(node)
-        if not all(map(forms.hold, steps)) or _is_faint(node, model, forms):
+        if not all(map(support.covers, steps)) or _scales_exceed_float16(node, model, support):
             found.update(filter(unpacks, steps))
     return found
 
 
-def _is_faint(root: Expr, model: RelayModel, forms: Forms) -> bool:
+def _scales_exceed_float16(root: Expr, model: RelayModel, support: CompressionSupport) -> bool:
     """Whether a weight has scales so small or large that float16 does not hold them."""
-    if not forms.half_scales:
+    if not support.half_scales:
         return False
     for node in filter(unpacks, post_order(root)):
         place = _SCALES.get(_kind(node))
         scale = node.args[place] if place is not None and isinstance(node, Call) else None
-        if isinstance(scale, Constant) and _is_off(scale.data):
+        if isinstance(scale, Constant) and _loses_precision(scale.data):
             return True
         weight = model.params.get(scale.name_hint) if isinstance(scale, Var) else None
         if weight is not None and any(
-            _is_off(weight.rows(start, stop)) for start, stop in weight.row_ranges()
+            _loses_precision(weight.rows(start, stop)) for start, stop in weight.row_ranges()
         ):
             return True
     return False
 
 
-def _is_off(scales: Array) -> bool:
+def _loses_precision(scales: Array) -> bool:
     if scales.dtype != np.float32:
         return False
     with np.errstate(over="ignore"):
@@ -161,7 +165,7 @@ def _weights(model: RelayModel) -> Callable[[Var], bool]:
     return lambda variable: variable.name_hint in model.params
 
 
-def _stored(weight: Weight) -> int:
+def _count_bytes(weight: Weight) -> int:
     return weight.packed.nbytes if isinstance(weight, PackedWeight) else weight.nbytes
 
 
@@ -169,7 +173,7 @@ def _kind(node: Expr) -> str:
     return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
 
 
-def _plain(node: Expr, half: bool) -> str:
+def _describe_decompressed(node: Expr, half: bool) -> str:
     """Return the dtype and the bytes of the plain values."""
     if not isinstance(node.type, TensorType):
         return "plain values"
