@@ -138,7 +138,7 @@ class _Comparer:
         if left.keys() != right.keys():
             only = sorted(left.keys() ^ right.keys())[0]
             raise _Difference(f"module: only one has a function {only}")
-        self._mappings(a.attrs, b.attrs, _Path("module.attrs"), [])
+        self._compare_mappings(a.attrs, b.attrs, _Path("module.attrs"), [])
         for name in sorted(left):
             self.run(left[name], right[name], _Path(name))
 
@@ -147,18 +147,18 @@ class _Comparer:
         pending: list[Pair] = [(a, b, path)]
         while pending:
             left, right, place = pending.pop()
-            if not self._is_known(left, right, place):
-                below = list(self._node(left, right, place))
+            if not self._is_settled(left, right, place):
+                below = list(self._compare_node(left, right, place))
                 pending.extend(reversed(below))
         # Last, since a difference of results mostly follows from one in the bodies.
         for left_type, right_type, place in self._results:
-            self._types(left_type, right_type, place)
+            self._compare_types(left_type, right_type, place)
         self._results.clear()
 
-    def _is_known(self, a: Expr, b: Expr, path: _Path) -> bool:
+    def _is_settled(self, a: Expr, b: Expr, path: _Path) -> bool:
         """Whether the pair needs no look: it was compared before, or is two variables."""
         if isinstance(a, Var) and isinstance(b, Var):
-            self._variables(a, b, path)
+            self._compare_variables(a, b, path)
             return True
         if type(a) is not type(b):
             raise _Difference(f"{path}: {a!r} and {b!r}")
@@ -178,35 +178,37 @@ class _Comparer:
         self._forward[a] = b
         self._backward[b] = a
 
-    def _variables(self, a: Var, b: Var, path: _Path) -> None:
+    def _compare_variables(self, a: Var, b: Var, path: _Path) -> None:
         if a in self._forward or b in self._backward:
             if self._forward.get(a) is not b or self._backward.get(b) is not a:
                 raise _Difference(f"{path}: {a!r} and {b!r} are not bound at the same place")
         elif self._map_free_vars:
-            self._types(a.type, b.type, _Path(".type", path))
+            self._compare_types(a.type, b.type, _Path(".type", path))
             self._bind(a, b)
         elif a is not b:
             raise _Difference(f"{path}: {a!r} and {b!r} are different free variables")
 
-    def _types(self, a: Type | None, b: Type | None, path: _Path) -> None:
+    def _compare_types(self, a: Type | None, b: Type | None, path: _Path) -> None:
         if a is not None and b is not None and a != b:
             raise _Difference(f"{path}: {a!r} and {b!r}")
 
-    def _node(self, a: Expr, b: Expr, path: _Path) -> Iterator[Pair]:
+    def _compare_node(self, a: Expr, b: Expr, path: _Path) -> Iterator[Pair]:
         """Compare what two nodes say themselves; yield the pairs below them."""
         if isinstance(a, Call) and isinstance(b, Call):
-            yield from self._calls(a, b, path)
+            yield from self._compare_calls(a, b, path)
         elif isinstance(a, Constant) and isinstance(b, Constant):
-            self._constants(a, b, path)
+            self._compare_constants(a, b, path)
         elif isinstance(a, Tuple) and isinstance(b, Tuple):
-            yield from self._lists(a.fields, b.fields, "fields", path)
+            yield from self._compare_lists(a.fields, b.fields, "fields", path)
         elif isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem):
-            self._compare_plain(a.index, b.index, _Path(".index", path))
+            self._compare_scalars(a.index, b.index, _Path(".index", path))
             yield a.tuple_value, b.tuple_value, _Path(".tuple_value", path)
         elif isinstance(a, Function) and isinstance(b, Function):
-            yield from self._functions(a, b, path)
+            yield from self._compare_functions(a, b, path)
         elif isinstance(a, Let) and isinstance(b, Let):
-            self._types(a.var.type_annotation, b.var.type_annotation, _Path(".var.type", path))
+            self._compare_types(
+                a.var.type_annotation, b.var.type_annotation, _Path(".var.type", path)
+            )
             self._bind(a.var, b.var)
             yield a.value, b.value, _Path(".value", path)
             yield a.body, b.body, _Path(".body", path)
@@ -215,13 +217,13 @@ class _Comparer:
             yield a.true_branch, b.true_branch, _Path(".true_branch", path)
             yield a.false_branch, b.false_branch, _Path(".false_branch", path)
         elif isinstance(a, GlobalVar) and isinstance(b, GlobalVar):
-            self._compare_plain(a.name_hint, b.name_hint, path)
+            self._compare_scalars(a.name_hint, b.name_hint, path)
         elif isinstance(a, Op) and isinstance(b, Op):
-            self._compare_plain(a.name, b.name, path)
+            self._compare_scalars(a.name, b.name, path)
         else:
             raise _Difference(f"{path}: {a!r} is no node that can be compared")
 
-    def _lists(
+    def _compare_lists(
         self, a: Sequence[Expr], b: Sequence[Expr], name: str, path: _Path
     ) -> Iterator[Pair]:
         if len(a) != len(b):
@@ -229,36 +231,36 @@ class _Comparer:
         for index, (left, right) in enumerate(zip(a, b, strict=True)):
             yield left, right, _Path(f".{name}[{index}]", path)
 
-    def _calls(self, a: Call, b: Call, path: _Path) -> Iterator[Pair]:
+    def _compare_calls(self, a: Call, b: Call, path: _Path) -> Iterator[Pair]:
         below: list[Pair] = []
         if a.op is not b.op:
             if isinstance(a.op, Op) and isinstance(b.op, Op):
-                self._compare_plain(a.op.name, b.op.name, _Path(".op", path))
+                self._compare_scalars(a.op.name, b.op.name, _Path(".op", path))
             else:
                 below.append((a.op, b.op, _Path(".op", path)))
         elif not isinstance(a.op, Op):
             below.append((a.op, b.op, _Path(".op", path)))
         if a.attrs is not b.attrs:
-            self._mappings(a.attrs, b.attrs, _Path(".attrs", path), below)
-        yield from self._lists(a.args, b.args, "args", path)
+            self._compare_mappings(a.attrs, b.attrs, _Path(".attrs", path), below)
+        yield from self._compare_lists(a.args, b.args, "args", path)
         yield from below
 
-    def _functions(self, a: Function, b: Function, path: _Path) -> Iterator[Pair]:
+    def _compare_functions(self, a: Function, b: Function, path: _Path) -> Iterator[Pair]:
         if len(a.params) != len(b.params):
             raise _Difference(f"{path}: {len(a.params)} and {len(b.params)} params")
         for index, (left, right) in enumerate(zip(a.params, b.params, strict=True)):
             place = _Path(f".params[{index}]", path)
-            self._types(left.type, right.type, _Path(".type", place))
+            self._compare_types(left.type, right.type, _Path(".type", place))
             if left in self._forward or right in self._backward:
                 raise _Difference(f"{place}: {left!r} or {right!r} is bound twice")
             self._bind(left, right)
         self._results.append((_result(a), _result(b), _Path(".ret_type", path)))
         below: list[Pair] = []
-        self._mappings(a.attrs, b.attrs, _Path(".attrs", path), below)
+        self._compare_mappings(a.attrs, b.attrs, _Path(".attrs", path), below)
         yield from below
         yield a.body, b.body, _Path(".body", path)
 
-    def _constants(self, a: Constant, b: Constant, path: _Path) -> None:
+    def _compare_constants(self, a: Constant, b: Constant, path: _Path) -> None:
         left, right = a.data, b.data
         if left.shape != right.shape or left.dtype != right.dtype:
             raise _Difference(f"{path}: {a!r} and {b!r}")
@@ -266,9 +268,9 @@ class _Comparer:
             return
         inline = self._rounded and not left.ndim and left.dtype.kind == "f"
         if not inline or f"{float(left):g}" != f"{float(right):g}":
-            raise _Difference(f"{path}: constants differ in value{_show_scalars(left, right)}")
+            raise _Difference(f"{path}: constants differ in value{_scalar_text(left, right)}")
 
-    def _mappings(
+    def _compare_mappings(
         self,
         a: Mapping[str, AnyValue],
         b: Mapping[str, AnyValue],
@@ -279,20 +281,20 @@ class _Comparer:
             only = sorted(set(a) ^ set(b))[0]
             raise _Difference(f"{path}: only one has {only}")
         for name, value in a.items():
-            self._values(value, b[name], _Path(f".{name}", path), below)
+            self._compare_values(value, b[name], _Path(f".{name}", path), below)
 
-    def _values(self, a: AnyValue, b: AnyValue, path: _Path, below: list[Pair]) -> None:
+    def _compare_values(self, a: AnyValue, b: AnyValue, path: _Path, below: list[Pair]) -> None:
         if isinstance(a, Expr) and isinstance(b, Expr):
             below.append((a, b, path))
         elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
             if len(a) != len(b):
                 raise _Difference(f"{path}: {len(a)} and {len(b)} items")
             for index, (left, right) in enumerate(zip(a, b, strict=True)):
-                self._values(left, right, _Path(f"[{index}]", path), below)
+                self._compare_values(left, right, _Path(f"[{index}]", path), below)
         else:
-            self._compare_plain(a, b, path)
+            self._compare_scalars(a, b, path)
 
-    def _compare_plain(self, a: AnyValue, b: AnyValue, path: _Path) -> None:
+    def _compare_scalars(self, a: AnyValue, b: AnyValue, path: _Path) -> None:
         if isinstance(a, float) and isinstance(b, float):
             same = f"{a:g}" == f"{b:g}" if self._rounded else repr(a) == repr(b)
         else:
@@ -312,5 +314,5 @@ def _result(function: Function) -> Type | None:
     return function.type.ret_type if isinstance(function.type, FuncType) else None
 
 
-def _show_scalars(a: np.ndarray[AnyValue, AnyValue], b: np.ndarray[AnyValue, AnyValue]) -> str:
+def _scalar_text(a: np.ndarray[AnyValue, AnyValue], b: np.ndarray[AnyValue, AnyValue]) -> str:
     return f": {a[()]} and {b[()]}" if not a.ndim else ""

@@ -111,7 +111,7 @@ class SymDim:
         total: dict[Monomial, int] = {}
         for left, a in self.terms:
             for right, b in _terms(other):
-                monomial = _times(left, right)
+                monomial = _multiply_monomials(left, right)
                 total[monomial] = total.get(monomial, 0) + a * b
         return _from_terms(total)
 
@@ -242,14 +242,14 @@ def _from_terms(total: Mapping[Monomial, int]) -> int | SymDim:
     return SymDim(tuple(kept))
 
 
-def _times(left: Monomial, right: Monomial) -> Monomial:
+def _multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
     powers = dict(left)
     for atom, power in right:
         powers[atom] = powers.get(atom, 0) + power
     return tuple(sorted(powers.items(), key=lambda item: str(item[0])))
 
 
-def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+def _divide_monomials(monomial: Monomial, divisor: Monomial) -> Monomial | None:
     """Return the quotient of two monomials, or None where it is not exact."""
     powers = dict(monomial)
     for atom, power in divisor:
@@ -264,7 +264,13 @@ def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 
 
 def _floor_divide(left: Dim, right: Dim) -> Dim:
-    """Return the quotient rounded down; anonymous where it cannot be told."""
+    """Return ``left // right``, with the terms that `right` divides taken out of the quotient.
+
+    ``(4*N + 6) // 4`` is ``N + 1``, and ``(N + 6) // 4`` is ``1 + (N + 2) // 4``.
+
+    Raises:
+        RelayError: `right` is 0.
+    """
     if isinstance(left, Any) or isinstance(right, Any):
         return Any()
     if right == 0:
@@ -280,7 +286,7 @@ def _floor_divide(left: Dim, right: Dim) -> Dim:
     whole: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, coefficient in _terms(left):
-        quotient = _without(monomial, by)
+        quotient = _divide_monomials(monomial, by)
         if quotient is not None and coefficient % factor == 0:
             whole[quotient] = coefficient // factor
         elif not monomial and not by:

@@ -185,7 +185,7 @@ class _Verifier:
         """Return the innermost open binder that `node` may depend on."""
         limit = len(self._open)
         deepest = -1
-        for child in _direct(node):
+        for child in _operands(node):
             variable = child if isinstance(child, Var) else self._depends.get(child)
             if variable is None:
                 continue
@@ -224,7 +224,12 @@ class _Verifier:
             raise self._fail(node, f"field {node.index} of a tuple with {count} fields")
 
     def _check_call(self, node: Call) -> None:
-        """Refuse a call whose operands or attributes its operator does not have."""
+        """Check what is called, and with how many operands.
+
+        Raises:
+            VerifyError: The operator is not declared, its operands or attributes are not those
+                it has, or what is called is no function.
+        """
         definition = node.op
         if isinstance(definition, OpDef):
             if len(node.args) != len(definition.operands):
@@ -289,7 +294,8 @@ class _Verifier:
             raise self._fail(node, f"noted as {node.type!r} but is {found!r}")
 
 
-def _direct(node: Expr) -> Iterator[Expr]:
+def _operands(node: Expr) -> Iterator[Expr]:
+    """Yield the nodes whose values a node takes, what it calls included."""
     if isinstance(node, Call):
         yield from node.args
         if not isinstance(node.op, Op):

@@ -169,7 +169,7 @@ def expand_grid_sample(
     for axis, length in enumerate(shape[2:]):
         row = rank - 3 - axis
         point = relay.strided_slice(points, [row], [row + 1], [1], axes=[1])
-        places.append(_unnormalized(relay.squeeze(point, [1]), length, align_corners))
+        places.append(_unnormalize(relay.squeeze(point, [1]), length, align_corners))
     zeros = padding_mode == "zeros"
     if method == "bicubic":
         found = between(pixels, places, cubic_weights_of, fold, zeros=zeros)
@@ -185,7 +185,7 @@ def expand_grid_sample(
     return converted(arranged(result, wanted, layout), tensor_type(data).dtype)
 
 
-def _unnormalized(point: Expr, length: int, align_corners: bool) -> Expr:
+def _unnormalize(point: Expr, length: int, align_corners: bool) -> Expr:
     """Return coordinates of -1 to 1 as pixels."""
     half = (length - 1) / 2 if align_corners else length / 2
     shift = half if align_corners else half - 0.5
