@@ -671,13 +671,13 @@ def convert(
         float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
             float32 besides what leaves the range or the precision of float16: operators of Relay,
             names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
-            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
             color_layout, scale and bias (one number, or one for each channel in the order of the
             layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
             names stands for RGB images as they are.
-        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
-            with a colour layout.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
         class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
             the order of its scores, text or integers, or a file with one on each line; those of the
             source if left out.
@@ -687,7 +687,7 @@ def convert(
             best class is called; that with all scores has _probs behind it; classLabel if left out.
         predicted_probabilities_output (str | None, default None): The output that holds the scores
             of the classes, where there are several outputs.
-        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
             have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
             input may have, by name; the first is the default.
@@ -1038,13 +1038,13 @@ def convert(
         float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
             float32 besides what leaves the range or the precision of float16: operators of Relay,
             names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
-            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
             color_layout, scale and bias (one number, or one for each channel in the order of the
             layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
             names stands for RGB images as they are.
-        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
-            with a colour layout.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
         class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
             the order of its scores, text or integers, or a file with one on each line; those of the
             source if left out.
@@ -1054,7 +1054,7 @@ def convert(
             best class is called; that with all scores has _probs behind it; classLabel if left out.
         predicted_probabilities_output (str | None, default None): The output that holds the scores
             of the classes, where there are several outputs.
-        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
             have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
             input may have, by name; the first is the default.
@@ -1351,13 +1351,13 @@ def export_model(
         float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
             float32 besides what leaves the range or the precision of float16: operators of Relay,
             names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
-            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
             color_layout, scale and bias (one number, or one for each channel in the order of the
             layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
             names stands for RGB images as they are.
-        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
-            with a colour layout.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
         class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
             the order of its scores, text or integers, or a file with one on each line; those of the
             source if left out.
@@ -1367,7 +1367,7 @@ def export_model(
             best class is called; that with all scores has _probs behind it; classLabel if left out.
         predicted_probabilities_output (str | None, default None): The output that holds the scores
             of the classes, where there are several outputs.
-        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
             have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
             input may have, by name; the first is the default.
@@ -1448,13 +1448,13 @@ def export_model(
         float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
             float32 besides what leaves the range or the precision of float16: operators of Relay,
             names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
-            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
             color_layout, scale and bias (one number, or one for each channel in the order of the
             layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
             names stands for RGB images as they are.
-        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
-            with a colour layout.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
         class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
             the order of its scores, text or integers, or a file with one on each line; those of the
             source if left out.
@@ -1464,7 +1464,7 @@ def export_model(
             best class is called; that with all scores has _probs behind it; classLabel if left out.
         predicted_probabilities_output (str | None, default None): The output that holds the scores
             of the classes, where there are several outputs.
-        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
             have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
             input may have, by name; the first is the default.
@@ -1918,13 +1918,13 @@ def export_model(
         float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
             float32 besides what leaves the range or the precision of float16: operators of Relay,
             names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
-            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
             color_layout, scale and bias (one number, or one for each channel in the order of the
             layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
             names stands for RGB images as they are.
-        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
-            with a colour layout.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
         class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
             the order of its scores, text or integers, or a file with one on each line; those of the
             source if left out.
@@ -1934,7 +1934,7 @@ def export_model(
             best class is called; that with all scores has _probs behind it; classLabel if left out.
         predicted_probabilities_output (str | None, default None): The output that holds the scores
             of the classes, where there are several outputs.
-        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
             have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
             input may have, by name; the first is the default.
@@ -2072,13 +2072,13 @@ def from_relay(
         float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
             float32 besides what leaves the range or the precision of float16: operators of Relay,
             names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
-            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
             color_layout, scale and bias (one number, or one for each channel in the order of the
             layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
             names stands for RGB images as they are.
-        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
-            with a colour layout.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
         class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
             the order of its scores, text or integers, or a file with one on each line; those of the
             source if left out.
@@ -2088,7 +2088,7 @@ def from_relay(
             best class is called; that with all scores has _probs behind it; classLabel if left out.
         predicted_probabilities_output (str | None, default None): The output that holds the scores
             of the classes, where there are several outputs.
-        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
             have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
             input may have, by name; the first is the default.
@@ -2153,13 +2153,13 @@ def from_relay(
         float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
             float32 besides what leaves the range or the precision of float16: operators of Relay,
             names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
-            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
             color_layout, scale and bias (one number, or one for each channel in the order of the
             layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
             names stands for RGB images as they are.
-        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
-            with a colour layout.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
         class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
             the order of its scores, text or integers, or a file with one on each line; those of the
             source if left out.
@@ -2169,7 +2169,7 @@ def from_relay(
             best class is called; that with all scores has _probs behind it; classLabel if left out.
         predicted_probabilities_output (str | None, default None): The output that holds the scores
             of the classes, where there are several outputs.
-        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
             have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
             input may have, by name; the first is the default.
@@ -2475,13 +2475,13 @@ def from_relay(
         float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
             float32 besides what leaves the range or the precision of float16: operators of Relay,
             names of nodes, or the groups norms, reductions and resizing.
-        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
-            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
             color_layout, scale and bias (one number, or one for each channel in the order of the
             layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
             names stands for RGB images as they are.
-        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
-            with a colour layout.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
         class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
             the order of its scores, text or integers, or a file with one on each line; those of the
             source if left out.
@@ -2491,7 +2491,7 @@ def from_relay(
             best class is called; that with all scores has _probs behind it; classLabel if left out.
         predicted_probabilities_output (str | None, default None): The output that holds the scores
             of the classes, where there are several outputs.
-        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
             have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
             input may have, by name; the first is the default.

@@ -13,7 +13,7 @@ from serde._optional import require
 from serde.bridge import PIVOT, bind_options, get_bridge, source_bridge, target_bridge
 from serde.checking.tolerance import Tolerance
 from serde.conversion.mapping import tensor_mapping as mapped_names
-from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_ends
+from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_inputs_and_outputs
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
     PathLike,
@@ -318,7 +318,7 @@ def convert(
         check_mapping(tensor_mapping, target, known)
     loaded, model = read_model(reader, source, params, own, report, check_target)
     chosen = cut_out(model, passes)
-    part = rename_ends(chosen, passes)
+    part = rename_inputs_and_outputs(chosen, passes)
     native = write_model(writer, part, passes, bound, report)
     mapping = None if tensor_mapping is None else mapped_names(chosen, writer.names(native))
     checks = bool(check) or data is not None

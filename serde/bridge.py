@@ -381,7 +381,7 @@ def get_bridge(name: str) -> AnyBridge:
     """
     module = FORMATS.get(name)
     if module is not None:
-        return _checked(name, importlib.import_module(module).BRIDGE)
+        return _check_bridge(name, importlib.import_module(module).BRIDGE)
     others = _entry_points()
     if name not in others:
         raise OptionError(f"unknown format {name!r}; known: {', '.join(format_names())}")
@@ -389,10 +389,10 @@ def get_bridge(name: str) -> AnyBridge:
         loaded = others[name].load()
     except Exception as error:
         raise OptionError(f"format {name}: {others[name].value} does not load: {error}") from error
-    return _checked(name, loaded)
+    return _check_bridge(name, loaded)
 
 
-def _checked(name: str, bridge: object) -> AnyBridge:
+def _check_bridge(name: str, bridge: object) -> AnyBridge:
     """Return an object that claims to be the bridge of the format `name`.
 
     Raises:
@@ -467,7 +467,7 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
             if os.fspath(first).endswith(bridge.suffixes) and bridge.detect(Path(first)):
                 return bridge
     broken: list[str] = []
-    bridges = list(_loaded(broken))
+    bridges = list(_load_all(broken))
     for bridge in bridges:
         if bridge.accepts(source):
             return bridge
@@ -485,7 +485,7 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
     raise FormatError(f"no format recognises it; {hint}", path=first)
 
 
-def _loaded(broken: list[str]) -> Iterator[AnyBridge]:
+def _load_all(broken: list[str]) -> Iterator[AnyBridge]:
     """Yield all formats, those of this package first; what is wrong with others goes to a list."""
     yield from map(get_bridge, sorted(FORMATS))
     for name in sorted({*_entry_points()} - {*FORMATS}):
@@ -505,7 +505,7 @@ def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) 
         return get_bridge(format_name)
     text = os.fspath(path).rstrip("/")  # Shells complete the name of a package so.
     broken: list[str] = []
-    for bridge in _loaded(broken):
+    for bridge in _load_all(broken):
         if bridge.export_options is not None and text.endswith(bridge.suffixes):
             return bridge
     hint = "; ".join([f"name the target's format ({', '.join(format_names())})", *broken])

@@ -123,7 +123,7 @@ def bind_options(
         if name in names and names[name] in own:
             raise OptionError(f"{names[name]} is given twice, once as {name}")
         if name in names:
-            own[names[name]] = _checked(name, value, hints[names[name]])
+            own[names[name]] = _convert_value(name, value, hints[names[name]])
     rest = {name: value for name, value in given.items() if name not in names}
     return cls(**own), rest
 
@@ -135,7 +135,7 @@ def other_names(item: dataclasses.Field[AnyValue]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in ("", item.name))
 
 
-def _checked(name: str, value: AnyValue, hint: AnyValue) -> AnyValue:
+def _convert_value(name: str, value: AnyValue, hint: AnyValue) -> AnyValue:
     """Return the value of an option as its annotation says; containers are left to the class.
 
     Raises:

@@ -25,7 +25,7 @@ from serde.conversion.signature import (
     FormatName,
     OptionGroup,
     PublicFunction,
-    described,
+    describe_fields,
     option_default,
 )
 from serde.conversion.steps import PathLike
@@ -201,7 +201,7 @@ def _doc(function: PublicFunction, variant: Variant) -> str:
         for group in variant.groups or ():
             if group.format in only and group.direction == direction:
                 inherited = {f.name for base in group.cls.__mro__[1:-1] for f in _fields(base)}
-                lines = list(described(group.cls, inherited))
+                lines = list(describe_fields(group.cls, inherited))
                 if lines:
                     text += "\n\n" + "\n".join([f"Options of {group.title}:", *lines]) + "\n"
     return text.replace("\\", "\\\\").replace("\n", "\n    ")

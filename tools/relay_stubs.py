@@ -184,18 +184,20 @@ def _declared(
 ) -> str:
     """Return the type of a parameter that its builder does not say, by the declaration.
 
-    A builder written by hand makes a constant of a number where the operator has an operand; and
-    what is no attribute of the operator's dynamic form can be an expression.
+    A builder written by hand, or one that converts what is given, makes a constant of a number
+    where the operator has an operand; and what is no attribute of the operator's dynamic form can
+    be an expression.
     """
     if definition is not None:  # A parameter may be called otherwise than in the schema.
         renamed = {shown: schema for schema, shown in definition.arguments.names.items()}
         name = renamed.get(name, name)
+    converted = definition is not None and name in definition.arguments.convert
     if by_hand and name.endswith("dtype"):
         return names.use(*_DTYPE)
     for operand in () if definition is None else definition.operands:
         if operand.name == name:
             text = _operand(operand, names)
-            if not by_hand or operand.variadic:
+            if not (by_hand or converted) or operand.variadic:
                 return text
             return f"{text} | float | {names.use('collections.abc', 'Sequence')}[float]"
     if definition is None or name not in definition.attributes:

@@ -208,16 +208,16 @@ def _pairs(left: _Inside, right: _Inside) -> Iterator[tuple[str, str]]:
     """Yield the names of values that both models have, each once."""
     others: dict[str, str] = {}
     for name in right.values:
-        others.setdefault(_plain(name), name)
+        others.setdefault(_normalize_name(name), name)
     taken: set[Expr] = set()
     for name, value in left.values.items():
-        other = others.get(_plain(name))
+        other = others.get(_normalize_name(name))
         if other is not None and value not in taken:
             taken.add(value)
             yield name, other
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """Return a name without what formats add, and with what they replace."""
     return re.sub(r"\W", "_", _SUFFIX.sub(lambda found: f":{found[1]}" if found[1] else "", name))
 
@@ -249,10 +249,10 @@ def _compare(
     """Return shape and distance of each pair; None where shapes or kinds are not the same."""
     ours = left.run([name for name, _ in pairs], inputs)
     theirs = right.run([other for _, other in pairs], inputs)
-    return [_figures(own, other) for own, other in zip(ours, theirs, strict=True)]
+    return [_measure_distance(own, other) for own, other in zip(ours, theirs, strict=True)]
 
 
-def _figures(own: Array, other: Array) -> Figures | None:
+def _measure_distance(own: Array, other: Array) -> Figures | None:
     if own.shape != other.shape or (own.dtype.kind == "f") != (other.dtype.kind == "f"):
         return None
     exact = own.astype(np.float64) if own.dtype.kind == "f" else own

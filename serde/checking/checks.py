@@ -145,7 +145,7 @@ def bisect(
     _, model = read_model(reader, source, params, bound, report)
     with report.stage("bisect"):
         data = None if check_data is None else as_check_data(check_data)
-        return _bisected(model, writer, Path(target), dims, data)
+        return _bisect(model, writer, Path(target), dims, data)
 
 
 def locate_difference(
@@ -165,12 +165,12 @@ def locate_difference(
         return
     with report.stage("bisect"):
         try:
-            report.notes.append(_bisected(model, writer, path, dims, data, recorded).sentence)
+            report.notes.append(_bisect(model, writer, path, dims, data, recorded).sentence)
         except SerdeError as error:
             report.notes.append(f"where the models begin to differ was not found: {error}")
 
 
-def _bisected(
+def _bisect(
     model: RelayModel,
     writer: AnyBridge,
     path: Path,

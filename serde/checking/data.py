@@ -174,20 +174,20 @@ class _Sample:
                 return self._read_image(source)
             return self._read_npz(source) if _is_archive(source) else self._read_npy(source)
         if isinstance(source, Mapping):
-            names = self._names([str(name) for name in source])
-            return {name: self._taken(name, source[given]) for name, given in names.items()}
-        name = self._only("an array")
-        return {name: self._checked(name, np.asarray(source))}
+            names = self._match_names([str(name) for name in source])
+            return {name: self._read_value(name, source[given]) for name, given in names.items()}
+        name = self._only_input("an array")
+        return {name: self._check_value(name, np.asarray(source))}
 
-    def _taken(self, name: str, given: AnyValue) -> Array:
+    def _read_value(self, name: str, given: AnyValue) -> Array:
         """Return what a mapping holds for an input."""
         try:
             value: Array = np.asarray(given)
         except (TypeError, ValueError) as error:  # Rows of several lengths, for instance.
             raise self._fault(name, "an array", f"{type(given).__name__} ({error})") from None
-        return self._checked(name, value)
+        return self._check_value(name, value)
 
-    def _names(self, given: Sequence[str]) -> dict[str, str]:
+    def _match_names(self, given: Sequence[str]) -> dict[str, str]:
         """Return for each input the name it is given by: the same, or the one at its place."""
         known = ", ".join(self._inputs) or "none"
         names = match_names(list(self._inputs), given)
@@ -202,7 +202,7 @@ class _Sample:
             )
         return names
 
-    def _only(self, what: str) -> str:
+    def _only_input(self, what: str) -> str:
         if len(self._inputs) != 1:
             names = ", ".join(self._inputs) or "none"
             raise OptionError(
@@ -229,37 +229,38 @@ class _Sample:
             if known != length:
                 raise self._fault(name, f"{symbol}={known}", found)
 
-    def _checked(self, name: str, value: Array) -> Array:
+    def _check_value(self, name: str, value: Array) -> Array:
+        """Return a value in the dtype of its input, after its shape is known to fit."""
         found = dtype_name(value.dtype)
         self._check_shape(name, value.shape, found)
         wanted = input_type(self._inputs[name]).dtype
         if value.dtype.kind in "OSUM":
             raise self._fault(name, wanted, found)
-        cast = _as_declared(value, wanted)
+        cast = _cast_as_declared(value, wanted)
         if cast is None:
             what = f"{found} with values that {wanted} does not hold"
             raise self._fault(name, wanted, what)
         return cast
 
     def _read_npy(self, path: Path) -> dict[str, Array]:
-        name = self._only("a .npy file")
+        name = self._only_input("a .npy file")
         with open(path, "rb") as stream:
-            return {name: self._array(name, stream, path, path.stat().st_size)}
+            return {name: self._read_array(name, stream, path, path.stat().st_size)}
 
     def _read_npz(self, path: Path) -> dict[str, Array]:
         try:
             with zipfile.ZipFile(path) as archive:
                 members = {each.filename.removesuffix(".npy"): each for each in archive.infolist()}
                 found = {}
-                for name, given in self._names(list(members)).items():
+                for name, given in self._match_names(list(members)).items():
                     member = members[given]
                     with archive.open(member) as stream:
-                        found[name] = self._array(name, stream, path, member.file_size)
+                        found[name] = self._read_array(name, stream, path, member.file_size)
                 return found
         except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, EOFError) as error:
             raise FormatError(f"check_data: expected a .npz file: {error}", path=path) from error
 
-    def _array(self, name: str, stream: IO[bytes], path: Path, size: int) -> Array:
+    def _read_array(self, name: str, stream: IO[bytes], path: Path, size: int) -> Array:
         """Read one array, after its shape is known to fit and its bytes to be there."""
         try:
             shape, by_column, dtype = _read_header(stream)
@@ -281,7 +282,7 @@ class _Sample:
         if len(data) != count * dtype.itemsize:
             raise FormatError("check_data: the values end early", path=path)
         value = np.frombuffer(data, dtype).reshape(shape, order="F" if by_column else "C")
-        return self._checked(name, np.ascontiguousarray(value.astype(dtype.newbyteorder("="))))
+        return self._check_value(name, np.ascontiguousarray(value.astype(dtype.newbyteorder("="))))
 
     def _read_tensors(self, path: Path) -> dict[str, Array]:
         """Read the tensors of an ONNX test case, by their names or else by their numbers."""
@@ -303,11 +304,11 @@ class _Sample:
         given = own if usable else [str(index) for index in range(len(own))]
         by_name = dict(zip(given, zip(tensors, files, strict=True), strict=True))
         found = {}
-        for name, key in self._names(given).items():
+        for name, key in self._match_names(given).items():
             tensor, file = by_name[key]
             self._where = str(file)
             try:
-                found[name] = self._checked(name, onnx.numpy_helper.to_array(tensor))
+                found[name] = self._check_value(name, onnx.numpy_helper.to_array(tensor))
             except (TypeError, ValueError) as error:
                 if isinstance(error, OptionError):
                     raise
@@ -338,7 +339,7 @@ class _Sample:
         if layout == "BGR":
             pixels = pixels[..., ::-1]
         value = pixels[None] if channels_last else pixels.transpose(2, 0, 1)[None]
-        return {name: self._checked(name, np.ascontiguousarray(value))}
+        return {name: self._check_value(name, np.ascontiguousarray(value))}
 
     def _image_input(self) -> tuple[str, str, bool]:
         """Return the input that an image is for, its colour layout, and where its channels are."""
@@ -347,7 +348,7 @@ class _Sample:
         if unknown:
             known = ", ".join(self._inputs) or "none"
             raise OptionError(f"image: no input is called {unknown[0]} (there are: {known})")
-        name = wanted[0] if len(wanted) == 1 else self._only("an image file")
+        name = wanted[0] if len(wanted) == 1 else self._only_input("an image file")
         said = self._images.get(name) or self._model.meta.extra.get(f"{name}.color_space", "")
         shape = input_type(self._inputs[name]).shape
         if len(shape) == 4:
@@ -382,7 +383,7 @@ def _is_input(path: Path) -> bool:
     return _INPUT_FILE.fullmatch(path.name) is not None
 
 
-def _as_declared(value: Array, dtype: str) -> Array | None:
+def _cast_as_declared(value: Array, dtype: str) -> Array | None:
     """Return what both models are given: whole numbers exactly, floats rounded; None if neither.
 
     NumPy saves float64 where nobody asked for it, and the rounded value is the input then.

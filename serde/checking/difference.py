@@ -141,22 +141,22 @@ def diff(
     bridges = source_bridge(left, left_format), source_bridge(right, right_format)
     bound = _bind(bridges, options)
     sides = [
-        _read(bridge, source, own, report)
+        _read_side(bridge, source, own, report)
         for bridge, source, own in zip(bridges, (left, right), bound, strict=True)
     ]
     first, second = sides
     same_format = first.format == second.format
     counts = [side.native_operators if same_format else side.relay_operators for side in sides]
     with report.stage("compare"):
-        ports = _ports(first.model, second.model)
-        graph = first_difference(_canonical(first.model), _canonical(second.model))
-        found, same = ((), None) if not weights else _weights(first.model, second.model)
+        ports = _diff_ports(first.model, second.model)
+        graph = first_difference(_canonicalize(first.model), _canonicalize(second.model))
+        found, same = ((), None) if not weights else _diff_weights(first.model, second.model)
     return ModelDiff(
         formats=(first.format, second.format),
         versions=(first.version, second.version),
         ports=tuple(ports),
-        ordered=_ordered(first.model, second.model),
-        operators=_changed(*counts),
+        ordered=_same_order(first.model, second.model),
+        operators=_diff_counts(*counts),
         operator_set=first.format if same_format else PIVOT,
         graph=graph,
         weights=tuple(found),
@@ -192,7 +192,8 @@ def _bind(bridges: tuple[AnyBridge, AnyBridge], options: Mapping[str, AnyValue])
     return bound
 
 
-def _read(bridge: AnyBridge, source: AnyValue, options: AnyValue, report: Report) -> _Side:
+def _read_side(bridge: AnyBridge, source: AnyValue, options: AnyValue, report: Report) -> _Side:
+    """Load a model and bring it into Relay."""
     with report.stage("load"):
         native = bridge.load(source, None, options)
     operators = Counter(bridge.operators(native))
@@ -203,7 +204,7 @@ def _read(bridge: AnyBridge, source: AnyValue, options: AnyValue, report: Report
     return _Side(bridge.name, version, operators, model)
 
 
-def _ports(left: RelayModel, right: RelayModel) -> Iterable[PortDiff]:
+def _diff_ports(left: RelayModel, right: RelayModel) -> Iterable[PortDiff]:
     """Yield the inputs and outputs that differ in name, shape or dtype."""
     for kind, read in (("input", _inputs), ("output", _outputs)):
         a, b = read(left), read(right)
@@ -223,7 +224,8 @@ def _outputs(model: RelayModel) -> dict[str, TensorSummary]:
     return {name: TensorSummary.of(name, type_) for name, type_ in zip(names, types, strict=False)}
 
 
-def _ordered(left: RelayModel, right: RelayModel) -> bool:
+def _same_order(left: RelayModel, right: RelayModel) -> bool:
+    """Whether the inputs and outputs that both have stand in the same order."""
     for read in (_inputs, _outputs):
         a, b = list(read(left)), list(read(right))
         if [name for name in a if name in b] != [name for name in b if name in a]:
@@ -231,12 +233,13 @@ def _ordered(left: RelayModel, right: RelayModel) -> bool:
     return True
 
 
-def _changed(left: Counter[str], right: Counter[str]) -> dict[str, tuple[int, int]]:
+def _diff_counts(left: Counter[str], right: Counter[str]) -> dict[str, tuple[int, int]]:
+    """Return both counts of each operator of which there are not as many on either side."""
     names = sorted({*left, *right})
     return {name: (left[name], right[name]) for name in names if left[name] != right[name]}
 
 
-def _canonical(model: RelayModel) -> IRModule:
+def _canonicalize(model: RelayModel) -> IRModule:
     """Return the module with the weights of ``main`` in the order in which the graph uses them."""
     main = model.main
     given = {param for param in main.params if param.name_hint in model.params}
@@ -248,29 +251,31 @@ def _canonical(model: RelayModel) -> IRModule:
     return model.mod.with_functions(functions)
 
 
-def _weights(left: RelayModel, right: RelayModel) -> tuple[list[WeightDiff], int]:
+def _diff_weights(left: RelayModel, right: RelayModel) -> tuple[list[WeightDiff], int]:
     """Return the weights that differ, and the number of those that do not."""
     a, b = left.params, right.params
     found: list[WeightDiff] = []
     same = 0
-    renamed = _renamed(
+    renamed = _match_renamed(
         {name: weight for name, weight in a.items() if name not in b},
         {name: weight for name, weight in b.items() if name not in a},
     )
     for name, weight in a.items():
         other = b.get(name)
         if other is None:
-            found.append(_missing(name, weight, None, renamed.get(name)))
+            found.append(_missing_weight(name, weight, None, renamed.get(name)))
             continue
-        pair = _compared(name, weight, other)
+        pair = _compare_weights(name, weight, other)
         same += pair is None
         found += [] if pair is None else [pair]
     taken = set(renamed.values())
-    found += [_missing(n, None, w, None) for n, w in b.items() if n not in a and n not in taken]
+    found += [
+        _missing_weight(n, None, w, None) for n, w in b.items() if n not in a and n not in taken
+    ]
     return found, same
 
 
-def _missing(
+def _missing_weight(
     name: str, left: Weight | None, right: Weight | None, renamed: str | None
 ) -> WeightDiff:
     """Return the entry of a weight that one side does not have by this name."""
@@ -280,7 +285,7 @@ def _missing(
     return WeightDiff(name, renamed, (shapes[0], shapes[1]), (dtypes[0], dtypes[1]))
 
 
-def _renamed(left: Mapping[str, Weight], right: Mapping[str, Weight]) -> dict[str, str]:
+def _match_renamed(left: Mapping[str, Weight], right: Mapping[str, Weight]) -> dict[str, str]:
     """Return, by name on the left, the name of the one weight on the right with its bytes."""
     kinds = {_kind(w) for w in left.values()} & {_kind(w) for w in right.values()}
     sides = [_by_bytes(side, kinds) for side in (left, right)]
@@ -310,7 +315,7 @@ def _by_bytes(
     return found
 
 
-def _compared(name: str, left: Weight, right: Weight) -> WeightDiff | None:
+def _compare_weights(name: str, left: Weight, right: Weight) -> WeightDiff | None:
     """Return how two weights of one name differ; None if they are equal byte by byte."""
     shapes, dtypes = (left.shape, right.shape), (left.dtype, right.dtype)
     if left.shape != right.shape:

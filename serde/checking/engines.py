@@ -148,7 +148,9 @@ def read_native(
     """
     title = f"{bridge.name} -> relay"
     failure: Exception | None = None
-    for bound in chain([bridge.bind_import({})], _declaring(bridge, native, declared or {})):
+    for bound in chain(
+        [bridge.bind_import({})], _options_with_types(bridge, native, declared or {})
+    ):
         try:
             return bridge.to_relay(native, bound, report=Report(title))
         except (OptionError, RelayError, UnsupportedModelError) as error:
@@ -156,7 +158,7 @@ def read_native(
     raise failure or CheckError(f"no engine runs a model of format {bridge.name}")
 
 
-def _declaring(
+def _options_with_types(
     bridge: AnyBridge, native: AnyValue, declared: Mapping[str, TensorType]
 ) -> Iterator[AnyValue]:
     """Yield options of reading with the types that inputs have in another model, or the shapes."""

@@ -3,7 +3,7 @@
 Floats are drawn from the standard normal distribution, the scale of
 normalised images. Integers, and floats that serve as indices or lengths (MXNet
 has those as float32), are whole numbers of the range that the graph allows
-(:mod:`serde.checking.demands`). The pixels of an input that is an image, as
+(:mod:`serde.checking.constraints`). The pixels of an input that is an image, as
 far as the model's facts say so, are those of eight bits.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from serde.checking.constraints import InputConstraints, Regions, find_constraints
 from serde.checking.data import CheckData
-from serde.checking.demands import Demands, Regions, find_demands
 from serde.checking.engines import RememberingEngine
 from serde.checking.sizes import (
     declared_sizes,
@@ -32,7 +32,7 @@ from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.weights import Array, numpy_dtype
 
-__all__ = ["InputSets", "input_demands", "random_inputs"]
+__all__ = ["InputSets", "input_constraints", "random_inputs"]
 
 PIXELS = (0, 255)
 """Range of the pixels of an image."""
@@ -113,16 +113,16 @@ class InputSets:
             OptionError: The inputs of a user do not fit the model.
         """
         if self._data is not None:
-            return self._given(self._data)
+            return self._use_given(self._data)
         sizes = declared_sizes(self._model, self._dims)
-        return self._declared(sizes) if sizes else self._searched()
+        return self._draw_declared(sizes) if sizes else self._draw_searched()
 
-    def _given(self, data: CheckData) -> Iterator[Mapping[str, Array]]:
+    def _use_given(self, data: CheckData) -> Iterator[Mapping[str, Array]]:
         count = 0
         for sample in data.samples(self._model, self._dims, self._report):
             count += 1
             yield {
-                name: self._rounded(value, name) if self._float16 else value
+                name: self._round(value, name) if self._float16 else value
                 for name, value in sample.items()
             }
         if count == 0:
@@ -130,7 +130,7 @@ class InputSets:
         rounded = ", rounded to float16" if self._float16 else ""
         self._report.notes.append(f"checked with {count} given inputs ({data.name}){rounded}")
 
-    def _declared(self, sizes: Sequence[Mapping[str, int]]) -> Iterator[Mapping[str, Array]]:
+    def _draw_declared(self, sizes: Sequence[Mapping[str, int]]) -> Iterator[Mapping[str, Array]]:
         """Yield sets at all sizes that the model declares, those left out at which it fails."""
         done: list[str] = []
         failure = None
@@ -150,13 +150,13 @@ class InputSets:
             raise CheckError(f"the source runs at no size that is declared: {failure}")
         self._report.notes.append(f"dynamic dimensions were checked at {'; '.join(done)}")
 
-    def _searched(self) -> Iterator[Mapping[str, Array]]:
+    def _draw_searched(self) -> Iterator[Mapping[str, Array]]:
         """Yield sets at the usual size, or the first other one at which the source runs."""
         lengths: Mapping[str, int] = self._usual
         inputs: Mapping[str, Array] = self._draw(0, lengths)
         remark, failed = "", self._failure(inputs)
         if failed is not None:
-            lengths, inputs = self._search(failed)
+            lengths, inputs = self._search_size(failed)
             remark = f" (the source does not run at {size_text(self._usual)})"
         if lengths:
             checked = f"dynamic dimensions were checked at {size_text(lengths)}"
@@ -165,7 +165,7 @@ class InputSets:
         for run in range(1, self._runs):
             yield self._draw(run, lengths)
 
-    def _search(self, failed: CheckError) -> tuple[Mapping[str, int], Mapping[str, Array]]:
+    def _search_size(self, failed: CheckError) -> tuple[Mapping[str, int], Mapping[str, Array]]:
         """Return another size at which the source runs, and inputs of it."""
         if not set(self._usual) - set(self._dims):
             types = [input_type(variable) for variable in self._model.inputs()]
@@ -201,8 +201,8 @@ class InputSets:
             dtypes=self._dtypes,
         )
 
-    def _rounded(self, value: Array, name: str) -> Array:
-        return _rounded_to(value, [*self._dtypes.get(name, ()), "float16"])
+    def _round(self, value: Array, name: str) -> Array:
+        return _round_to(value, [*self._dtypes.get(name, ()), "float16"])
 
 
 def _dtypes_of(model: RelayModel, engines: Sequence[Engine]) -> dict[str, list[str]]:
@@ -237,19 +237,19 @@ def random_inputs(
         CheckError: An input has no tensor type.
     """
     generator = np.random.default_rng(seed)
-    demands = input_demands(model, lengths)
+    constraints = input_constraints(model, lengths)
     values = {}
     for variable in model.inputs():
         name, dtype = variable.name_hint, input_type(variable).dtype
         narrow = [*(dtypes or {}).get(name, ()), *(["float16"] if float16 else [])]
-        drawn = _Drawn(generator, shape_at(variable, lengths), dtype, narrow)
-        values[name] = _rounded_to(drawn.value(name, demands), narrow)
+        drawn = _Sampler(generator, shape_at(variable, lengths), dtype, narrow)
+        values[name] = _round_to(drawn.value(name, constraints), narrow)
     return values
 
 
-def input_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
+def input_constraints(model: RelayModel, lengths: Mapping[str, int]) -> InputConstraints:
     """Return what limits the inputs of a model: its graph, and that some are images."""
-    found = find_demands(model, lengths)
+    found = find_constraints(model, lengths)
     for variable in model.inputs():
         name = variable.name_hint
         space = model.meta.extra.get(f"{name}.color_space", "FLOAT16")
@@ -258,7 +258,7 @@ def input_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
     return found
 
 
-class _Drawn:
+class _Sampler:
     """Values of one input."""
 
     def __init__(
@@ -275,18 +275,18 @@ class _Drawn:
             (_EXACT[each] for each in (dtype, *narrow) if each in _EXACT), default=None
         )
 
-    def value(self, name: str, demands: Demands) -> Array:
-        """Draw the value of an input that demands may limit."""
-        regions = demands.regions.get(name)
+    def value(self, name: str, constraints: InputConstraints) -> Array:
+        """Draw the value of an input, within its constraints if there are any."""
+        regions = constraints.regions.get(name)
         if regions is not None and len(self._shape) == 2 and self._shape[1] in (4, 5, 6):
-            return self._regions(regions).astype(numpy_dtype(self._dtype))
-        if name in demands.fractions and self._dtype.startswith("float"):
+            return self._draw_regions(regions).astype(numpy_dtype(self._dtype))
+        if name in constraints.fractions and self._dtype.startswith("float"):
             return self._generator.random(self._shape).astype(numpy_dtype(self._dtype))
-        if name in demands.masks:
-            return self._mask().astype(numpy_dtype(self._dtype))
-        return self._free(demands.ranges.get(name))
+        if name in constraints.masks:
+            return self._draw_mask().astype(numpy_dtype(self._dtype))
+        return self._draw_within(constraints.ranges.get(name))
 
-    def _free(self, bounds: tuple[int, int] | None) -> Array:
+    def _draw_within(self, bounds: tuple[int, int] | None) -> Array:
         kind = numpy_dtype(self._dtype)
         if self._dtype == "bool":
             return self._generator.integers(0, 2, self._shape).astype(bool)
@@ -294,12 +294,12 @@ class _Drawn:
         if bounds is None and not whole:
             return np.asarray(self._generator.standard_normal(self._shape)).astype(kind)
         usual = _UNLIMITED.get(self._dtype, (0, 99))
-        low, high = self._ends(usual if bounds is None else bounds, bounds is None)
+        low, high = self._draw_bounds(usual if bounds is None else bounds, bounds is None)
         return np.asarray(
             self._generator.integers(low, max(low, high), self._shape, endpoint=True)
         ).astype(kind)
 
-    def _ends(self, bounds: tuple[int, int], unlimited: bool) -> tuple[int, int]:
+    def _draw_bounds(self, bounds: tuple[int, int], unlimited: bool) -> tuple[int, int]:
         """Return the ends to draw between: no negative index, nothing too large to be held."""
         low, high = bounds
         if not unlimited:
@@ -307,14 +307,14 @@ class _Drawn:
             high = high if high < _OPEN else max(low, 99)
         return low, high if self._most is None else min(high, self._most)
 
-    def _mask(self) -> Array:
+    def _draw_mask(self) -> Array:
         """Draw ones and zeros; each row begins with a one, since no row may hide everything."""
         mask = self._generator.random(self._shape) < _COUNTED
         if self._shape and self._shape[-1] > 1:
             mask[..., 0] = True
         return mask
 
-    def _regions(self, regions: Regions) -> Array:
+    def _draw_regions(self, regions: Regions) -> Array:
         """Draw regions: the number of the image, if any; corners, or centre, size and angle."""
         rows, columns = self._shape
         ends = [regions.width, regions.height]
@@ -333,7 +333,7 @@ _OPEN = 2**53
 """A range whose end is beyond this has none."""
 
 
-def _rounded_to(value: Array, dtypes: Sequence[str]) -> Array:
+def _round_to(value: Array, dtypes: Sequence[str]) -> Array:
     """Return floats as they are in dtypes that are narrower, if there are any."""
     if value.dtype.kind == "f":
         for narrow in filter(dtypes.__contains__, _FLOATS):

@@ -127,7 +127,7 @@ class Rule:
     float16: bool = False
     quick: bool = False
 
-    def computed(self, dtype: str, found: str) -> str:
+    def computed_dtype(self, dtype: str, found: str) -> str:
         """Return the dtype in which an output is computed, by those in which it comes."""
         if self.float16 and dtype == "float32":
             return "float16"
@@ -153,7 +153,7 @@ def judge_output(
     """
     dtype = dtype_name(reference.dtype)
     found = "missing" if candidate is None else dtype_name(candidate.dtype)
-    atol, rtol = rule.tolerances(reference, rule.computed(dtype, found))
+    atol, rtol = rule.tolerances(reference, rule.computed_dtype(dtype, found))
     shape = () if candidate is None else candidate.shape
     verdict = OutputVerdict(
         output=name,

@@ -119,7 +119,7 @@ def _explain(table: Array, exact: Array, members: Sequence[Array], near: float) 
     moved, faults, aligned = 0, [], []
     for index in range(len(exact)):
         others = [member[index] for member in members if member.shape[2] == exact.shape[2]]
-        fault, count, rows = _explain_one(table[index], exact[index], others, limits)
+        fault, count, rows = _explain_table(table[index], exact[index], others, limits)
         moved += count
         aligned.append(rows)
         faults += [fault] if fault else []
@@ -142,15 +142,15 @@ def _limit(column: Array, near: float) -> float:
     return min(limit, 0.25) if whole else limit
 
 
-def _explain_one(
+def _explain_table(
     table: Array, exact: Array, members: Sequence[Array], limits: Array
 ) -> tuple[str, int, Array]:
     """Return what is not explained of one table, how many rows moved, and what they match."""
     distinct, left = _are_distinct(exact), np.arange(len(table))
-    moved = int(np.count_nonzero(_place(exact, table, left, limits, anywhere=False) < 0))
+    moved = int(np.count_nonzero(_find_rows(exact, table, left, limits, anywhere=False) < 0))
     aligned = table.copy()
     for pool in (exact, *members):
-        found = _place(pool, table[left], left, limits, anywhere=distinct)
+        found = _find_rows(pool, table[left], left, limits, anywhere=distinct)
         aligned[left[found >= 0]] = pool[found[found >= 0]]
         left = left[found < 0]
     if not moved and len(table) == len(exact):
@@ -158,10 +158,10 @@ def _explain_one(
     if not distinct:
         fault = f"row {int(left[0])} is none that rounding makes" if len(left) else ""
         return fault, moved, aligned
-    return _misplaced(table, exact, members, limits, left), moved, aligned
+    return _find_misplaced(table, exact, members, limits, left), moved, aligned
 
 
-def _misplaced(
+def _find_misplaced(
     table: Array, exact: Array, members: Sequence[Array], limits: Array, left: Array
 ) -> str:
     """Return which row no member has, which that all have is missing, or stands where none has it.
@@ -170,7 +170,7 @@ def _misplaced(
     had room for.
     """
     own = np.arange(len(exact))
-    where = [_place(member, exact, own, limits) for member in members]
+    where = [_find_rows(member, exact, own, limits) for member in members]
     firm = np.all([place >= 0 for place in where], axis=0) if where else np.ones(len(exact), bool)
     slack = int(np.count_nonzero(~firm)) + max(
         (abs(len(member) - len(exact)) for member in members), default=0
@@ -179,7 +179,7 @@ def _misplaced(
         return f"row {int(left[0])} is none that rounding makes"
     low = np.min([own, *where], axis=0) - slack
     high = np.max([own, *where], axis=0) + slack
-    back = _place(table, exact, own, limits)
+    back = _find_rows(table, exact, own, limits)
     lost = firm & (back < 0)
     if np.any(lost):
         return f"row {int(np.flatnonzero(lost)[0])} is missing"
@@ -197,7 +197,7 @@ def _are_distinct(rows: Array) -> bool:
     return len(found) - 1 >= (len(rows) - most) / 2
 
 
-def _place(
+def _find_rows(
     pool: Array, rows: Array, places: Array, limits: Array, *, anywhere: bool = True
 ) -> Array:
     """Return, for each row, the place of the pool's row that is near in every column, or -1.
@@ -208,32 +208,32 @@ def _place(
     if not len(pool) or not len(rows):
         return np.full(len(rows), -1)
     there = np.clip(places, 0, len(pool) - 1)
-    at_home = _near(pool[there], rows, limits) & (places < len(pool))
+    at_home = _are_near(pool[there], rows, limits) & (places < len(pool))
     found = np.where(at_home, places, -1)
     away = np.flatnonzero(~at_home)
     if not len(away) or not anywhere:
         return found
-    column = _telling(pool)
+    column = _most_distinct_column(pool)
     order = np.argsort(pool[:, column], kind="stable")
     keys = pool[order, column]
     lows = np.searchsorted(keys, rows[away, column] - limits[column], "left")
     highs = np.searchsorted(keys, rows[away, column] + limits[column], "right")
     for at, low, high in zip(away, lows, highs, strict=True):
         candidates = order[low:high]
-        fits = candidates[_near(pool[candidates], rows[at], limits)]
+        fits = candidates[_are_near(pool[candidates], rows[at], limits)]
         if len(fits):
             apart = np.nan_to_num(np.abs(pool[fits] - rows[at]) / np.maximum(limits, _TINY))
             found[at] = fits[np.lexsort((np.abs(fits - places[at]), apart.max(axis=-1)))[0]]
     return found
 
 
-def _near(left: Array, right: Array, limits: Array) -> Array:
+def _are_near(left: Array, right: Array, limits: Array) -> Array:
     with np.errstate(invalid="ignore"):
         apart = np.abs(left - right)
     alike = (left == right) | (np.isnan(left) & np.isnan(right))
     return np.asarray((alike | (apart <= limits)).all(axis=-1))
 
 
-def _telling(pool: Array) -> int:
+def _most_distinct_column(pool: Array) -> int:
     """Return the column in which most rows differ."""
     return int(np.argmax([len(np.unique(pool[:, i])) for i in range(pool.shape[1])]))

@@ -70,16 +70,16 @@ def shape_at(variable: Var, lengths: Mapping[str, int]) -> tuple[int, ...]:
     found = []
     for axis, dim in enumerate(input_type(variable).shape):
         known = substitute(dim, lengths)
-        usual = lengths.get(_unnamed(variable, axis), _usual(axis))
+        usual = lengths.get(_dimension_name(variable, axis), _default_length(axis))
         found.append(known if isinstance(known, int) else usual)
     return tuple(found)
 
 
-def _unnamed(variable: Var, axis: int) -> str:
+def _dimension_name(variable: Var, axis: int) -> str:
     return f"{variable.name_hint}[{axis}]"
 
 
-def _usual(axis: int) -> int:
+def _default_length(axis: int) -> int:
     return BATCH_LENGTH if axis == 0 else OTHER_LENGTH
 
 
@@ -89,7 +89,7 @@ def _axes(model: RelayModel) -> dict[str, int]:
     for variable in model.inputs():
         for axis, dim in enumerate(input_type(variable).shape):
             if isinstance(dim, Any):
-                found.setdefault(_unnamed(variable, axis), axis)
+                found.setdefault(_dimension_name(variable, axis), axis)
             for name in sorted(dim.symbols()) if isinstance(dim, SymDim) else ():
                 found.setdefault(name, axis)
     return found
@@ -104,7 +104,7 @@ def resolve_dims(model: RelayModel, dims: Mapping[str, int] | None = None) -> Si
         OptionError: `dims` names no dimension of the model, or a length is below 1.
     """
     given = dict(dims or {})
-    lengths = {name: given.get(name, _usual(axis)) for name, axis in _axes(model).items()}
+    lengths = {name: given.get(name, _default_length(axis)) for name, axis in _axes(model).items()}
     unknown = sorted(set(given) - set(lengths))
     if unknown:
         known = ", ".join(lengths) or "none"
@@ -131,7 +131,7 @@ def declared_sizes(model: RelayModel, dims: Mapping[str, int] | None = None) -> 
     """
     given = dict(dims or {})
     usual = resolve_dims(model, given)
-    listed = _listed(model)
+    listed = _enumerated_sizes(model)
     ranges = _ranges(model, [name for name in usual if name not in given])
     if not listed and not ranges:
         return []
@@ -141,10 +141,10 @@ def declared_sizes(model: RelayModel, dims: Mapping[str, int] | None = None) -> 
         for corner in _corners(free):
             lengths = {**usual, **corner, **shape, **given}
             found.setdefault(tuple(lengths.values()), lengths)
-    return [sizes for sizes in found.values() if _is_bearable(model, sizes)]
+    return [sizes for sizes in found.values() if _is_small_enough(model, sizes)]
 
 
-def _is_bearable(model: RelayModel, lengths: Mapping[str, int]) -> bool:
+def _is_small_enough(model: RelayModel, lengths: Mapping[str, int]) -> bool:
     for variable in model.inputs():
         count = 1
         for length in shape_at(variable, lengths):
@@ -154,7 +154,7 @@ def _is_bearable(model: RelayModel, lengths: Mapping[str, int]) -> bool:
     return True
 
 
-def _listed(model: RelayModel) -> list[Sizes]:
+def _enumerated_sizes(model: RelayModel) -> list[Sizes]:
     """Return the lengths that each of the enumerated shapes gives, those of several inputs paired.
 
     Shapes that do not fit the input, or contradict each other, are left out.
@@ -164,7 +164,7 @@ def _listed(model: RelayModel) -> list[Sizes]:
         text = model.meta.extra.get(f"{variable.name_hint}.shapes")
         if text is None:
             continue
-        shapes = [_numbers(each, ",") for each in text.split(";")]
+        shapes = [_parse_integers(each, ",") for each in text.split(";")]
         lengths = [lengths_of_shape(variable, shape) for shape in shapes if shape]
         columns.append([each for each in lengths if each is not None])
     found = []
@@ -187,14 +187,16 @@ def lengths_of_shape(variable: Var, shape: Sequence[int]) -> Sizes | None:
         return None
     found: Sizes = {}
     for axis, (dim, length) in enumerate(zip(declared, shape, strict=True)):
-        name = _unnamed(variable, axis) if isinstance(dim, Any) else getattr(dim, "name", None)
+        name = (
+            _dimension_name(variable, axis) if isinstance(dim, Any) else getattr(dim, "name", None)
+        )
         if name is not None and found.setdefault(name, length) != length:
             return None
     pairs = [(substitute(dim, found), length) for dim, length in zip(declared, shape, strict=True)]
     return found if all(dim == length for dim, length in pairs if isinstance(dim, int)) else None
 
 
-def _numbers(text: str, separator: str) -> tuple[int, ...]:
+def _parse_integers(text: str, separator: str) -> tuple[int, ...]:
     """Return the integers in a fact about a model; none where it is another text."""
     try:
         return tuple(map(int, text.split(separator)))
@@ -206,7 +208,7 @@ def _ranges(model: RelayModel, names: Sequence[str]) -> dict[str, tuple[int, int
     """Return default, least and greatest length of dimensions; the default again for no end."""
     found = {}
     for name in names:
-        parts = _numbers(model.meta.extra.get(f"{name}.range", ""), ":")
+        parts = _parse_integers(model.meta.extra.get(f"{name}.range", ""), ":")
         if len(parts) == 3:
             least, greatest, default = max(parts[0], 1), parts[1], max(parts[2], parts[0], 1)
             bounded = 0 < greatest < _UNBOUNDED
@@ -242,14 +244,14 @@ def further_sizes(
         if tuple(lengths.values()) in tried:
             continue
         tried.add(tuple(lengths.values()))
-        if _agrees(model, lengths):
+        if _types_agree(model, lengths):
             yield lengths
         else:
             doubtful.append(lengths)
     yield from doubtful
 
 
-def _agrees(model: RelayModel, lengths: Mapping[str, int]) -> bool:
+def _types_agree(model: RelayModel, lengths: Mapping[str, int]) -> bool:
     """Whether the types of ``main`` can be inferred for lengths of its inputs."""
     memo: dict[Expr, Expr] = {}
     for variable in model.inputs():
@@ -259,7 +261,7 @@ def _agrees(model: RelayModel, lengths: Mapping[str, int]) -> bool:
     def replace(_node: Expr, new: Expr) -> Expr:
         if not isinstance(new, Call) or not isinstance(new.op, Op):
             return new
-        attrs = {name: _at(value, lengths) for name, value in new.attrs.items()}
+        attrs = {name: _resolve_if_known(value, lengths) for name, value in new.attrs.items()}
         if attrs == dict(new.attrs):
             return new
         fixed = Call(new.op, new.args, Attrs(attrs), new.span)
@@ -273,7 +275,7 @@ def _agrees(model: RelayModel, lengths: Mapping[str, int]) -> bool:
     return True
 
 
-def _at(value: object, lengths: Mapping[str, int]) -> object:
+def _resolve_if_known(value: object, lengths: Mapping[str, int]) -> object:
     try:
         return resolve_attribute(value, lengths)
     except RelayError:

@@ -184,7 +184,7 @@ class _Comparison:
         """Return a verdict for each output of the source."""
         expected = run_engine(self._reference, inputs)
         results = run_engine(self._candidate, inputs)
-        found = self.matched(results)
+        found = self.match_outputs(results)
         verdicts = [self.judge(at, expected[at], found[at]) for at in range(len(expected))]
         open_ = [
             at
@@ -197,7 +197,7 @@ class _Comparison:
             measured = self._yardstick.at(inputs)
             return _Measuring(self, measured, expected, found, inputs).judge(verdicts, open_)
 
-    def matched(self, results: Sequence[Array]) -> list[Array | None]:
+    def match_outputs(self, results: Sequence[Array]) -> list[Array | None]:
         """Return the target's results in the order of the source's outputs."""
         return [None if place is None else results[place] for place in self._places]
 
@@ -216,7 +216,7 @@ class _Comparison:
             return replace(verdict, passed=False, informative=False, remark="it is drawn at random")
         if not self._changing[at]:
             return verdict
-        why = silence(expected, self._rule.computed(*verdict.dtypes))
+        why = silence(expected, self._rule.computed_dtype(*verdict.dtypes))
         if why and (verdict.passed or _is_alike(expected, found, verdict)):
             return replace(verdict, passed=False, informative=False, remark=why)
         return verdict
@@ -269,8 +269,8 @@ class _Measuring:
     ) -> list[OutputVerdict]:
         judged = list(verdicts)
         for at in open_:
-            judged[at] = self._one(at, verdicts[at])
-        return self._tables(judged, [at for at in open_ if judged[at].failed])
+            judged[at] = self._judge_output(at, verdicts[at])
+        return self._judge_tables(judged, [at for at in open_ if judged[at].failed])
 
     def _run_plainly(self, engine: Engine) -> bool:
         """Take an engine's results without its optimisations, if it can leave them off."""
@@ -282,7 +282,7 @@ class _Measuring:
         if engine is self._comparison._reference:
             self._expected = results
         else:
-            self._found = self._comparison.matched(results)
+            self._found = self._comparison.match_outputs(results)
         note = (
             f"{engine.name} was asked again without {engine.optimizer}, "
             "with which it differs from itself"
@@ -291,14 +291,14 @@ class _Measuring:
             self._comparison._report.notes.append(note)
         return True
 
-    def _one(self, at: int, verdict: OutputVerdict) -> OutputVerdict:
+    def _judge_output(self, at: int, verdict: OutputVerdict) -> OutputVerdict:
         """Judge an output element by element."""
         exact, found = self._measured.exact[at], self._found[at]
         if found is None or exact.shape != found.shape or exact.shape != verdict.shapes[0]:
             return verdict
         if verdict.remark:
             return verdict
-        dtype = self._rule.computed(*verdict.dtypes)
+        dtype = self._rule.computed_dtype(*verdict.dtypes)
         finite = np.isfinite(exact.astype(np.float64)) & _finite(self._expected[at])
         unlike = ~finite & ~same(self._expected[at], found) & ~same(exact, found)
         if np.any(unlike):
@@ -306,7 +306,7 @@ class _Measuring:
         target = distance(found, exact, finite)
         scale = deviation(exact[finite])
         floor = floor_of(exact[finite], dtype)
-        source, fault = self._source(at, finite, floor)
+        source, fault = self._judge_source(at, finite, floor)
         own = source
         if _is_narrow(dtype) or not within(target, own, floor, dtype, exact.size):
             own = own.or_more(distance(self._measured.rounded[at], exact, finite))
@@ -340,21 +340,23 @@ class _Measuring:
             )
         return replace(figures, passed=passed)
 
-    def _source(self, at: int, finite: Array, floor: Distance) -> tuple[Distance, str]:
+    def _judge_source(self, at: int, finite: Array, floor: Distance) -> tuple[Distance, str]:
         """Return the source's own distance, and what is wrong if rounding does not explain it."""
         exact = self._measured.exact[at]
         own = distance(self._expected[at], exact, finite)
         if own.mean <= _SUSPECT * deviation(exact[finite]):
             return own, ""
         declared = distance(self._measured.declared[at], exact, finite)
-        if _explained(own, declared, floor):
+        if _is_rounding(own, declared, floor):
             return own, ""
         self._faulty = True
         far = ratio(own.mean, deviation(exact[finite]))
         name = self._comparison._reference.name
         return own, f"{name} is {far:.1e} from the exact result, which rounding does not explain"
 
-    def _tables(self, verdicts: list[OutputVerdict], failed: Sequence[int]) -> list[OutputVerdict]:
+    def _judge_tables(
+        self, verdicts: list[OutputVerdict], failed: Sequence[int]
+    ) -> list[OutputVerdict]:
         """Judge what is left as rows, where it depends on order or jumps."""
         decided = self._measured.decided
         pending = [
@@ -369,7 +371,7 @@ class _Measuring:
         tables = sorted({tuple(self._table_of(at)) for at in pending})
         explained: dict[int, OutputVerdict] = {}
         noise = 0.0
-        for members, noise in self._measured.moved(steps=steps):
+        for members, noise in self._measured.run_perturbed(steps=steps):
             for table in tables:
                 if not all(at in explained for at in table):
                     explained |= self._as_rows(table, members, noise, verdicts)
@@ -406,23 +408,28 @@ class _Measuring:
 
         Outputs of one length need not belong together: two heads have an order each.
         """
-        explained = self._as_table(table, members, noise, verdicts)
+        explained = self._judge_table(table, members, noise, verdicts)
         if explained or len(table) == 1 or noise > USELESS:
             return explained
-        each = [self._as_table((at,), members, noise, verdicts) for at in table]
+        each = [self._judge_table((at,), members, noise, verdicts) for at in table]
         return {at: verdict for found in each for at, verdict in found.items()}
 
-    def _as_table(
+    def _judge_table(
         self,
         table: Sequence[int],
         members: Sequence[Sequence[Array]],
         noise: float,
         verdicts: Sequence[OutputVerdict],
     ) -> dict[int, OutputVerdict]:
+        """Return verdicts for the outputs of one table; none if rounding does not explain it.
+
+        It does where the runs in `members` explain the rows of source, target and rounded run,
+        and each column of the target is as near to its rows as the source's.
+        """
         found = [value for at in table if (value := self._found[at]) is not None]
         if len(found) < len(table):
             return {}
-        dtypes = [self._rule.computed(*verdicts[at].dtypes) for at in table]
+        dtypes = [self._rule.computed_dtype(*verdicts[at].dtypes) for at in table]
         dtype = next(filter(_is_narrow, dtypes), "float32")
         near = max(_near(dtype), 2 * min(noise, USELESS))
         exact = [self._measured.exact[at] for at in table]
@@ -457,7 +464,8 @@ def _is_narrow(dtype: str) -> bool:
     return dtype in ("float16", "bfloat16")
 
 
-def _explained(own: Distance, declared: Distance, floor: Distance) -> bool:
+def _is_rounding(own: Distance, declared: Distance, floor: Distance) -> bool:
+    """Whether a distance is what rounding to the declared dtypes makes, or a small multiple."""
     limit = declared.scaled(_EXPLAINED)
     return own.mean <= limit.mean + floor.mean and own.most <= limit.most + floor.most
 

@@ -37,7 +37,7 @@ from serde.weights import Array, numpy_dtype
 
 __all__ = ["Measured", "Yardstick"]
 
-_MOVES = (0.5, 1.0, 2.0, 4.0)
+_PERTURBATIONS = (0.5, 1.0, 2.0, 4.0)
 """Multiples of the rounding found by which values are moved in front of decisions.
 
 ONNX Runtime differs from the exact result by up to four times as much as the interpreter in
@@ -83,9 +83,9 @@ class Yardstick:
         """Return what the model yields for inputs by name; run when it is asked for."""
         return Measured(self, inputs)
 
-    def _split(self, steps: bool) -> _Parts:
+    def _split_once(self, steps: bool) -> _Parts:
         if steps not in self._parts:
-            self._parts[steps] = _split(self._model, steps)
+            self._parts[steps] = _split_at_decisions(self._model, steps)
         return self._parts[steps]
 
     def _arguments(self, inputs: Mapping[str, Array]) -> list[AnyValue]:
@@ -105,32 +105,32 @@ class Measured:
     def __init__(self, yardstick: Yardstick, inputs: Mapping[str, Array]) -> None:
         self._yardstick = yardstick
         self._arguments = yardstick._arguments(inputs)
-        self._parts = yardstick._split(False)
+        self._parts = yardstick._split_once(False)
         self._heads: dict[tuple[Arithmetic, bool], AnyValue] = {}
 
     @cached_property
     def exact(self) -> list[Array]:
         """The outputs in float64."""
-        return self._whole(self._yardstick._exact)
+        return self._run_whole(self._yardstick._exact)
 
     @cached_property
     def declared(self) -> list[Array]:
         """The outputs as the dtypes that are declared round them."""
-        return self._whole(self._yardstick._declared)
+        return self._run_whole(self._yardstick._declared)
 
     @cached_property
     def rounded(self) -> list[Array]:
         """The outputs as the target's dtypes round them: those declared, or float16."""
         if self._yardstick._rounding is self._yardstick._declared:
             return self.declared
-        return self._whole(self._yardstick._rounding)
+        return self._run_whole(self._yardstick._rounding)
 
     @property
     def decided(self) -> tuple[bool, ...]:
         """Whether each output depends on a decision by order."""
         return self._parts.decided
 
-    def moved(self, *, steps: bool = False) -> Iterator[tuple[list[list[Array]], float]]:
+    def run_perturbed(self, *, steps: bool = False) -> Iterator[tuple[list[list[Array]], float]]:
         """Yield outputs of runs whose decisions rounding has moved, and by how much it did.
 
         Each yields all runs so far; whoever has found enough need not wait for more. The second
@@ -140,37 +140,43 @@ class Measured:
         Args:
             steps: Whether jumps at a number (a comparison, rounding to integers) count, too.
         """
-        parts = self._yardstick._split(steps)
+        parts = self._yardstick._split_once(steps)
         if not parts.frontier:
             yield [self.rounded], 0.0
             return
-        exact = self._head(self._yardstick._exact, parts)
-        rounded = self._head(self._yardstick._rounding, parts)
-        spreads = [_map2(_spread, a, b) for a, b in zip(exact, rounded, strict=True)]
+        exact = self._run_head(self._yardstick._exact, parts)
+        rounded = self._run_head(self._yardstick._rounding, parts)
+        spreads = [
+            _map_pairs(_rounding_of_elements, a, b) for a, b in zip(exact, rounded, strict=True)
+        ]
         noise = max(
-            (_relative(a, b) for a, b in _leaf_pairs(exact, rounded) if a.dtype.kind == "f"),
+            (
+                _relative_rounding(a, b)
+                for a, b in _leaf_pairs(exact, rounded)
+                if a.dtype.kind == "f"
+            ),
             default=0.0,
         )
         generator = np.random.default_rng(0)
         found = [self.rounded]
         start = time.monotonic()
         for run in range(1, _RUNS + 1):
-            size = _MOVES[run % len(_MOVES)]
+            size = _PERTURBATIONS[run % len(_PERTURBATIONS)]
             values = [
-                _moved(value, spread, size, generator, node.type)
+                _perturb(value, spread, size, generator, node.type)
                 for value, spread, node in zip(exact, spreads, parts.frontier, strict=True)
             ]
-            found.append(self._finish(self._yardstick._rounding, values, parts))
+            found.append(self._run_tail(self._yardstick._rounding, values, parts))
             late = time.monotonic() - start > _SECONDS
-            if run % len(_MOVES) == 0 or late:
+            if run % len(_PERTURBATIONS) == 0 or late:
                 yield found, noise
             if late:
                 return
 
-    def _whole(self, arithmetic: Arithmetic) -> list[Array]:
-        return self._finish(arithmetic, self._head(arithmetic, self._parts), self._parts)
+    def _run_whole(self, arithmetic: Arithmetic) -> list[Array]:
+        return self._run_tail(arithmetic, self._run_head(arithmetic, self._parts), self._parts)
 
-    def _head(self, arithmetic: Arithmetic, parts: _Parts) -> Sequence[AnyValue]:
+    def _run_head(self, arithmetic: Arithmetic, parts: _Parts) -> Sequence[AnyValue]:
         key = (arithmetic, parts is self._parts)
         if key not in self._heads:
             values: Sequence[AnyValue] = ()
@@ -179,7 +185,7 @@ class Measured:
             self._heads[key] = values
         return self._heads[key]
 
-    def _finish(
+    def _run_tail(
         self, arithmetic: Arithmetic, values: Sequence[AnyValue], parts: _Parts
     ) -> list[Array]:
         result = self._yardstick._run(arithmetic, parts.tail, [*self._arguments, *values])
@@ -203,7 +209,7 @@ class _Parts:
     decided: tuple[bool, ...] = field(default=())
 
 
-def _split(model: RelayModel, steps: bool) -> _Parts:
+def _split_at_decisions(model: RelayModel, steps: bool) -> _Parts:
     """Split ``main``; one with a let, which only recursions have left, stays whole."""
     main = model.main
     order = post_order(main.body)
@@ -217,7 +223,7 @@ def _split(model: RelayModel, steps: bool) -> _Parts:
         below = () if isinstance(node, Function) else children(node)
         if _decides(node, steps) or any(child in depending for child in below):
             depending.add(node)
-    decided = _decided(main.body, depending)
+    decided = _find_decided(main.body, depending)
     if not depending or any(isinstance(node, Let) for node in outer):
         return _Parts(main, decided=decided)
     if main.body not in depending:
@@ -226,7 +232,7 @@ def _split(model: RelayModel, steps: bool) -> _Parts:
     for node in outer:
         if node in depending and not isinstance(node, Function):
             for child in children(node):
-                _read(child, depending, frontier)
+                _add_to_frontier(child, depending, frontier)
     variables = [Var(f"frontier{i}", node.type) for i, node in enumerate(frontier)]
     memo: dict[Expr, Expr] = dict(zip(frontier, variables, strict=True))
     body = rewrite(main.body, lambda _node, new: new, memo)
@@ -263,7 +269,7 @@ def _is_float(type_: Type | None) -> bool:
     return isinstance(type_, TensorType) and "float" in type_.dtype
 
 
-def _read(node: Expr, depending: set[Expr], frontier: dict[Expr, None]) -> None:
+def _add_to_frontier(node: Expr, depending: set[Expr], frontier: dict[Expr, None]) -> None:
     """Enter what a node stands for; variables, constants and functions need no entry."""
     pending = [node]
     while pending:
@@ -276,7 +282,7 @@ def _read(node: Expr, depending: set[Expr], frontier: dict[Expr, None]) -> None:
             frontier[item] = None
 
 
-def _decided(body: Expr, depending: set[Expr]) -> tuple[bool, ...]:
+def _find_decided(body: Expr, depending: set[Expr]) -> tuple[bool, ...]:
     """Return, for each tensor of a result, whether it depends on a decision."""
     found: list[bool] = []
     for each in body.fields if isinstance(body, Tuple) else (body,):
@@ -297,13 +303,13 @@ def _leaf_pairs(left: AnyValue, right: AnyValue) -> list[tuple[Array, Array]]:
     return found
 
 
-def _map2(function: AnyValue, left: AnyValue, right: AnyValue) -> AnyValue:
+def _map_pairs(function: AnyValue, left: AnyValue, right: AnyValue) -> AnyValue:
     if isinstance(left, (tuple, list)):
-        return tuple(_map2(function, a, b) for a, b in zip(left, right, strict=True))
+        return tuple(_map_pairs(function, a, b) for a, b in zip(left, right, strict=True))
     return function(left, right)
 
 
-def _relative(exact: Array, rounded: Array) -> float:
+def _relative_rounding(exact: Array, rounded: Array) -> float:
     """Return rounding as a part of the deviation, in the slice in which it is the largest part.
 
     Slices of a few elements, and those that are constant, do not count.
@@ -323,7 +329,7 @@ def _relative(exact: Array, rounded: Array) -> float:
     return max(found)
 
 
-def _spread(exact: Array, rounded: Array) -> Array | float:
+def _rounding_of_elements(exact: Array, rounded: Array) -> Array | float:
     """Return the rounding of each element: the least of the slices in which it lies.
 
     Tensors in front of decisions hold boxes beside scores, along whatever axis: one figure for
@@ -341,14 +347,14 @@ def _spread(exact: Array, rounded: Array) -> Array | float:
     return spread
 
 
-def _moved(
+def _perturb(
     value: AnyValue, spread: AnyValue, size: float, generator: np.random.Generator, type_: AnyValue
 ) -> AnyValue:
     """Return a value moved by random numbers of a deviation, in the dtype that is declared."""
     if isinstance(value, (tuple, list)):
         fields = type_.fields if isinstance(type_, TupleType) else (type_,) * len(value)
         pairs = zip(value, spread, fields, strict=True)
-        return tuple(_moved(v, s, size, generator, t) for v, s, t in pairs)
+        return tuple(_perturb(v, s, size, generator, t) for v, s, t in pairs)
     if value.dtype.kind == "f":
         value = value + size * spread * generator.standard_normal(value.shape)
     wanted = type_.dtype if isinstance(type_, TensorType) else value.dtype.name

@@ -357,7 +357,7 @@ def diff(ctx: click.Context, /, **options: Any) -> None:
             **given_options(ctx, options),
         )
     except ConversionError as error:
-        raise _not_compared(error) from error
+        raise _as_check_error(error) from error
     if run.as_json:
         run.terminal.raw(as_json({"exit_code": int(not found.equal), **found.as_dict()}))
     else:
@@ -369,7 +369,7 @@ def diff(ctx: click.Context, /, **options: Any) -> None:
         ctx.exit(1)
 
 
-def _not_compared(error: ConversionError) -> Exception:
+def _as_check_error(error: ConversionError) -> Exception:
     """Return what a model that cannot be read ends a diff with: not the code of a difference."""
     return error if isinstance(error, ConverterBug) else CheckError(f"not compared: {error}")
 

@@ -170,7 +170,7 @@ def generated_options(
                 continue
             kind = _click_kind(hints[item.name], item.default)
             if "parse" in item.metadata:
-                kind = _parsed(item.metadata["parse"], item.metadata.get("metavar"))
+                kind = _repeatable_arguments(item.metadata["parse"], item.metadata.get("metavar"))
             if kind is None:
                 continue
             text = item.metadata.get("help") or texts.get(item.name, "")
@@ -218,7 +218,7 @@ def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None
         if all(isinstance(choice, str) for choice in choices):
             return {"type": click.Choice(choices), "default": None}
     if member in (frozenset[str], tuple[str, ...]):
-        gather: Callable[..., AnyValue] = _gather(typing.get_origin(member))
+        gather: Callable[..., AnyValue] = _make_gatherer(typing.get_origin(member))
         return {"multiple": True, "callback": gather, "metavar": "A,B"}
     return None
 
@@ -237,7 +237,9 @@ def _number_or(words: Sequence[str]) -> Callable[[str], int | str]:
     return read
 
 
-def _parsed(parse: Callable[[Sequence[str]], AnyValue], metavar: str | None) -> dict[str, AnyValue]:
+def _repeatable_arguments(
+    parse: Callable[[Sequence[str]], AnyValue], metavar: str | None
+) -> dict[str, AnyValue]:
     """Return click's arguments for a repeatable flag whose texts are parsed together."""
 
     def callback(_ctx: click.Context, _option: click.Parameter, values: Sequence[str]) -> AnyValue:
@@ -246,7 +248,7 @@ def _parsed(parse: Callable[[Sequence[str]], AnyValue], metavar: str | None) -> 
     return {"multiple": True, "callback": callback, "metavar": metavar}
 
 
-def _gather(kind: AnyValue) -> Callable[..., AnyValue]:
+def _make_gatherer(kind: AnyValue) -> Callable[..., AnyValue]:
     def callback(_ctx: click.Context, _option: click.Parameter, values: Sequence[str]) -> AnyValue:
         items = (item.strip() for value in values for item in value.split(","))
         return kind(item for item in items if item)

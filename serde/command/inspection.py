@@ -130,12 +130,12 @@ def inspect_model(
                 raise
             notes.append(str(error))
         else:
-            summary = _completed(summary, model)
+            summary = _complete_summary(summary, model)
             text = model.mod.astext(show_meta_data=False) if relay else None
     return Inspection(bridge.name, bridge.title, summary, operators, text, notes)
 
 
-def _completed(summary: ModelSummary, model: RelayModel) -> ModelSummary:
+def _complete_summary(summary: ModelSummary, model: RelayModel) -> ModelSummary:
     """Return `summary` with the types, and what else it lacks, taken from the Relay model."""
     result = model.main.body.type
     types: tuple[Type | None, ...] = (result,)
@@ -147,13 +147,15 @@ def _completed(summary: ModelSummary, model: RelayModel) -> ModelSummary:
         version=summary.version or model.meta.source_version,
         inputs=tuple(TensorSummary.of(var.name_hint, var.type) for var in model.inputs()),
         outputs=tuple(TensorSummary.of(n, t) for n, t in zip(names, types, strict=False)),
-        parameters=_or(summary.parameters, sum(weight.size for weight in weights)),
-        parameter_bytes=_or(summary.parameter_bytes, sum(weight.nbytes for weight in weights)),
+        parameters=_if_unknown(summary.parameters, sum(weight.size for weight in weights)),
+        parameter_bytes=_if_unknown(
+            summary.parameter_bytes, sum(weight.nbytes for weight in weights)
+        ),
         facts=summary.facts,
     )
 
 
-def _or(known: int | None, computed: int) -> int:
+def _if_unknown(known: int | None, computed: int) -> int:
     return computed if known is None else known
 
 

@@ -74,10 +74,10 @@ class FormatCommand(click.Command):
         known = {text for param in self.get_params(ctx) for text in (*param.opts, "--check")}
         given = {arg.partition("=")[0] for arg in args if arg.startswith("--")}
         self._with_others = not given <= known - {"--help"} or "-h" in args
-        return super().parse_args(ctx, _with_check_number(args))
+        return super().parse_args(ctx, _complete_check_flag(args))
 
 
-def _with_check_number(args: Sequence[str]) -> list[str]:
+def _complete_check_flag(args: Sequence[str]) -> list[str]:
     """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``."""
     out: list[str] = []
     rest = list(args)

@@ -110,7 +110,7 @@ def from_onnx(
     )
     if not freeze_params:
         return found.mod, _arrays(found)
-    return _frozen(found), {}
+    return _freeze_weights(found), {}
 
 
 def _name_nodes(graph: AnyValue) -> None:
@@ -119,7 +119,7 @@ def _name_nodes(graph: AnyValue) -> None:
         node.name = node.name or f"{node.op_type}_{place}"
 
 
-def _frozen(model: RelayModel) -> IRModule:
+def _freeze_weights(model: RelayModel) -> IRModule:
     """Return the module with the weights as constants."""
     constants: dict[Expr, Expr] = {
         param: Constant(model.params[param.name_hint].array(), param.span)

@@ -93,7 +93,7 @@ def export_model(
     if not set(options["input_shapes"]) <= set(model.meta.inputs):
         model = to_relay(sym, params=params, keep_labels=True, **options)
     opset = min(onnx.defs.onnx_opset_version(), OnnxExportOptions().opset)
-    from_relay(_named(model), format="onnx", path=onnx_file_path, opset=opset)
+    from_relay(_rename_outputs(model), format="onnx", path=onnx_file_path, opset=opset)
     if run_shape_inference:
         onnx.shape_inference.infer_shapes_path(onnx_file_path, onnx_file_path)
     if verbose:
@@ -145,7 +145,7 @@ def _options(
     }
 
 
-def _named(model: RelayModel) -> RelayModel:
+def _rename_outputs(model: RelayModel) -> RelayModel:
     """Return the model with its outputs called as MXNet's exporter called them."""
     outputs = [_output_name(name) for name in model.meta.outputs]
     taken = {*model.meta.inputs, *model.params}

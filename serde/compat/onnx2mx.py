@@ -61,10 +61,12 @@ def get_model_metadata(model_file: PathLike) -> dict[str, list[tuple[str, tuple[
     graph = onnx.load(os.fspath(model_file), load_external_data=False).graph
     given = {tensor.name for tensor in graph.initializer}
     return {
-        "input_tensor_data": [_described(each) for each in graph.input if each.name not in given],
-        "output_tensor_data": [_described(each) for each in graph.output],
+        "input_tensor_data": [
+            _describe_input(each) for each in graph.input if each.name not in given
+        ],
+        "output_tensor_data": [_describe_input(each) for each in graph.output],
     }
 
 
-def _described(value: Any) -> tuple[str, tuple[int, ...]]:
+def _describe_input(value: Any) -> tuple[str, tuple[int, ...]]:
     return value.name, tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)

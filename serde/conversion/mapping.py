@@ -32,12 +32,12 @@ def tensor_mapping(
     return {
         "inputs": dict(zip(model.meta.inputs, names.inputs, strict=False)),
         "outputs": dict(zip(model.meta.outputs, names.outputs, strict=False)),
-        "weights": _matched(model.params, names.weights),
-        "nodes": _matched(sources, names.nodes),
+        "weights": _match_numbered(model.params, names.weights),
+        "nodes": _match_numbered(sources, names.nodes),
     }
 
 
-def _matched(sources: Iterable[str], targets: Iterable[str]) -> dict[str, list[str]]:
+def _match_numbered(sources: Iterable[str], targets: Iterable[str]) -> dict[str, list[str]]:
     """Return, for each name of the source, the target's names that are it or it with a number."""
     found: dict[str, list[str]] = {name: [] for name in sources if name}
     for target in targets:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from serde.errors import OptionError
 from serde.relay import transform
-from serde.relay.ir.collection import without_collection
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.report import Issue, Report
 
-__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_ends"]
+__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
 
 OVERFLOW = "float16-overflow"
 """Name of the step that turns values beyond the range of float16 into infinities."""
@@ -80,7 +80,7 @@ def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
     return transform.cut(model, options.inputs, options.outputs)
 
 
-def rename_ends(model: RelayModel, options: CutOptions) -> RelayModel:
+def rename_inputs_and_outputs(model: RelayModel, options: CutOptions) -> RelayModel:
     """Return a model with the names that are asked for; the model itself if none are.
 
     Raises:
@@ -115,7 +115,7 @@ class PrepareOptions(CutOptions):
     allow: frozenset[str] = frozenset()
 
 
-@without_collection()
+@pause_garbage_collection()
 def prepare(
     model: RelayModel, options: PrepareOptions, *, keep_globals: bool = False, report: Report
 ) -> RelayModel:

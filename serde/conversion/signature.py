@@ -25,7 +25,7 @@ __all__ = [
     "OptionGroup",
     "PublicFunction",
     "attribute_texts",
-    "described",
+    "describe_fields",
     "option_default",
     "takes_options",
 ]
@@ -138,7 +138,7 @@ class PublicFunction:
         parts = [inspect.getdoc(self.__wrapped__) or ""]
         known: set[str] = set()
         for group in self.groups():
-            lines = list(described(group.cls, known))
+            lines = list(describe_fields(group.cls, known))
             if lines:
                 parts.append("\n".join([f"Options of {group.title}:", *lines]))
         return "\n\n".join(parts) + "\n"
@@ -153,7 +153,7 @@ def _bridges() -> Iterator[AnyBridge]:
             continue
 
 
-def described(cls: type[AnyValue], known: set[str]) -> Iterator[str]:
+def describe_fields(cls: type[AnyValue], known: set[str]) -> Iterator[str]:
     """Yield the lines that describe the fields of a dataclass, those that are known left out."""
     texts = attribute_texts(cls)
     for item in dataclasses.fields(cls):

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.bridge import AnyBridge, bind_options, target_bridge
-from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, prepare, rename_ends
+from serde.conversion.prepare import (
+    CutOptions,
+    PrepareOptions,
+    cut_out,
+    prepare,
+    rename_inputs_and_outputs,
+)
 from serde.errors import OptionError
 from serde.io.atomic import check_files
 from serde.relay.ir.expr import Call
@@ -99,7 +105,7 @@ def write_model(
 
 def wanted_part(model: RelayModel, options: CutOptions) -> RelayModel:
     """Return the part of a model that is wanted, under the names that are."""
-    return rename_ends(cut_out(model, options), options)
+    return rename_inputs_and_outputs(cut_out(model, options), options)
 
 
 def find_target(format: str | None, path: PathLike | None) -> AnyBridge:

@@ -9,7 +9,7 @@ from serde.coreml.model import CoremlModel
 from serde.coreml.neuralnetwork.exporter import network_from_relay
 from serde.coreml.versions import TARGETS
 from serde.errors import OptionError
-from serde.relay.ir.collection import without_collection
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
@@ -22,7 +22,7 @@ OLDEST = 13
 """Version of iOS of the oldest target, of whose layers tensors have the axes that they declare."""
 
 
-@without_collection()
+@pause_garbage_collection()
 def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) -> CoremlModel:
     """Return `model` as an ML Program, or as a NeuralNetwork for systems that know no programs.
 

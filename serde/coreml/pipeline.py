@@ -17,9 +17,9 @@ from serde.coreml.model import KINDS, SUPPRESSION, CoremlModel, members
 from serde.coreml.neuralnetwork.importer import to_relay as network_to_relay
 from serde.coreml.neuralnetwork.suppression import suppression_to_relay, thresholds_of
 from serde.errors import FormatError, OptionError, Unsupported
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Expr, Function, Span, Tuple, TupleGetItem, Var
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
@@ -106,7 +106,7 @@ class _Chain:
     shapes: Mapping[str, Sequence[AnyValue]] = field(default_factory=dict)
     dtypes: Mapping[str, str] = field(default_factory=dict)
 
-    @without_collection()
+    @pause_garbage_collection()
     def whole(self) -> RelayModel:
         """Return the pipeline as one model."""
         if self.options.function is not None:

@@ -78,5 +78,5 @@ def _fits_integers(value: Array, kind: np.dtype[AnyValue]) -> bool:
     if kind.kind not in "iu" or not value.size:
         return True
     limits = np.iinfo(kind)
-    ends = [each.item() for each in (value.min(), value.max())]
-    return all(limits.min <= end <= limits.max for end in ends)
+    extremes = [each.item() for each in (value.min(), value.max())]
+    return all(limits.min <= end <= limits.max for end in extremes)

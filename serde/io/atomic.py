@@ -288,7 +288,7 @@ def _copy_file_range(source: int, target: int, offset: int, length: int) -> int:
     """Return how many bytes the file systems moved between themselves."""
     if not hasattr(os, "copy_file_range"):
         return 0
-    return _by_kernel(
+    return _copy_in_kernel(
         lambda start, count: os.copy_file_range(source, target, count, start), offset, length
     )
 
@@ -297,12 +297,12 @@ def _sendfile(source: int, target: int, offset: int, length: int) -> int:
     """Return how many bytes the kernel moved through its page cache."""
     if not hasattr(os, "sendfile"):
         return 0
-    return _by_kernel(
+    return _copy_in_kernel(
         lambda start, count: os.sendfile(target, source, start, count), offset, length
     )
 
 
-def _by_kernel(copy: Callable[[int, int], int], offset: int, length: int) -> int:
+def _copy_in_kernel(copy: Callable[[int, int], int], offset: int, length: int) -> int:
     done = 0
     while done < length:
         try:

@@ -55,7 +55,7 @@ def atomic_directory(
         yield staged
         if before_commit is not None:
             before_commit(staged)
-        _put(staged, final, aside)
+        _move_into_place(staged, final, aside)
 
 
 def check_directory(
@@ -116,7 +116,7 @@ def _check(
             raise OptionError(f"{final}: holds the source {os.fspath(source)}")
 
 
-def _put(staged: Path, final: Path, aside: Path) -> None:
+def _move_into_place(staged: Path, final: Path, aside: Path) -> None:
     """Put a finished directory in its place; the staging directory gets what was there."""
     if not final.exists():
         staged.rename(final)

@@ -119,8 +119,8 @@ class HighFirstWeight(Weight):
         for first in range(0, count, _BLOCK):
             last = min(count, first + _BLOCK)
             part = np.unpackbits(data[first * self._bits // 8 : -(-last * self._bits // 8)])
-            places = part[: (last - first) * self._bits].reshape(-1, self._bits)
-            result[first:last] = places @ (1 << np.arange(self._bits - 1, -1, -1))
+            digits = part[: (last - first) * self._bits].reshape(-1, self._bits)
+            result[first:last] = digits @ (1 << np.arange(self._bits - 1, -1, -1))
         return result[start - skipped * per_group :]
 
 
@@ -142,10 +142,10 @@ def stored_chunks(weight: Weight, bits: int) -> Iterator[memoryview | bytes]:
         return weight.chunks()
     if isinstance(weight, PackedWeight) and weight.bits == bits:
         return weight.packed.chunks()
-    return _packed_chunks(weight, bits)
+    return _pack_chunks(weight, bits)
 
 
-def _packed_chunks(weight: Weight, bits: int) -> Iterator[bytes]:
+def _pack_chunks(weight: Weight, bits: int) -> Iterator[bytes]:
     """Yield the values of `weight`, one element a byte, packed to `bits` each."""
     per_group, _ = _group(bits)
     rest = np.empty(0, np.uint8)

@@ -179,7 +179,7 @@ def commit(
     removals = [(path.name, _identity(path)) for path in outdated]
     if len(renames) > 1 or removals:
         _note(directory, {"renames": renames, "removals": removals})
-    kept = _linked(directory, finals[:-1]) if restore else {}
+    kept = _link_replaced(directory, finals[:-1]) if restore else {}
     sources, targets = [os.fspath(one) for one in staged], [os.fspath(one) for one in finals]
     try:
         # One call that runs no Python between the renames: neither the handler of a signal nor
@@ -207,7 +207,7 @@ def _note(directory: Path, plan: dict[str, Any]) -> None:
     draft.rename(directory / _PLAN)
 
 
-def _linked(directory: Path, finals: Sequence[Path]) -> dict[str, Path]:
+def _link_replaced(directory: Path, finals: Sequence[Path]) -> dict[str, Path]:
     """Return second links to files that are about to be replaced, where there can be such."""
     links: dict[str, Path] = {}
     for number, final in enumerate(finals):
@@ -238,7 +238,7 @@ def _finish(parent: Path, directory: Path) -> None:
     Nothing is done unless all files are still those that it saw.
     """
     plan = json.loads((directory / _PLAN).read_bytes())
-    renames = [_Rename(_bare(name), new, old) for name, new, old in plan["renames"]]
+    renames = [_Rename(_check_name(name), new, old) for name, new, old in plan["renames"]]
     left = [each for each in renames if os.path.lexists(directory / _NEW / each.name)]
     done = [each for each in renames if each not in left]
     same = all(_identity(parent / each.name) == each.new for each in done)
@@ -252,13 +252,13 @@ def _finish(parent: Path, directory: Path) -> None:
 
 def _remove(parent: Path, removals: Iterable[tuple[str, _Identity | None]]) -> None:
     for name, identity in removals:
-        path = parent / _bare(name)
+        path = parent / _check_name(name)
         if identity is not None and _identity(path) == identity:
             with suppress(OSError):
                 path.unlink()
 
 
-def _bare(name: str) -> str:
+def _check_name(name: str) -> str:
     """Return a name that leads to no other directory."""
     if not name or os.path.basename(name) != name or name in (os.curdir, os.pardir):
         raise ValueError(f"not the name of a file: {name!r}")

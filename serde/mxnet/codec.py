@@ -81,9 +81,9 @@ def load_params(source: str | os.PathLike[str] | bytes) -> dict[str, Weight]:
         FormatError: It is not one, or has no names.
     """
     if isinstance(source, bytes):
-        return dict(_named(*read_params(source), None)[0])
+        return dict(_pair_with_names(*read_params(source), None)[0])
     with OpenFile.open(source) as opened:
-        return dict(_named(*read_params(opened), opened.path)[0])
+        return dict(_pair_with_names(*read_params(opened), opened.path)[0])
 
 
 def detect(path: str | os.PathLike[str]) -> bool:
@@ -244,7 +244,7 @@ def _with_arrays(symbol: object, params: object) -> MxnetModel:
     graph = _symbol(source) if isinstance(source, bytes) else _read_symbol(source)
     arg, aux = assign(graph, weights_of(params))
     where = "<bytes>" if isinstance(source, bytes) else source
-    return _checked(MxnetModel(graph, arg, aux, source=where))
+    return _require_own_parameters(MxnetModel(graph, arg, aux, source=where))
 
 
 def _source(item: object) -> str | bytes:
@@ -331,18 +331,18 @@ def _symbol(data: bytes, path: str | None = None) -> Graph:
 
 def _build(graph: Graph, params: OpenFile | bytes | None, source: str) -> MxnetModel:
     if params is None:
-        return _checked(MxnetModel(graph, source=source))
+        return _require_own_parameters(MxnetModel(graph, source=source))
     path = params.path if isinstance(params, OpenFile) else None
-    named, empty = _named(*read_params(params), path)
+    named, empty = _pair_with_names(*read_params(params), path)
     arg, aux = assign(graph, named, path=path)
     match = _EPOCH.search(path or "")
     epoch = int(match[1]) if match else None
     mark = params_mark(params)
     model = MxnetModel(graph, arg, aux, empty, source, path, params_mark=mark, epoch=epoch)
-    return _checked(model, path)
+    return _require_own_parameters(model, path)
 
 
-def _named(
+def _pair_with_names(
     names: Sequence[str] | None, arrays: Sequence[Weight | None], path: str | None
 ) -> tuple[list[tuple[str, Weight]], frozenset[str]]:
     """Return the arrays with their names, and the names without an array."""
@@ -354,7 +354,7 @@ def _named(
     return named, frozenset(n.removeprefix("arg:").removeprefix("aux:") for n in empty)
 
 
-def _checked(model: MxnetModel, params: str | None = None) -> MxnetModel:
+def _require_own_parameters(model: MxnetModel, params: str | None = None) -> MxnetModel:
     """Return the model if some of the parameters given are those of its layers.
 
     What is missing is for the conversion to report: with a shape it is an input. Parameters of

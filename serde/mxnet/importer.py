@@ -18,9 +18,9 @@ from serde.mxnet.model import Graph as MxnetGraph
 from serde.mxnet.ops import TABLE
 from serde.mxnet.precision import precision_note
 from serde.mxnet.shape_completion import ShapeCompletion, tells_lengths
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Span, Var
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType, Type
@@ -88,7 +88,7 @@ WEIGHTED = frozenset({"BatchNorm", "Convolution", "Deconvolution", "FullyConnect
 """Operators whose data has the dtype of their weight."""
 
 
-@without_collection()
+@pause_garbage_collection()
 def to_relay(
     model: MxnetModel, options: ImportOptions, report: Report, *, keep_labels: bool = False
 ) -> RelayModel:

@@ -77,16 +77,16 @@ def missing_text(model: MxnetModel, names: Sequence[str]) -> str:
     verb = "is" if len(parameters) == 1 else "are"
     if not model.arg and not model.aux:
         return (
-            f"the model has no parameters; {_listed(parameters)} {verb} needed: "
+            f"the model has no parameters; {_list_names(parameters)} {verb} needed: "
             "give the parameter file beside the symbol"
         )
     where = f"the parameter file {model.params_source}" if model.params_source else "the parameters"
     shapes: Mapping[str, tuple[DimLike, ...]] = {parameters[0]: (64, 3, 7, 7)}
     return (
-        f"{_listed(parameters)} {verb} not in {where}; is it the one of this symbol? "
+        f"{_list_names(parameters)} {verb} not in {where}; is it the one of this symbol? "
         f"To make inputs of them, give their shapes: input_shapes={dict(shapes)}"
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

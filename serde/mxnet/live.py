@@ -78,7 +78,7 @@ def from_live(
     if kind == "Block":
         symbol, names = _trace(source, shapes)
         own = [] if params is not None else _block_weights(source, symbol, shapes)
-        model = _model(symbol, _replaced(own, params), type(source).__name__)
+        model = _model(symbol, _choose_weights(own, params), type(source).__name__)
         return replace(model, graph=with_input_order(model.graph, names))
     raise OptionError(f"expected a Symbol, HybridBlock or Module, found {type(source).__name__}")
 
@@ -90,7 +90,7 @@ def _of_module(
     name = type(source).__name__
     if params is None and own is None:
         raise OptionError(f"{name} has no parameters yet: set or initialise them, or pass them")
-    return _model(symbol, _replaced(own or [], params), name)
+    return _model(symbol, _choose_weights(own or [], params), name)
 
 
 def _with_shapes(model: MxnetModel, module: Any) -> MxnetModel:
@@ -184,7 +184,7 @@ def _ndarray(mx: Any, weight: Weight) -> Any:
     return result
 
 
-def _replaced(own: list[tuple[str, Weight]], params: object) -> list[tuple[str, Weight]]:
+def _choose_weights(own: list[tuple[str, Weight]], params: object) -> list[tuple[str, Weight]]:
     return own if params is None else weights_of(params)
 
 

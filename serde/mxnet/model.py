@@ -180,14 +180,14 @@ def with_input_order(graph: Graph, inputs: Sequence[str]) -> Graph:
         graph: The graph; an order that it tells already does not count.
         inputs: Names of the inputs in order.
     """
-    places = {name: place for place, name in enumerate(inputs)}
-    found = [places[node.name] for node in graph.variables if node.name in places]
+    indices = {name: index for index, name in enumerate(inputs)}
+    found = [indices[node.name] for node in graph.variables if node.name in indices]
     noted = any(INPUT_KEY in node.hidden for node in graph.variables)
     if found == sorted(found) and not noted:
         return graph
     nodes = tuple(
-        replace(node, hidden={**node.hidden, INPUT_KEY: str(places[node.name])})
-        if node.is_variable and node.name in places
+        replace(node, hidden={**node.hidden, INPUT_KEY: str(indices[node.name])})
+        if node.is_variable and node.name in indices
         else node
         for node in graph.nodes
     )

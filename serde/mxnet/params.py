@@ -118,7 +118,7 @@ def _read_array(cursor: Cursor) -> Weight | None:
     if magic == _V1:
         shape = _read_shape(cursor, cursor.i32("rank"))
     elif magic <= MAX_RANK:
-        shape = _checked(cursor, cursor.numbers(f"{magic}I", "shape"))
+        shape = _check_shape(cursor, cursor.numbers(f"{magic}I", "shape"))
     else:
         raise cursor.error(f"expected an array, found the magic number {magic:#x}", back=4)
     if not shape:
@@ -146,10 +146,10 @@ def _read_current(cursor: Cursor, start: int, *, scalars: bool) -> Weight | None
 def _read_shape(cursor: Cursor, rank: int) -> tuple[int, ...]:
     if not 0 <= rank <= MAX_RANK:
         raise cursor.error(f"expected a rank from 0 to {MAX_RANK}, found {rank}", back=4)
-    return _checked(cursor, cursor.numbers(f"{rank}q", "shape"))
+    return _check_shape(cursor, cursor.numbers(f"{rank}q", "shape"))
 
 
-def _checked(cursor: Cursor, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _check_shape(cursor: Cursor, shape: tuple[int, ...]) -> tuple[int, ...]:
     if any(length < 0 for length in shape):
         raise cursor.error(f"a negative length in the shape {list(shape)}")
     # NumPy counts the bytes of even an empty array as if no axis had the length 0.

@@ -56,12 +56,12 @@ def with_precision(
     if not narrow:
         return model
     if widen is None:
-        wide = _FLOAT32 in _input_dtypes(model, input_dtypes) or _mixed(model)
+        wide = _FLOAT32 in _input_dtypes(model, input_dtypes) or _has_both_precisions(model)
         widen = wide and not _casts(model.graph)
     if not widen:
         return replace(model, precision="16 bits")
     return replace(
-        model, arg=_widened(model.arg), aux=_widened(model.aux), precision="widened to float32"
+        model, arg=_widen(model.arg), aux=_widen(model.aux), precision="widened to float32"
     )
 
 
@@ -72,7 +72,7 @@ def precision_note(model: MxnetModel) -> str:
     return "weights of 16 bits are computed as float32; --no-widen-weights leaves them as they are"
 
 
-def _widened(weights: Mapping[str, Weight]) -> dict[str, Weight]:
+def _widen(weights: Mapping[str, Weight]) -> dict[str, Weight]:
     return {
         name: WidenedWeight(weight) if weight.dtype in NARROW else weight
         for name, weight in weights.items()
@@ -106,7 +106,7 @@ def _input_dtypes(model: MxnetModel, given: Mapping[str, str]) -> Iterable[str]:
     return {**declared, **counted}.values()
 
 
-def _mixed(model: MxnetModel) -> bool:
+def _has_both_precisions(model: MxnetModel) -> bool:
     """Whether there are weights of both kinds, those of normalisations aside, which stay wide."""
     nodes = model.graph.nodes
     kept = {

@@ -49,6 +49,7 @@ class SparseWeight(Weight):
         path: str | None = None,
         offset: int | None = None,
     ) -> None:
+        """Take what is stored; what it claims to hold must be in proportion to it."""
         self.storage = storage
         self.shape = shape
         self.dtype = data.dtype

@@ -183,6 +183,7 @@ class _Reader:
         return number
 
     def node(self, value: object, index: int, where: str, version: int) -> Draft:
+        """Read one node; its inputs stand before it."""
         where = f"{where}.nodes[{index}]"
         fields = self.mapping(value, where, _NODE_KEYS)
         op = self.text(fields, "op", where, MAX_OPERATOR_CHARS)
@@ -390,6 +391,7 @@ def symbol_mark(graph: Graph) -> int:
 
 
 def _symbol_dict(graph: Graph) -> dict[str, Any]:
+    """Return a graph as the JSON has it, subgraphs included."""
     nodes = []
     for node in graph.nodes:
         entry: dict[str, Any] = {

@@ -107,40 +107,40 @@ def _is_true(attrs: Mapping[str, str], key: str, default: str) -> bool:
     return attrs.get(key, default).strip().lower() in ("true", "1")
 
 
-def _biased(attrs: Mapping[str, str]) -> tuple[str, ...]:
+def _layer_inputs(attrs: Mapping[str, str]) -> tuple[str, ...]:
     bias = () if _is_true(attrs, "no_bias", "False") else ("bias",)
     return ("data", "weight", *bias)
 
 
-def _deconvolution(attrs: Mapping[str, str]) -> tuple[str, ...]:
+def _deconvolution_inputs(attrs: Mapping[str, str]) -> tuple[str, ...]:
     bias = () if _is_true(attrs, "no_bias", "True") else ("bias",)
     return ("data", "weight", *bias)
 
 
-def _leaky_relu(attrs: Mapping[str, str]) -> tuple[str, ...]:
+def _leaky_relu_inputs(attrs: Mapping[str, str]) -> tuple[str, ...]:
     return ("data", "gamma") if attrs.get("act_type") == "prelu" else ("data",)
 
 
-def _rnn(attrs: Mapping[str, str]) -> tuple[str, ...]:
+def _rnn_inputs(attrs: Mapping[str, str]) -> tuple[str, ...]:
     cell = ("state_cell",) if attrs.get("mode") == "lstm" else ()
     return ("data", "parameters", "state", *cell)
 
 
-def _sequence(attrs: Mapping[str, str]) -> tuple[str, ...]:
+def _sequence_inputs(attrs: Mapping[str, str]) -> tuple[str, ...]:
     length = ("sequence_length",) if _is_true(attrs, "use_sequence_length", "False") else ()
     return ("data", *length)
 
 
 _OPTIONAL_INPUTS: dict[str, Callable[[Mapping[str, str]], tuple[str, ...]]] = {
-    "Convolution": _biased,
-    "Convolution_v1": _biased,
-    "Deconvolution": _deconvolution,
-    "FullyConnected": _biased,
-    "LeakyReLU": _leaky_relu,
-    "RNN": _rnn,
-    "SequenceLast": _sequence,
-    "SequenceMask": _sequence,
-    "SequenceReverse": _sequence,
+    "Convolution": _layer_inputs,
+    "Convolution_v1": _layer_inputs,
+    "Deconvolution": _deconvolution_inputs,
+    "FullyConnected": _layer_inputs,
+    "LeakyReLU": _leaky_relu_inputs,
+    "RNN": _rnn_inputs,
+    "SequenceLast": _sequence_inputs,
+    "SequenceMask": _sequence_inputs,
+    "SequenceReverse": _sequence_inputs,
 }
 
 

@@ -9,7 +9,7 @@ import onnx
 
 from serde.errors import FormatError
 
-__all__ = ["attribute_value", "resolved"]
+__all__ = ["attribute_value", "resolve_references"]
 
 _FIELDS = {
     onnx.AttributeProto.FLOAT: "f",
@@ -58,7 +58,7 @@ def _text(name: str, value: bytes) -> str:
         raise FormatError(f"attribute {name!r}: expected UTF-8") from None
 
 
-def resolved(
+def resolve_references(
     attributes: Iterable[onnx.AttributeProto], given: Mapping[str, onnx.AttributeProto]
 ) -> dict[str, onnx.AttributeProto]:
     """Return a node's attributes by name, references replaced by what a function was given.

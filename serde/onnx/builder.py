@@ -283,7 +283,7 @@ class GraphBuilder:
         for value in values:
             name = value.name
             if name not in produced or name in constants:
-                require_sequences("Identity", _known(value), self.version, SEQUENCE_IDENTITY)
+                require_sequences("Identity", _known_types(value), self.version, SEQUENCE_IDENTITY)
                 name = self.reserve(base)
                 source = self.reserve(f"{base}_copy")
                 node = helper.make_node("Identity", [value.name], [name], name=source)
@@ -311,7 +311,7 @@ class GraphBuilder:
         proto = helper.make_graph(
             nodes=scope.nodes,
             name=scope.step,
-            inputs=[_declared(value) for value in inputs],
+            inputs=[_declare_input(value) for value in inputs],
             outputs=list(map(value_type_proto, names, types)),
         )
         if self.intermediate_shapes:
@@ -324,11 +324,12 @@ class GraphBuilder:
         return proto
 
 
-def _known(value: Value) -> tuple[ValueType, ...]:
+def _known_types(value: Value) -> tuple[ValueType, ...]:
     return () if value.type is None else (value.type,)
 
 
-def _declared(value: Value) -> onnx.ValueInfoProto:
+def _declare_input(value: Value) -> onnx.ValueInfoProto:
+    """Return the declaration of an input of a subgraph."""
     if value.type is None:
         raise ConverterBug(f"the input {value.name} of a subgraph has no type")
     return value_type_proto(value.name, value.type)

@@ -27,14 +27,14 @@ from serde.onnx.builder import (
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
 from serde.onnx.functions import FunctionCall, LocalFunctions
-from serde.onnx.lowering import as_qdq, lowered
+from serde.onnx.lowering import as_qdq, lower
 from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.ops import TABLE
 from serde.onnx.schemas import newest_opset, require_dtype
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.relay import transform
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.expr import Call, Function, If
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
@@ -82,7 +82,7 @@ def from_relay(
             the newest.
     """
     write = partial(
-        _written, model, intermediate_shapes=intermediate_shapes, quantized=quantized,
+        _write_model, model, intermediate_shapes=intermediate_shapes, quantized=quantized,
         allow=allow, local_functions=local_functions,
     )  # fmt: skip
     if opset != "auto":
@@ -100,8 +100,8 @@ def from_relay(
     return write(newest_opset(), report)
 
 
-@without_collection()
-def _written(
+@pause_garbage_collection()
+def _write_model(
     model: RelayModel,
     opset: int,
     report: Report,
@@ -122,7 +122,7 @@ def _written(
         model = as_qdq(model, report, allow, whole=quantized == "qlinear")
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
-    model = lowered(model, opset, local_functions, report)
+    model = lower(model, opset, local_functions, report)
     builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
     walk = _OnnxWalk(model, builder, report, local_functions=local_functions)
     inputs = walk.declare()
@@ -130,9 +130,9 @@ def _written(
         builder.reserve(name if builder.is_free(name) else f"{name}_output")
         for name in output_names(model.meta.outputs, model.main.body.type)
     ]
-    outputs = _named(walk.write(), names, builder, report)
+    outputs = _name_outputs(walk.write(), names, builder, report)
     report.raise_if_refused()
-    native = _native(model, builder, inputs, outputs)
+    native = _make_native(model, builder, inputs, outputs)
     report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
     _infer_shapes(native)
     return native
@@ -207,11 +207,12 @@ class _OnnxWalk(ExportWalk[Value]):
     ) -> Generator[AnyValue, AnyValue, Sequence[Value] | None] | None:
         """Add a call of a local function; those that are equal are one."""
         call = self._functions and self._functions.call(function, name, given)
-        return self._called(call, source_name(node)) if call else None
+        return self._write_call(call, source_name(node)) if call else None
 
-    def _called(
+    def _write_call(
         self, call: FunctionCall, source: str
     ) -> Generator[AnyValue, AnyValue, Sequence[Value] | None]:
+        """Write a call of a function, and the function where this is its first call."""
         if not call.is_known():
             scope, values = call.enter()
             symbols: SymbolTable[Value] = SymbolTable()
@@ -220,7 +221,7 @@ class _OnnxWalk(ExportWalk[Value]):
         return call.emit(self._context.scope, source)
 
 
-def _named(
+def _name_outputs(
     outputs: Sequence[Value], names: Sequence[str], builder: GraphBuilder, report: Report
 ) -> list[Value]:
     """Give the outputs their names: a node's result by renaming it, anything else by Identity."""
@@ -248,10 +249,11 @@ def _named(
     return [replace(value, name=name) for value, name in zip(outputs, names, strict=True)]
 
 
-def _native(
+def _make_native(
     model: RelayModel, builder: GraphBuilder, inputs: list[Value], outputs: list[Value]
 ) -> OnnxModel:
-    nodes, used = _needed(builder.main.nodes, outputs)
+    """Return the model of the nodes that outputs depend on, with their weights and functions."""
+    nodes, used = _drop_unused(builder.main.nodes, outputs)
     weights = {name: each for name, each in builder.weights.items() if name in used}
     graph = helper.make_graph(
         nodes=nodes,
@@ -292,7 +294,7 @@ def _native(
     return OnnxModel(proto, weights)
 
 
-def _needed(
+def _drop_unused(
     nodes: list[onnx.NodeProto], outputs: list[Value]
 ) -> tuple[list[onnx.NodeProto], set[str]]:
     """Return the nodes that the outputs depend on, in their order, and all that these read."""

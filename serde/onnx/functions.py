@@ -183,7 +183,7 @@ def _structure(function: Function) -> bytes:
             continue
         stack.pop()
         below = [numbers[each] for each in _within(node)]
-        digest.update(repr((type(node).__name__, _said(node), below)).encode())
+        digest.update(repr((type(node).__name__, _describe_node(node), below)).encode())
         numbers[node] = len(numbers)
     return digest.digest()
 
@@ -196,7 +196,7 @@ def _within(node: Expr) -> tuple[Expr, ...]:
     return (*children(node), *bodies)
 
 
-def _said(node: Expr) -> Hashable:
+def _describe_node(node: Expr) -> Hashable:
     """Return what a node says besides its children."""
     if isinstance(node, Var):
         return repr(node.type)

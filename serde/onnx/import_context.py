@@ -93,7 +93,7 @@ class ImportContext(BaseContext):
     def tensor(self, tensor: onnx.TensorProto) -> Expr:
         """Return the value of a tensor attribute."""
         element_dtype(tensor.data_type)
-        return self._stored(self._facts.model.weight(tensor))
+        return self._import_weight(self._facts.model.weight(tensor))
 
     def array(self, values: Array) -> Expr:
         """Return an array that the node holds as lists of numbers, as :meth:`tensor` does."""
@@ -101,9 +101,9 @@ class ImportContext(BaseContext):
 
     def sparse_tensor(self, tensor: onnx.SparseTensorProto) -> Expr:
         """Return the value of a sparse tensor attribute."""
-        return self._stored(self._facts.model.sparse_weight(tensor, self.node))
+        return self._import_weight(self._facts.model.sparse_weight(tensor, self.node))
 
-    def _stored(self, weight: Weight) -> Expr:
+    def _import_weight(self, weight: Weight) -> Expr:
         return self._assembly.tensor(weight, self.node, inline=MAX_VALUES)
 
     def subgraph(self, graph: onnx.GraphProto, *args: Expr, label: str = "") -> list[Expr]:

@@ -13,7 +13,7 @@ import onnx
 
 from serde.errors import FormatError, Unsupported
 from serde.limits import MAX_EXPANDED_NODES
-from serde.onnx.attributes import attribute_value, resolved
+from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype
 from serde.onnx.expansion import check_expansion, function_key
 from serde.onnx.import_context import Facts, ImportContext
@@ -25,10 +25,10 @@ from serde.onnx.scopes import (
     FunctionKey,
     Scope,
     domain_name,
-    in_order,
     needed_values,
     node_name,
     read_names,
+    sort_nodes,
 )
 from serde.onnx.undecided import (
     INPUT_SHAPES_HINT,
@@ -36,9 +36,9 @@ from serde.onnx.undecided import (
     Undecided,
     join,
 )
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import Dim, DimLike, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Span, Var
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import SequenceType, TensorType
@@ -60,7 +60,7 @@ __all__ = ["to_relay"]
 _OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})
 
 
-@without_collection()
+@pause_garbage_collection()
 def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> RelayModel:
     """Return the graph as Relay.
 
@@ -173,7 +173,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope
     ) -> Iterator[Node[_Step]]:
         """Yield the nodes that bear on `outputs`, each with those of its outputs that do."""
-        nodes = in_order(nodes, scope)
+        nodes = sort_nodes(nodes, scope)
         needed = needed_values(nodes, outputs)
         for node in nodes:
             names = list(node.output)
@@ -221,9 +221,9 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         self._converted += 1
         if self._converted > MAX_EXPANDED_NODES:
             raise FormatError(f"more than {MAX_EXPANDED_NODES} nodes once functions are expanded")
-        return self._read(node.source.node, scope, label, node.source.wanted)
+        return self._read_node(node.source.node, scope, label, node.source.wanted)
 
-    def _read(
+    def _read_node(
         self, node: onnx.NodeProto, scope: Scope, label: str, wanted: Sequence[bool]
     ) -> list[Expr]:
         """Return the outputs of a node, read for both values of a condition that it hangs on."""
@@ -237,7 +237,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         cases = []
         for side in (False, True):
             with self.decisions.supposing(condition, side), self._held_back():
-                cases.append(self._read(node, scope, label, wanted))
+                cases.append(self._read_node(node, scope, label, wanted))
         no, yes = (any(each in self._wrong for each in case) for case in cases)
         if yes != no:
             self.decisions.decide(condition, no, f"{label} ({node.op_type}) is not sound")
@@ -276,7 +276,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
                 self.decisions.settle(value, fits, why)
         self.report.issues += self.decisions.gaps()
         self.report.notes += self.decisions.notes
-        resolved = [self.decisions.wholly(value) for value in values]
+        resolved = [self.decisions.resolve_fully(value) for value in values]
         if self.report.issues:
             return resolved
         try:
@@ -312,7 +312,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         while inputs and inputs[-1] is None:
             inputs.pop()
         try:
-            attributes = resolved(node.attribute, scope.attributes)
+            attributes = resolve_references(node.attribute, scope.attributes)
             values = {name: attribute_value(each) for name, each in attributes.items()}
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
@@ -425,7 +425,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         """Return the outputs of a subgraph as far as what is known around it tells them."""
         with self.decisions.inside():
             found = super().evaluate(graph, scope, args)
-            results = [self.decisions.wholly(each) for each in found]
+            results = [self.decisions.resolve_fully(each) for each in found]
         self._wrong_graphs[scope.prefix.rstrip("/")] = any(each in self._wrong for each in results)
         return results
 

@@ -17,7 +17,7 @@ from serde.relay.ir.visit import rewrite
 from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["AS_QDQ", "as_qdq", "lowered"]
+__all__ = ["AS_QDQ", "as_qdq", "lower"]
 
 FIRST_WITH_NIBBLES: Final = 21
 """First version of the operator set that has integers of 4 bits."""
@@ -44,7 +44,7 @@ _WHOLE_SINCE: Final = {"nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm"
 """Versions from which on a layer is one operator that models spell out for older ones."""
 
 
-def lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
+def lower(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
     """Return the model in operators that ONNX has at that version."""
     model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
 
@@ -81,11 +81,16 @@ class _BytesForNibbles(transform.FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Rewrite the calls that make floats of them."""
-        result = rewrite(function, lambda _node, new: _with_bytes(new))
+        result = rewrite(function, lambda _node, new: _widen_nibbles(new))
         return result if isinstance(result, Function) else function
 
 
-def _with_bytes(node: Expr) -> Expr:
+def _widen_nibbles(node: Expr) -> Expr:
+    """Return a dequantisation of stored integers of 4 bits as one of bytes.
+
+    Blocks came to ONNX with 4 bits. Where there are any, the data is brought into a matrix with
+    a block in each column, dequantised with a scale a column, and brought back.
+    """
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return node
     if node.op.name != "serde.dequantize_linear" or not isinstance(node.args[0].type, TensorType):

@@ -145,7 +145,7 @@ class OnnxModel:
         Raises:
             FormatError: It holds strings, or data that does not fit its type.
         """
-        key = _marked(tensor)
+        key = _nested_key(tensor)
         if key is not None:
             return self.nested[key]
         if tensor.name in self.weights and not _has_data(tensor):
@@ -202,7 +202,7 @@ class OnnxModel:
         found = []
         main = "graph.initializer["
         for path, tensor in tensors(skeleton):
-            key = _marked(tensor)
+            key = _nested_key(tensor)
             if key is not None:
                 if key not in self.nested:
                     raise OptionError(f"{path}: no weight is called {key!r}")
@@ -278,7 +278,7 @@ def _is_external(tensor: onnx.TensorProto) -> bool:
     return tensor.data_location == onnx.TensorProto.EXTERNAL
 
 
-def _marked(tensor: onnx.TensorProto) -> str | None:
+def _nested_key(tensor: onnx.TensorProto) -> str | None:
     """Return the key of a nested weight, if the tensor stands for one."""
     if not _is_external(tensor) or len(tensor.external_data) != 1:
         return None

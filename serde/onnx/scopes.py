@@ -17,10 +17,10 @@ __all__ = [
     "FunctionKey",
     "Scope",
     "domain_name",
-    "in_order",
     "needed_values",
     "node_name",
     "read_names",
+    "sort_nodes",
 ]
 
 FunctionKey = tuple[str, str, str]
@@ -57,10 +57,10 @@ class Scope(BaseScope[str, Expr | None]):
 
     def resolve(self, value: Expr | None) -> Expr | None:
         """Return what a value is as far as is known here."""
-        return self.decisions.resolved(value)
+        return self.decisions.resolve(value)
 
 
-def in_order(nodes: Sequence[onnx.NodeProto], scope: Scope) -> Sequence[onnx.NodeProto]:
+def sort_nodes(nodes: Sequence[onnx.NodeProto], scope: Scope) -> Sequence[onnx.NodeProto]:
     """Return nodes so that each comes after those that it reads from, else in their order.
 
     ONNX asks for this order, runtimes do not; some tools write another.
@@ -73,22 +73,34 @@ def in_order(nodes: Sequence[onnx.NodeProto], scope: Scope) -> Sequence[onnx.Nod
     for place, node in enumerate(nodes):
         for name in filter(None, node.output):
             if name in makers or name in scope.values:
-                raise FormatError(f"{_named(node, scope)}: a second value is called {name!r}")
+                raise FormatError(
+                    f"{_describe_node(node, scope)}: a second value is called {name!r}"
+                )
             makers[name] = place
     waits = [{makers[name] for name in _taken_names(node) if name in makers} for node in nodes]
     for node in nodes:
         for name in filter(None, node.input):
             if name not in makers and not scope.knows(name):
-                where = f"{_named(node, scope)}: input {name!r}"
+                where = f"{_describe_node(node, scope)}: input {name!r}"
                 raise FormatError(f"{where} is given by no node, input or initializer")
     if all(max(each, default=-1) < place for place, each in enumerate(waits)):
         return nodes
-    return _sorted(nodes, waits, scope)
+    return _sort_topologically(nodes, waits, scope)
 
 
-def _sorted(
+def _sort_topologically(
     nodes: Sequence[onnx.NodeProto], waits: Sequence[set[int]], scope: Scope
 ) -> list[onnx.NodeProto]:
+    """Return nodes after those whose results they take, otherwise in the order of the file.
+
+    Args:
+        nodes: The nodes.
+        waits: For each, the indices of the nodes that it takes results of.
+        scope: Where they stand, for messages.
+
+    Raises:
+        FormatError: They wait for each other in a circle.
+    """
     readers: dict[int, list[int]] = {}
     for place, each in enumerate(waits):
         for maker in each:
@@ -105,7 +117,7 @@ def _sorted(
                 heappush(ready, reader)
     if len(found) < len(nodes):
         stuck = next(place for place, count in enumerate(left) if count)
-        where = _named(_on_cycle(nodes, waits, left, stuck), scope)
+        where = _describe_node(_on_cycle(nodes, waits, left, stuck), scope)
         raise FormatError(f"{where}: a cycle, its inputs are made of its own outputs")
     return [nodes[place] for place in found]
 
@@ -122,7 +134,7 @@ def _on_cycle(
     return nodes[place]
 
 
-def _named(node: onnx.NodeProto, scope: Scope) -> str:
+def _describe_node(node: onnx.NodeProto, scope: Scope) -> str:
     return f"{scope.prefix}{node_name(node)} ({node.op_type})"
 
 

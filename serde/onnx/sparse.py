@@ -25,7 +25,7 @@ class SparseWeight(Weight):
         name: Its name, for messages.
         shape: Lengths of the axes of the dense tensor.
         values: The values: ``(n,)``.
-        indices: Their places, int64: ``(n,)`` or ``(n, rank)``.
+        indices: Where they stand, int64: ``(n,)`` or ``(n, rank)``.
 
     Raises:
         FormatError: The parts do not fit, or the dense tensor would be out of proportion to
@@ -62,25 +62,25 @@ class SparseWeight(Weight):
         shape = (stop - start, *self.shape[1:]) if self.shape else ()
         dense = np.zeros((stop - start) * row, numpy_dtype(self.dtype))
         bounds = (start * row, stop * row)
-        low, high = (int(place) for place in np.searchsorted(self._places, bounds))
+        low, high = (int(index) for index in np.searchsorted(self._flat_indices, bounds))
         if low < high:
-            dense[self._places[low:high] - bounds[0]] = self._values.rows(low, high)
+            dense[self._flat_indices[low:high] - bounds[0]] = self._values.rows(low, high)
         return dense.reshape(shape)
 
     @cached_property
-    def _places(self) -> Array:
-        places = self._stored.array()
-        if places.ndim == 2:
+    def _flat_indices(self) -> Array:
+        indices = self._stored.array()
+        if indices.ndim == 2:
             lengths = np.array(self.shape, np.int64)
-            if (places < 0).any() or (places >= lengths).any():
+            if (indices < 0).any() or (indices >= lengths).any():
                 raise self._error("an index is out of range")
             steps = np.array([math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))])
-            places = places @ steps.astype(np.int64)
-        if places.size and (places[0] < 0 or places[-1] >= self.size):
+            indices = indices @ steps.astype(np.int64)
+        if indices.size and (indices[0] < 0 or indices[-1] >= self.size):
             raise self._error("an index is out of range")
-        if (np.diff(places) <= 0).any():
+        if (np.diff(indices) <= 0).any():
             raise self._error("the indices do not ascend")
-        return places
+        return indices
 
     def _error(self, message: str) -> FormatError:
         return FormatError(f"sparse tensor {self._name!r}: {message}")

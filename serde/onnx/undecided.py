@@ -93,7 +93,7 @@ class Decisions:
         equal = isinstance(yes, Constant) and isinstance(no, Constant) and _equal(yes, no)
         return yes if yes is no or equal else Undecided(condition, yes, no, node)
 
-    def resolved(self, value: Expr | None) -> Expr | None:
+    def resolve(self, value: Expr | None) -> Expr | None:
         """Return what a value is as far as is known."""
         while isinstance(value, Undecided) and value.condition in self.known:
             value = value.sides[self.known[value.condition]]
@@ -162,21 +162,21 @@ class Decisions:
 
     def settle(self, value: Expr, fits: Callable[[Expr], bool], why: str) -> None:
         """Take the conditions for decided for which only one branch gives what fits."""
-        value = self.wholly(value)
+        value = self.resolve_fully(value)
         while isinstance(value, Undecided):
             fitting = [side for side in (True, False) if any(map(fits, _cases(value.sides[side])))]
             if len(fitting) != 1:
                 return
             self.decide(value.condition, fitting[0], why)
-            value = self.wholly(value)
+            value = self.resolve_fully(value)
 
-    def wholly(self, value: Expr) -> Expr:
+    def resolve_fully(self, value: Expr) -> Expr:
         """Return a value as far as is known, its cases included."""
         if not isinstance(value, Undecided):
             return value
         if value.condition in self.known:
-            return self.wholly(value.sides[self.known[value.condition]])
-        return _with_sides(value, *map(self.wholly, value.sides))
+            return self.resolve_fully(value.sides[self.known[value.condition]])
+        return _replace_sides(value, *map(self.resolve_fully, value.sides))
 
 
 def _equal(a: Constant, b: Constant) -> bool:
@@ -230,9 +230,9 @@ def _side(value: Expr, condition: Expr, side: bool) -> Expr:
         return value
     if value.condition is condition:
         return _side(value.sides[side], condition, side)
-    return _with_sides(value, *(_side(each, condition, side) for each in value.sides))
+    return _replace_sides(value, *(_side(each, condition, side) for each in value.sides))
 
 
-def _with_sides(value: Undecided, no: Expr, yes: Expr) -> Undecided:
+def _replace_sides(value: Undecided, no: Expr, yes: Expr) -> Undecided:
     node = "" if value.span is None else value.span.source_name
     return Undecided(value.condition, yes, no, node)

@@ -55,16 +55,16 @@ from serde.relay.run.executor import create_executor as create_executor
 from serde.relay.text.parser import fromtext as fromtext
 
 def abs(data: Expr) -> Expr:
-    """Absolute value."""
+    """``y = abs(x)``."""
 
 def acos(data: Expr) -> Expr:
-    """Inverse cosine, in radians."""
+    """``y = acos(x)``, in radians."""
 
 def acosh(data: Expr) -> Expr:
-    """Inverse hyperbolic cosine."""
+    """``y = acosh(x)``, the inverse of cosh."""
 
 def add(lhs: Expr, rhs: Expr) -> Expr:
-    """Sum."""
+    """``y = lhs + rhs``."""
 
 def adv_index(inputs: Expr | TupleWrapper | Sequence[Expr]) -> Expr:
     """The first tensor at the indices, which broadcast against each other."""
@@ -75,7 +75,7 @@ def all(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Whether all are true, over axes."""
+    """``y = all(x)``: whether all are true, over axes."""
 
 def any(
     data: Expr,
@@ -83,7 +83,7 @@ def any(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Whether one is true, over axes."""
+    """``y = any(x)``: whether one is true, over axes."""
 
 def arange(
     start: Expr | float | Sequence[float],
@@ -100,7 +100,7 @@ def argmax(
     exclude: bool = False,
     select_last_index: bool = False,
 ) -> Expr:
-    """Place of the greatest element over axes, as int32; among equals the first, or the last if asked. Of several axes, the row-major one."""
+    """``y = argmax(x)`` over axes, the index as int32; among equals the first, or the last if asked. Of several axes, the row-major one."""
 
 def argmin(
     data: Expr,
@@ -109,7 +109,7 @@ def argmin(
     exclude: bool = False,
     select_last_index: bool = False,
 ) -> Expr:
-    """Place of the smallest element over axes, as int32; among equals the first, or the last if asked. Of several axes, the row-major one."""
+    """``y = argmin(x)`` over axes, the index as int32; among equals the first, or the last if asked. Of several axes, the row-major one."""
 
 def argsort(
     data: Expr, axis: int = -1, is_ascend: bool = True, dtype: DType | None = "int32"
@@ -120,28 +120,28 @@ def argwhere(condition: Expr) -> Expr:
     """The coordinates of the elements that are true or not zero, one a row."""
 
 def asin(data: Expr) -> Expr:
-    """Inverse sine, in radians."""
+    """``y = asin(x)``, in radians."""
 
 def asinh(data: Expr) -> Expr:
-    """Inverse hyperbolic sine."""
+    """``y = asinh(x)``, the inverse of sinh."""
 
 def atan(data: Expr) -> Expr:
-    """Inverse tangent, in radians."""
+    """``y = atan(x)``, in radians."""
 
 def atanh(data: Expr) -> Expr:
-    """Inverse hyperbolic tangent."""
+    """``y = atanh(x)``, the inverse of tanh."""
 
 def bitwise_and(lhs: Expr, rhs: Expr) -> Expr:
-    """Bits set in both."""
+    """``y = lhs & rhs``: bits set in both."""
 
 def bitwise_not(data: Expr) -> Expr:
-    """Every bit flipped."""
+    """``y = ~x``."""
 
 def bitwise_or(lhs: Expr, rhs: Expr) -> Expr:
-    """Bits set in one, or in both."""
+    """Bits set in ``lhs`` or in ``rhs``, or in both."""
 
 def bitwise_xor(lhs: Expr, rhs: Expr) -> Expr:
-    """Bits set in exactly one."""
+    """``y = lhs ^ rhs``: bits set in exactly one."""
 
 def broadcast_to(data: Expr, shape: Expr | DimLike | Sequence[DimLike] | None) -> Expr:
     """Return `data` spread over `shape`: integers, dimensions or an expression."""
@@ -156,10 +156,10 @@ def cast_like(data: Expr, dtype_like: Expr) -> Expr:
     """The values in the dtype of the second operand."""
 
 def ceil(data: Expr) -> Expr:
-    """Next integer towards plus infinity."""
+    """``y = ceil(x)``: the next integer up."""
 
 def clip(data: Expr, a_min: float, a_max: float) -> Expr:
-    """Each number, but at least `a_min` and at most `a_max`."""
+    """``y = min(max(x, a_min), a_max)``."""
 
 def collapse_sum_like(data: Expr, collapse_type: Expr) -> Expr:
     """`data` summed down to the shape of the second operand, from which it would broadcast."""
@@ -176,56 +176,56 @@ def contrib_reverse_reshape(
     """As reshape, with the codes matched from the last axis towards the first."""
 
 def copy(data: Expr) -> Expr:
-    """The same values."""
+    """``y = x``."""
 
 def cos(data: Expr) -> Expr:
-    """Cosine of radians."""
+    """``y = cos(x)``, of radians."""
 
 def cosh(data: Expr) -> Expr:
-    """Hyperbolic cosine."""
+    """``y = (exp(x) + exp(-x)) / 2``."""
 
 def cumprod(
     data: Expr, axis: int | None = None, dtype: DType | None = None, exclusive: bool = False
 ) -> Expr:
-    """Product of all up to each along `axis`, or of the flat tensor; `exclusive` leaves each itself out."""
+    """``y[i] = prod(x[j] for j <= i)`` along `axis`, or of the flat tensor; with `exclusive` for j < i."""
 
 def cumsum(
     data: Expr, axis: int | None = None, dtype: DType | None = None, exclusive: bool = False
 ) -> Expr:
-    """Sum of all up to each along `axis`, or of the flat tensor; `exclusive` leaves each itself out."""
+    """``y[i] = sum(x[j] for j <= i)`` along `axis`, or of the flat tensor; with `exclusive` for j < i."""
 
 def dft(re_data: Expr, im_data: Expr, inverse: bool = False) -> TupleWrapper:
     """The discrete Fourier transform along the last axis, in its real and imaginary part."""
 
 def divide(lhs: Expr, rhs: Expr) -> Expr:
-    """Quotient; of integers, rounded towards zero."""
+    """``y = lhs / rhs``; of integers, rounded towards zero."""
 
 def einsum(data: Expr | Iterable[Expr], equation: str) -> Expr:
     """Build ``einsum`` of a tuple or several expressions."""
 
 def equal(lhs: Expr, rhs: Expr) -> Expr:
-    """Whether equal."""
+    """``y = lhs == rhs``."""
 
 def erf(data: Expr) -> Expr:
-    """Error function."""
+    """``y = erf(x)``, the error function."""
 
 def exp(data: Expr) -> Expr:
-    """Exponential."""
+    """``y = exp(x)``."""
 
 def expand_dims(data: Expr, axis: Expr | int, num_newaxis: int = 1) -> Expr:
     """Return `data` with axes of length 1 before axis `axis`, an integer or an expression."""
 
 def fast_erf(data: Expr) -> Expr:
-    """Error function; a target may approximate it, this kernel does not."""
+    """``y = erf(x)``; a target may approximate it, this kernel does not."""
 
 def fast_exp(data: Expr) -> Expr:
-    """Exponential; a target may approximate it, this kernel does not."""
+    """``y = exp(x)``; a target may approximate it, this kernel does not."""
 
 def fast_tanh(data: Expr) -> Expr:
-    """Hyperbolic tangent; a target may approximate it."""
+    """``y = tanh(x)``; a target may approximate it, this kernel does not."""
 
 def fixed_point_multiply(data: Expr, multiplier: int, shift: int) -> Expr:
-    """`data` times `multiplier` * 2**(`shift` - 31), rounded to the nearest, halves upwards."""
+    """``y = floor(x * multiplier * 2**(shift - 31) + 0.5)``."""
 
 def fixed_point_multiply_per_axis(
     x: Expr,
@@ -239,13 +239,13 @@ def fixed_point_multiply_per_axis(
     """As fixed_point_multiply, with a multiplier and shifts for each index of `axes`."""
 
 def floor(data: Expr) -> Expr:
-    """Next integer towards minus infinity."""
+    """``y = floor(x)``: the next integer down."""
 
 def floor_divide(lhs: Expr, rhs: Expr) -> Expr:
-    """Quotient rounded towards minus infinity."""
+    """``y = floor(lhs / rhs)``."""
 
 def floor_mod(lhs: Expr, rhs: Expr) -> Expr:
-    """Remainder with the sign of the divisor, as in Python."""
+    """``y = lhs - floor(lhs / rhs) * rhs``, as % in Python."""
 
 def full(
     fill_value: Expr, shape: Expr | DimLike | Sequence[DimLike] | None = (), dtype: DType = ""
@@ -264,58 +264,58 @@ def gather_nd(
     """The slices at the indices, each of which lies along the first axis of `indices`."""
 
 def greater(lhs: Expr, rhs: Expr) -> Expr:
-    """Whether greater."""
+    """``y = lhs > rhs``."""
 
 def greater_equal(lhs: Expr, rhs: Expr) -> Expr:
-    """Whether greater or equal."""
+    """``y = lhs >= rhs``."""
 
 def invert_permutation(data: Expr) -> Expr:
     """The permutation that undoes `data`."""
 
 def isfinite(data: Expr) -> Expr:
-    """Whether neither infinite nor NaN."""
+    """``y = abs(x) < inf``: whether neither infinite nor NaN."""
 
 def isinf(data: Expr) -> Expr:
-    """Whether plus or minus infinity."""
+    """``y = abs(x) == inf``."""
 
 def isnan(data: Expr) -> Expr:
-    """Whether NaN."""
+    """``y = x != x``: whether NaN."""
 
 def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> Expr:
     """The axes of `src_layout` in the order and the blocks of `dst_layout`."""
 
 def left_shift(lhs: Expr, rhs: Expr) -> Expr:
-    """Bits moved up by `rhs` places."""
+    """``y = lhs << rhs``."""
 
 def less(lhs: Expr, rhs: Expr) -> Expr:
-    """Whether smaller."""
+    """``y = lhs < rhs``."""
 
 def less_equal(lhs: Expr, rhs: Expr) -> Expr:
-    """Whether smaller or equal."""
+    """``y = lhs <= rhs``."""
 
 def log(data: Expr) -> Expr:
-    """Natural logarithm."""
+    """``y = log(x)``, to base e."""
 
 def log10(data: Expr) -> Expr:
-    """Logarithm to base 10."""
+    """``y = log10(x)``."""
 
 def log2(data: Expr) -> Expr:
-    """Logarithm to base 2."""
+    """``y = log2(x)``."""
 
 def logical_and(lhs: Expr, rhs: Expr) -> Expr:
-    """Whether both are true."""
+    """``y = lhs and rhs``."""
 
 def logical_not(data: Expr) -> Expr:
-    """Whether zero or false, in the dtype of the operand."""
+    """``y = x == 0``, in the dtype of the operand."""
 
 def logical_or(lhs: Expr, rhs: Expr) -> Expr:
-    """Whether one is true, or both."""
+    """``y = lhs or rhs``."""
 
 def logical_xor(lhs: Expr, rhs: Expr) -> Expr:
-    """Whether exactly one is true."""
+    """``y = lhs xor rhs``, of truth values."""
 
 def logsumexp(data: Expr, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Expr:
-    """Return the logarithm of the sum of exponentials over `axis`, without overflow."""
+    """Return ``log(sum(exp(x)))`` over `axis`, without overflow."""
 
 def matrix_set_diag(
     data: Expr, diagonal: Expr, k: int | tuple[int, int] = 0, align: str = "RIGHT_LEFT"
@@ -328,10 +328,10 @@ def max(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Greatest element over axes."""
+    """``y = max(x)`` over axes."""
 
 def maximum(lhs: Expr, rhs: Expr) -> Expr:
-    """The greater of the two."""
+    """``y = max(lhs, rhs)``."""
 
 def mean(
     data: Expr,
@@ -339,7 +339,7 @@ def mean(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Arithmetic mean over axes; of integers, rounded towards zero."""
+    """``y = sum(x) / count(x)`` over axes; of integers, rounded towards zero."""
 
 def mean_std(
     data: Expr,
@@ -369,25 +369,25 @@ def min(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Smallest element over axes."""
+    """``y = min(x)`` over axes."""
 
 def minimum(lhs: Expr, rhs: Expr) -> Expr:
-    """The smaller of the two."""
+    """``y = min(lhs, rhs)``."""
 
 def mod(lhs: Expr, rhs: Expr) -> Expr:
-    """Remainder with the sign of the dividend, as in C."""
+    """``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C."""
 
 def multiply(lhs: Expr, rhs: Expr) -> Expr:
-    """Product."""
+    """``y = lhs * rhs``."""
 
 def ndarray_size(data: Expr, dtype: DType | None = "int32") -> Expr:
     """The number of elements."""
 
 def negative(data: Expr) -> Expr:
-    """The number with its sign changed."""
+    """``y = -x``."""
 
 def not_equal(lhs: Expr, rhs: Expr) -> Expr:
-    """Whether different."""
+    """``y = lhs != rhs``."""
 
 def one_hot(
     indices: Expr,
@@ -406,7 +406,7 @@ def ones_like(data: Expr) -> Expr:
     """Ones, of the shape and dtype of the operand."""
 
 def power(lhs: Expr, rhs: Expr) -> Expr:
-    """`lhs` to the power `rhs`."""
+    """``y = lhs ** rhs``."""
 
 def prod(
     data: Expr,
@@ -414,7 +414,7 @@ def prod(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Product over axes."""
+    """``y = prod(x)`` over axes."""
 
 def reinterpret(data: Expr, dtype: DType) -> Expr:
     """The same bits read as another dtype of the same width."""
@@ -447,13 +447,13 @@ def reverse_sequence(data: Expr, seq_lengths: Expr, seq_axis: int = 1, batch_axi
     """The first `seq_lengths[b]` entries of `seq_axis` reversed, for each batch index b."""
 
 def right_shift(lhs: Expr, rhs: Expr) -> Expr:
-    """Bits moved down by `rhs` places; the sign is kept."""
+    """``y = lhs >> rhs``; the sign is kept."""
 
 def round(data: Expr) -> Expr:
-    """Nearest integer, halves away from zero."""
+    """``y = sign(x) * floor(abs(x) + 0.5)``: halves away from zero."""
 
 def rsqrt(data: Expr) -> Expr:
-    """One over the square root."""
+    """``y = 1 / sqrt(x)``."""
 
 def scatter_elements(
     data: Expr,
@@ -484,16 +484,16 @@ def shape_of(data: Expr, dtype: DType | None = "int32") -> Expr:
     """The lengths of the axes."""
 
 def sigmoid(data: Expr) -> Expr:
-    """Logistic function."""
+    """``y = 1 / (1 + exp(-x))``."""
 
 def sign(data: Expr) -> Expr:
-    """-1, 0 or 1 as the number is below, at or above zero."""
+    """``y = -1 if x < 0 else 1 if x > 0 else 0``."""
 
 def sin(data: Expr) -> Expr:
-    """Sine of radians."""
+    """``y = sin(x)``, of radians."""
 
 def sinh(data: Expr) -> Expr:
-    """Hyperbolic sine."""
+    """``y = (exp(x) - exp(-x)) / 2``."""
 
 def slice_like(data: Expr, shape_like: Expr, axes: Sequence[int] | None = ()) -> Expr:
     """Return the leading part of `data`, as long as `shape_like` along `axes`."""
@@ -526,7 +526,7 @@ def split(data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -
     """Equal parts along `axis`, or the parts between the cuts that are given."""
 
 def sqrt(data: Expr) -> Expr:
-    """Square root."""
+    """``y = sqrt(x)``."""
 
 def squeeze(data: Expr, axis: Expr | int | Sequence[int] | None = None) -> Expr:
     """Return `data` without `axis`: integers, an expression, or None for all of length 1."""
@@ -541,7 +541,7 @@ def std(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> Expr:
-    """Return the standard deviation over `axis`."""
+    """Return ``sqrt(variance(x))`` over `axis`."""
 
 def stft(
     data: Expr,
@@ -574,7 +574,7 @@ def strided_slice(
     """Return a region of `data`; bounds are integers or expressions."""
 
 def subtract(lhs: Expr, rhs: Expr) -> Expr:
-    """Difference."""
+    """``y = lhs - rhs``."""
 
 def sum(
     data: Expr,
@@ -582,7 +582,7 @@ def sum(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Sum over axes."""
+    """``y = sum(x)`` over axes."""
 
 def take(
     data: Expr,
@@ -594,10 +594,10 @@ def take(
     """The entries of `axis`, or of the flat tensor, at `indices`."""
 
 def tan(data: Expr) -> Expr:
-    """Tangent of radians."""
+    """``y = tan(x)``, of radians."""
 
 def tanh(data: Expr) -> Expr:
-    """Hyperbolic tangent."""
+    """``y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))``."""
 
 def tile(data: Expr, reps: Expr | int | Sequence[int]) -> Expr:
     """Return `data` repeated as `reps`, integers or an expression, says."""
@@ -643,13 +643,13 @@ def trilu(data: Expr, k: Expr | float | Sequence[float], upper: bool = True) -> 
     """Return a triangle of `data`; `k` is an integer or an expression."""
 
 def trunc(data: Expr) -> Expr:
-    """Next integer towards zero."""
+    """``y = sign(x) * floor(abs(x))``."""
 
 def trunc_divide(lhs: Expr, rhs: Expr) -> Expr:
-    """Quotient rounded towards zero."""
+    """``y = trunc(lhs / rhs)``."""
 
 def trunc_mod(lhs: Expr, rhs: Expr) -> Expr:
-    """Remainder with the sign of the dividend, as in C."""
+    """``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C."""
 
 def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
     """Return values, first places, inverse, number and, if asked, counts of a vector."""
@@ -668,7 +668,7 @@ def variance(
     """Return the variance over `axis`, about `with_mean` or else about the mean computed here."""
 
 def where(condition: Expr, x: Expr, y: Expr) -> Expr:
-    """`x` where the condition is true or not zero, else `y`."""
+    """``x if condition else y``; a number is true if it is not zero."""
 
 def zeros(shape: Expr | DimLike | Sequence[DimLike] | None, dtype: DType) -> Expr:
     """Return zeros; `shape` is integers, dimensions or an expression."""

@@ -25,7 +25,7 @@ from serde.relay.ir.types import TensorType, accepts
 from serde.relay.text.names import spelling
 from serde.relay.text.parser import fromtext
 from serde.relayfile.json_graph import read_graph
-from serde.relayfile.live import named_apart, typed_by
+from serde.relayfile.live import infer_types, rename_apart
 from serde.relayfile.model import RelayProgram
 from serde.relayfile.params import PARAMS_HEAD, read_params, write_params
 from serde.weights import OpenFile, Weight, as_weight
@@ -80,12 +80,12 @@ def load(source: object, params: object = None, *, allow: Collection[str] = ()) 
     if isinstance(source, (tuple, list)):
         return _load_pair(source, allow)
     if isinstance(source, RelayModel):
-        return _live(source.mod, source.params, source.meta)
+        return _from_memory(source.mod, source.params, source.meta)
     if isinstance(source, (IRModule, Function)):
-        return _live(source, {})
+        return _from_memory(source, {})
     content = _content(source)
     if isinstance(content, bytes):
-        return _bound(_graph(content, None), {}, "<bytes>")
+        return _bind_weights(_graph(content, None), {}, "<bytes>")
     return _load_path(content, allow)
 
 
@@ -97,7 +97,7 @@ def _load_path(path: str, allow: Collection[str]) -> RelayProgram:
         beside = f"{stem}.params"
         if os.path.isfile(beside) and _is_params(_head(beside)):
             return _load_files(path, beside, allow)
-        return _bound(_read_graph(path), {}, path)
+        return _bind_weights(_read_graph(path), {}, path)
     graph = next((stem + end for end in _GRAPHS if os.path.isfile(stem + end)), None)
     if graph is None:
         with OpenFile.open(path) as opened:
@@ -118,7 +118,7 @@ def _load_files(graph: str | bytes, params: str | bytes, allow: Collection[str])
             weights, mark = read_params(opened), params_mark(opened)
     check_pair(_text_mark(graph), mark, source, path, allow)
     mod = _graph(graph, None) if isinstance(graph, bytes) else _read_graph(graph)
-    return _bound(mod, weights, source, path)
+    return _bind_weights(mod, weights, source, path)
 
 
 def _text_mark(graph: str | bytes) -> int:
@@ -139,11 +139,11 @@ def _load_pair(pair: Sequence[object], allow: Collection[str]) -> RelayProgram:
         return _load_files(_content(first), _content(second), allow)
     weights, path = _weights_of(second)
     if isinstance(first, (IRModule, Function)):
-        return _live(first, weights, path=path)
+        return _from_memory(first, weights, path=path)
     content = _content(first)
     if isinstance(content, bytes):
-        return _bound(_graph(content, None), weights, "<bytes>", path)
-    return _bound(_read_graph(content), weights, content, path)
+        return _bind_weights(_graph(content, None), weights, "<bytes>", path)
+    return _bind_weights(_read_graph(content), weights, content, path)
 
 
 def _weights_of(source: object) -> tuple[Mapping[str, Weight], str | None]:
@@ -157,7 +157,7 @@ def _weights_of(source: object) -> tuple[Mapping[str, Weight], str | None]:
         return read_params(opened), content
 
 
-def _live(
+def _from_memory(
     source: IRModule | Function,
     params: Mapping[str, AnyValue],
     meta: ModelMeta | None = None,
@@ -166,7 +166,7 @@ def _live(
     """Return a module in memory with its parameters, which may be arrays of any framework."""
     mod = source if isinstance(source, IRModule) else IRModule.from_expr(source)
     weights = {name: as_weight(value) for name, value in params.items()}
-    program = _bound(mod, weights, "<memory>", path)
+    program = _bind_weights(mod, weights, "<memory>", path)
     return program if meta is None else replace(program, meta=meta)
 
 
@@ -227,7 +227,7 @@ def _graph(data: bytes, path: str | None) -> IRModule:
     return fromtext(text, name=path or "<text>")
 
 
-def _bound(
+def _bind_weights(
     mod: IRModule, given: Mapping[str, Weight], source: str, path: str | None = None
 ) -> RelayProgram:
     """Return the module with each parameter under the name of its variable.
@@ -236,7 +236,7 @@ def _bound(
     """
     if "main" not in mod:
         raise FormatError("the module has no function main", path=source)
-    mod = typed_by(named_apart(mod, given), given)
+    mod = infer_types(rename_apart(mod, given), given)
     variables = {param.name_hint: param for param in mod["main"].params}
     spelled: dict[str, str] = {}
     for name in given:

@@ -51,7 +51,7 @@ def to_relay(
     Raises:
         OptionError: A shape or dtype contradicts the module.
     """
-    mod, carried = _without_carried(program.mod)
+    mod, carried = _split_attributes(program.mod)
     params = dict(program.params)
     if shapes or dtypes:
         mod = with_input_types(mod, set(params), shapes, dtypes)
@@ -60,7 +60,7 @@ def to_relay(
     return RelayModel(mod, params, _meta(mod, params, {**carried, **_facts(program.meta)}))
 
 
-def _without_carried(mod: IRModule) -> tuple[IRModule, Mapping[str, AnyValue]]:
+def _split_attributes(mod: IRModule) -> tuple[IRModule, Mapping[str, AnyValue]]:
     carried = {name: mod.attrs[name] for name in _CARRIED if name in mod.attrs}
     if not carried:
         return mod, carried
@@ -111,7 +111,7 @@ def lift_constants(mod: IRModule, params: dict[str, Weight], limit: int) -> IRMo
     nodes = post_order(main)
     inner = [node for node in nodes if isinstance(node, Function) and node is not main]
     kept: set[Expr] = {node for node in post_order(*inner) if isinstance(node, Constant)}
-    kept |= {argument for node in nodes for argument in _by_value(node)}
+    kept |= {argument for node in nodes for argument in _shape_operands(node)}
     found = [
         node
         for node in nodes
@@ -135,7 +135,7 @@ def lift_constants(mod: IRModule, params: dict[str, Weight], limit: int) -> IRMo
     return InferType()(mod.with_functions(functions, checked=False))
 
 
-def _by_value(node: Expr) -> list[Expr]:
+def _shape_operands(node: Expr) -> list[Expr]:
     """Return the operands of a call that its type depends on."""
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return []
@@ -165,7 +165,7 @@ def from_relay(
         UnsupportedModelError: Text or parameter file cannot hold something.
     """
     mod = model.mod if model.mod.checked else InferType()(model.mod)
-    mod = IRModule(mod.functions, {**mod.attrs, **_carried(model)}, checked=True)
+    mod = IRModule(mod.functions, {**mod.attrs, **_module_attributes(model)}, checked=True)
     names = [param.name_hint for param in model.main.params if param.name_hint in model.params]
     for name in names:
         try:
@@ -183,7 +183,7 @@ def from_relay(
     return RelayProgram(mod, {name: model.params[name] for name in names}, text)
 
 
-def _carried(model: RelayModel) -> dict[str, AnyValue]:
+def _module_attributes(model: RelayModel) -> dict[str, AnyValue]:
     """Return the attributes of the module that carry what its functions do not say."""
     facts = _facts(model.meta)
     if model.meta.inputs == tuple(param.name_hint for param in model.inputs()):

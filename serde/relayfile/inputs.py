@@ -42,13 +42,13 @@ def with_input_types(
         known = ", ".join(inputs) or "none"
         raise OptionError(f"there is no input {', '.join(unknown)} (there are: {known})")
     wanted = {
-        name: _wanted(inputs[name], shapes.get(name), dtypes.get(name))
+        name: _resolve_type(inputs[name], shapes.get(name), dtypes.get(name))
         for name in dict.fromkeys([*shapes, *dtypes])
     }
     values = _symbol_values(inputs, wanted)
     try:
         functions = {
-            variable: _retyped(function, wanted, values) if function is main else function
+            variable: _retype(function, wanted, values) if function is main else function
             for variable, function in mod.functions.items()
         }
         return InferType()(mod.with_functions(functions, checked=False))
@@ -57,7 +57,12 @@ def with_input_types(
         raise OptionError(f"the model does not take {given}: {error}") from None
 
 
-def _wanted(param: Var, shape: Sequence[AnyValue] | None, dtype: str | None) -> TensorType:
+def _resolve_type(param: Var, shape: Sequence[AnyValue] | None, dtype: str | None) -> TensorType:
+    """Return the type of an input with a shape and dtype of the caller.
+
+    Raises:
+        OptionError: It is none, or not one that the declared type accepts.
+    """
     declared = param.type
     if not isinstance(declared, TensorType):
         raise OptionError(f"input {param.name_hint} is {declared!r} and takes no shape")
@@ -83,7 +88,7 @@ def _symbol_values(inputs: Mapping[str, Var], wanted: Mapping[str, TensorType]) 
     return values
 
 
-def _retyped(
+def _retype(
     main: Function, wanted: Mapping[str, TensorType], values: Mapping[str, Dim]
 ) -> Function:
     """Return `main` with new variables where a type changes; what depends on them is rebuilt."""
@@ -99,7 +104,7 @@ def _retyped(
 
     def replace(_old: Expr, new: Expr) -> Expr:
         if isinstance(new, Call) and any(_mentions(value) for value in new.attrs.values()):
-            attrs = {name: _substituted(value, values) for name, value in new.attrs.items()}
+            attrs = {name: _substitute(value, values) for name, value in new.attrs.items()}
             return Call(new.op, new.args, Attrs(attrs), new.span)
         if isinstance(new, Function):
             return Function(new.params, new.body, None, new.attrs, new.span)
@@ -113,7 +118,7 @@ def _mentions(value: AnyValue) -> bool:
     return any(map(_mentions, value)) if isinstance(value, tuple) else isinstance(value, SymDim)
 
 
-def _substituted(value: AnyValue, values: Mapping[str, Dim]) -> AnyValue:
+def _substitute(value: AnyValue, values: Mapping[str, Dim]) -> AnyValue:
     if isinstance(value, tuple):
-        return tuple(_substituted(item, values) for item in value)
+        return tuple(_substitute(item, values) for item in value)
     return substitute(value, values) if isinstance(value, SymDim) else value

@@ -162,7 +162,7 @@ class AttributeReader:
             return self._text_value(text, attribute.annotation)
         if not known and self._is_own_number(text, index, taken):
             return int(text)
-        return Literal(_plain(text, attribute.annotation))
+        return Literal(_parse_number(text, attribute.annotation))
 
     def _text_value(self, text: str, annotation: str) -> int | Literal:
         found = self.string_node(text)
@@ -175,13 +175,13 @@ class AttributeReader:
         if not _is_count(text) or not index < int(text) < len(self._nodes):
             return False
         target = int(text)
-        if target in taken or target in self._all_listed():
+        if target in taken or target in self._find_listed():
             return False
         if self.node(target).key not in _NUMBERS or target - index > 1000:
             return False
         return all(self.node(between).key in _VALUE_KINDS for between in range(index + 1, target))
 
-    def _all_listed(self) -> set[int]:
+    def _find_listed(self) -> set[int]:
         if self._listed is None:
             self._listed = {
                 item
@@ -201,7 +201,7 @@ def _kind(annotation: str) -> str:
     return "object" if words & {"None", "Dim", "tuple"} else "number"
 
 
-def _plain(text: str, annotation: str) -> AnyValue:
+def _parse_number(text: str, annotation: str) -> AnyValue:
     """Return the number that a field holds, as the attribute's annotation has it."""
     if len(text) > 400:
         raise ValueError(f"expected a number, found {text[:40]!r}")

@@ -75,7 +75,7 @@ def read_graph(data: bytes, *, path: str | None = None) -> IRModule:
     """
     reader: _Reader | None = None
     try:
-        reader = _Reader(_parsed(data))
+        reader = _Reader(_parse_graph(data))
         mod = InferType()(reader.module())
         verify(mod, types=False)
     except (ValueError, RelayError) as error:
@@ -84,7 +84,7 @@ def read_graph(data: bytes, *, path: str | None = None) -> IRModule:
     return mod
 
 
-def _parsed(data: bytes) -> Mapping[str, AnyValue]:
+def _parse_graph(data: bytes) -> Mapping[str, AnyValue]:
     try:
         graph = json.loads(data)
     except RecursionError:
@@ -100,6 +100,12 @@ def _parsed(data: bytes) -> Mapping[str, AnyValue]:
 
 
 class _Reader:
+    """A graph while its nodes are read.
+
+    Args:
+        graph: TVM's JSON, parsed: nodes by number, the root, and arrays beside them.
+    """
+
     def __init__(self, graph: Mapping[str, AnyValue]) -> None:
         self._root: int = graph["root"]
         self._nodes: list[AnyValue] = graph["nodes"]
@@ -109,8 +115,8 @@ class _Reader:
         self._symbols: set[str] = set()
         self._sizes: dict[int, int] = {}
         self._kept: list[AnyValue] = []
-        self._places: dict[Expr, int] = {}
-        self._plain: dict[str, Callable[[Node], AnyValue]] = {
+        self._numbers: dict[Expr, int] = {}
+        self._leaf_readers: dict[str, Callable[[Node], AnyValue]] = {
             "": lambda node: None,
             "runtime.String": lambda node: _text(node.get("repr_str", "")),
             "SourceName": lambda node: _text(node.get("repr_str", "")),
@@ -169,7 +175,7 @@ class _Reader:
         if str(error).startswith("node "):
             return ""
         node = getattr(error, "node", None)
-        place = self._places.get(node, self._root) if isinstance(node, Expr) else self._root
+        place = self._numbers.get(node, self._root) if isinstance(node, Expr) else self._root
         return f"node {place}: "
 
     def build(self, root: int) -> AnyValue:
@@ -191,7 +197,7 @@ class _Reader:
                 active.discard(index)
                 answer = done[index] = end.value
                 if isinstance(answer, Expr):
-                    self._places.setdefault(answer, index)
+                    self._numbers.setdefault(answer, index)
                 continue
             except (ValueError, RelayError) as error:
                 if str(error).startswith("node "):
@@ -214,8 +220,8 @@ class _Reader:
         key = node.key
         if key in self._compound:
             return (yield from self._compound[key](node))
-        if key in self._plain:
-            return self._plain[key](node)
+        if key in self._leaf_readers:
+            return self._leaf_readers[key](node)
         if key in _LACKING:
             raise ValueError(f"the pivot has no {_LACKING[key]}")
         raise ValueError(f"a {key[:60]} has no counterpart here")
@@ -226,9 +232,9 @@ class _Reader:
         items = []
         for index in node.items():
             items.append((yield index))
-        return self._bounded(tuple(items), items)
+        return self._bound_expansion(tuple(items), items)
 
-    def _bounded(self, value: AnyValue, parts: Sequence[AnyValue]) -> AnyValue:
+    def _bound_expansion(self, value: AnyValue, parts: Sequence[AnyValue]) -> AnyValue:
         """Return `value` if it is not too long with its shared parts written out."""
         size = 1 + sum(self._sizes.get(id(part), 1) for part in parts)
         if size > _MAX_EXPANDED:
@@ -301,7 +307,7 @@ class _Reader:
         type_ = yield node.reference("type_annotation")
         if not isinstance(name, str):
             raise ValueError("a variable has no name")
-        return Var(name, _declared(type_), (yield from self._place(node)))
+        return Var(name, _optional_type(type_), (yield from self._place(node)))
 
     def _refuse_device(self, node: Node) -> None:
         index = node.reference("virtual_device_", missing=0)
@@ -322,7 +328,7 @@ class _Reader:
         attrs = yield node.reference("attrs")
         body = _expr((yield node.reference("body")))
         place = yield from self._place(node)
-        return Function(params, body, _declared(result), _facts(attrs), place)
+        return Function(params, body, _optional_type(result), _facts(attrs), place)
 
     def _call(self, node: Node) -> Step:
         callee = yield node.reference("op")
@@ -395,13 +401,13 @@ class _Reader:
     def _tuple_type(self, node: Node) -> Step:
         fields = yield node.reference("fields")
         types = _types(fields)
-        return self._bounded(TupleType(types), types)
+        return self._bound_expansion(TupleType(types), types)
 
     def _func_type(self, node: Node) -> Step:
         arguments = yield node.reference("arg_types")
         result = yield node.reference("ret_type")
         types = _types(arguments)
-        return self._bounded(FuncType(types, _types((result,))[0]), (*types, result))
+        return self._bound_expansion(FuncType(types, _types((result,))[0]), (*types, result))
 
     def _symbol(self, node: Node) -> Step:
         """Read a named dimension; two of one name are two dimensions."""
@@ -459,7 +465,7 @@ def _facts(value: AnyValue) -> Mapping[str, AnyValue]:
     raise ValueError("expected attributes by name")
 
 
-def _declared(value: AnyValue) -> Type | None:
+def _optional_type(value: AnyValue) -> Type | None:
     return None if value is None else _types((value,))[0]
 
 

@@ -13,10 +13,10 @@ from serde.relay.ir.visit import rewrite
 from serde.relay.transform.infer_type import InferType
 from serde.weights import Weight
 
-__all__ = ["named_apart", "typed_by"]
+__all__ = ["infer_types", "rename_apart"]
 
 
-def named_apart(mod: IRModule, named: Collection[str] = ()) -> IRModule:
+def rename_apart(mod: IRModule, named: Collection[str] = ()) -> IRModule:
     """Return `mod` with parameters of ``main`` of different names; a number tells them apart.
 
     Variables are told apart by what they are, but parameters of a model by their names.
@@ -39,12 +39,13 @@ def named_apart(mod: IRModule, named: Collection[str] = ()) -> IRModule:
     fresh: dict[Expr, Expr] = {}
     for param in mod["main"].params:
         if param.name_hint in seen:
-            fresh[param] = _renamed(param, taken)
+            fresh[param] = _fresh_variable(param, taken)
         seen.add(param.name_hint)
     return _with_params(mod, fresh)
 
 
-def _renamed(param: Var, taken: set[str]) -> Var:
+def _fresh_variable(param: Var, taken: set[str]) -> Var:
+    """Return a variable like `param` with the next number that makes its name a new one."""
     count = 1
     while f"{param.name_hint}{count}" in taken:
         count += 1
@@ -55,7 +56,7 @@ def _renamed(param: Var, taken: set[str]) -> Var:
     return variable
 
 
-def typed_by(mod: IRModule, weights: Mapping[str, Weight]) -> IRModule:
+def infer_types(mod: IRModule, weights: Mapping[str, Weight]) -> IRModule:
     """Return `mod` with types; an untyped parameter of ``main`` has that of its weight.
 
     Raises:

@@ -272,10 +272,12 @@ class BridgeSuite:
     def test_a_check_tells_a_changed_weight(self, written: Path, tmp_path: Path) -> None:
         self.need_reading()
         model = self.make_model()
-        assert self._checked(model, written)
-        assert not self._checked(model, self.make_file(self.path_in(tmp_path), factor=1.01))
+        assert self._computes_the_same(model, written)
+        assert not self._computes_the_same(
+            model, self.make_file(self.path_in(tmp_path), factor=1.01)
+        )
 
-    def _checked(self, model: RelayModel, path: Path) -> bool:
+    def _computes_the_same(self, model: RelayModel, path: Path) -> bool:
         """Whether the engine of a file computes what a model says."""
         report = Report()
         with closing(engine_for_path(self.bridge, path, _input_types(model))) as engine:

@@ -108,7 +108,7 @@ class Entry:
         uses: int | None = None,
         when: Callable[[Call], bool] | None = None,
     ) -> None:
-        self._read = partial(_read, function, since, frozenset(ignored), uses, when)
+        self._read = partial(_read_signature, function, since, frozenset(ignored), uses, when)
 
     @cached_property
     def converter(self) -> Converter:
@@ -116,7 +116,7 @@ class Entry:
         return self._read()
 
 
-def _read(
+def _read_signature(
     function: Callable[..., AnyValue],
     since: int,
     ignored: frozenset[str],

@@ -310,7 +310,7 @@ class ExportContext(NodeContext[ValueT]):
             return known
         legal = Legalize(self.can_write, self._table.expansion).transform(function)
         source, result = self._source, self.result
-        written = self._spelled(legal.body, dict(given))
+        written = self._write_decomposition(legal.body, dict(given))
         self._source, self.result = source, result
         return written if not isinstance(written, tuple) else tuple(leaves(written))
 
@@ -327,7 +327,9 @@ class ExportContext(NodeContext[ValueT]):
         """
         return None
 
-    def _spelled(self, root: Expr, values: dict[Expr, Values[ValueT]]) -> Values[ValueT]:
+    def _write_decomposition(
+        self, root: Expr, values: dict[Expr, Values[ValueT]]
+    ) -> Values[ValueT]:
         """Write `root`, whose leaves have `values`, under the name of the present node."""
         source = self._source
         for node in post_order(root):

@@ -221,7 +221,7 @@ class ExportWalk(ABC, Generic[ValueT]):
         taken = {each.name_hint for each in params if not isinstance(each.type, TupleType)}
         for param in params:
             try:
-                found = self._declared(param, taken)
+                found = self._declare_parameter(param, taken)
             except Unsupported as error:
                 self._report.add("parameter", param.name_hint, error.reason, error.hint)
                 self._values[param] = None
@@ -274,7 +274,8 @@ class ExportWalk(ABC, Generic[ValueT]):
 
     # The walk itself.
 
-    def _declared(self, param: Var, taken: Collection[str]) -> Values[ValueT]:
+    def _declare_parameter(self, param: Var, taken: Collection[str]) -> Values[ValueT]:
+        """Declare a parameter of the model: each tensor of a tuple by itself."""
         type_ = param.type
         if not holds_values(type_) or not (isinstance(type_, TensorType) or self.takes_tuples):
             raise Unsupported(f"a {type_!r} is no tensor")
@@ -358,29 +359,30 @@ class ExportWalk(ABC, Generic[ValueT]):
             return self._gaps(scope, call)
         result = self._table.run_export(self._context, call, operands, self._context.version)
         if isinstance(result, GeneratorType):
-            return self._with_bodies(result, node.type)
-        return self._noted(result, node.type)
+            return self._run_with_bodies(result, node.type)
+        return self._note_types(result, node.type)
 
     def _gaps(self, scope: Scope, call: Call) -> Walk[ValueT] | None:
         """Return the walk that records the gaps in the bodies of an operator that is not run."""
         bodies = carried(call)
-        return self._unreached(scope, self._context.source, bodies) if bodies else None
+        return self._walk_unreached(scope, self._context.source, bodies) if bodies else None
 
-    def _unreached(self, scope: Scope, name: str, bodies: Sequence[Function]) -> Walk[ValueT]:
+    def _walk_unreached(self, scope: Scope, name: str, bodies: Sequence[Function]) -> Walk[ValueT]:
+        """Write bodies whose parameters nobody gives, for the gaps in them."""
         for body in bodies:
             unknown: Known[ValueT] = dict.fromkeys(body.params)
             symbols = self._context.inner_symbols()
             yield self.function(body, scope.inner(f"{name}/body"), unknown, symbols)
         return None
 
-    def _with_bodies(self, converter: Writing[AnyValue], type_: Type) -> Walk[ValueT]:
+    def _run_with_bodies(self, converter: Writing[AnyValue], type_: Type) -> Walk[ValueT]:
         """Go on with a converter that has bodies written."""
         answer = None
         while True:
             try:
                 body = converter.send(answer)
             except StopIteration as done:
-                return self._noted(done.value, type_)
+                return self._note_types(done.value, type_)
             answer = yield self._body(body)
             if answer is None:
                 converter.close()
@@ -411,7 +413,7 @@ class ExportWalk(ABC, Generic[ValueT]):
             return None
         self._context.enter(name, node.type)
         flat = self.conditional(node, name, condition, branches)
-        return self._noted(regroup(flat, node.type), node.type)
+        return self._note_types(regroup(flat, node.type), node.type)
 
     def _call(self, placed: _Placed, values: Known[ValueT], node: Call) -> Walk[ValueT] | None:
         """Return the walk of a function that is called."""
@@ -436,16 +438,16 @@ class ExportWalk(ABC, Generic[ValueT]):
             local = self.local_call(node, function, name, known)
             if local is not None:
                 return self._local(local, node)
-        return self._inlined(node, function, bound)
+        return self._inline(node, function, bound)
 
     def _local(
         self, call: Generator[AnyValue, AnyValue, Sequence[ValueT] | None], node: Call
     ) -> Walk[ValueT]:
         flat = yield from call
         type_ = node.checked_type
-        return None if flat is None else self._noted(regroup(flat, type_), type_)
+        return None if flat is None else self._note_types(regroup(flat, type_), type_)
 
-    def _inlined(self, node: Call, function: Function, given: Known[ValueT]) -> Walk[ValueT]:
+    def _inline(self, node: Call, function: Function, given: Known[ValueT]) -> Walk[ValueT]:
         """Write the nodes of a function where its call is."""
         context = self._context
         values = dict(given)
@@ -463,7 +465,7 @@ class ExportWalk(ABC, Generic[ValueT]):
             return values
         return self._context.with_types(values, type_)
 
-    def _noted(self, result: AnyValue, type_: Type) -> Values[ValueT]:
+    def _note_types(self, result: AnyValue, type_: Type) -> Values[ValueT]:
         """Return results with their Relay types, which the format may note too."""
         typed = self._context.with_types(result, type_)
         self.note(leaves(typed))

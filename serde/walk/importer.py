@@ -182,7 +182,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             label = f"{scope.prefix}{node.name}"
             values = self.convert(node, scope, label)
             if len(values) < len(node.outputs):
-                values = self._filled(node, values, label)
+                values = self._fill_with_holes(node, values, label)
             for name, value in zip(node.outputs, values, strict=False):
                 if name != "":
                     self.bind(node, name, value, scope)
@@ -192,10 +192,10 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         """Give a value that a node gives its name."""
         scope.define(name, value)
 
-    def _filled(
+    def _fill_with_holes(
         self, node: Node[SourceT], values: Sequence[AnyValue], label: str
     ) -> list[AnyValue]:
-        """Return holes for the outputs that a converter did not give, and record the first."""
+        """Return values with holes for the outputs that are missing, and record the first."""
         missing = range(len(values), len(node.outputs))
         for index in [i for i in missing if node.outputs[i] != ""][:1]:
             self.report.add(node.op, label, f"output {index} is used but not converted")

@@ -319,6 +319,11 @@ class ConverterTable:
         bound: Mapping[str, AnyValue],
         report: Report,
     ) -> list[Expr] | None:
+        """Run a converter and return its results; None where it found a gap, which is recorded.
+
+        Raises:
+            ConverterBug: It failed in a way that it must not.
+        """
         try:
             result = converter.run(ctx, inputs, bound)
         except Incomplete:
@@ -389,9 +394,9 @@ class ConverterTable:
             raise
         except Exception as error:
             raise self._bug(node, version, error) from error
-        return self._guarded(result, node, version) if isgenerator(result) else result
+        return self._run_guarded(result, node, version) if isgenerator(result) else result
 
-    def _guarded(
+    def _run_guarded(
         self, converter: Generator[AnyValue, AnyValue, AnyValue], node: Call, version: int
     ) -> Generator[AnyValue, AnyValue, AnyValue]:
         """Go on with a converter that has bodies written, which may fail on the way, too."""

@@ -11,8 +11,8 @@ import pytest
 from support.samples import all_samples, build
 
 import serde.relay as relay
-from serde.checking import demands
-from serde.checking.inputs import input_demands, random_inputs
+from serde.checking import constraints
+from serde.checking.inputs import input_constraints, random_inputs
 from serde.checking.sizes import resolve_dims
 from serde.engine.interpreter import RelayEngine
 from serde.errors import OptionError
@@ -88,7 +88,7 @@ def take_of(index: Expr) -> Expr:
 
 
 def ranges_of(body: Expr, *params: Var) -> dict[str, tuple[int, int]]:
-    return input_demands(model_of(body, *params), {"T": 9}).ranges
+    return input_constraints(model_of(body, *params), {"T": 9}).ranges
 
 
 def test_an_index_stays_within_its_table() -> None:
@@ -250,7 +250,7 @@ def test_negative_indices_are_none_to_draw(name: str, wanted: tuple[int, int]) -
     """They may be, where the operator counts from the end, but in use no index is negative."""
     i, table = relay.var("i", shape=(500,), dtype="int64"), relay.var("table", shape=(7,))
     model = model_of(call(name, table, i, axis=0), i, table, weights={"table": np.zeros(7, "f")})
-    assert input_demands(model, {}).ranges == {"i": wanted}
+    assert input_constraints(model, {}).ranges == {"i": wanted}
     assert set(random_inputs(model, seed=0, lengths={})["i"].tolist()) == set(range(7))
 
 
@@ -292,7 +292,7 @@ def test_a_global_function_is_looked_into() -> None:
     }
     mod = relay.IRModule(functions)
     model = relay.RelayModel(relay.transform.InferType()(mod), {})
-    assert input_demands(model, {}).ranges == {"i": (0, 6)}
+    assert input_constraints(model, {}).ranges == {"i": (0, 6)}
 
 
 def test_an_integer_divisor_is_not_zero() -> None:
@@ -455,7 +455,7 @@ def test_powers_of_integers_stay_within_their_range() -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [demands._SIDES, demands._INVERSES],
+    [constraints._BINARY_INVERSES, constraints._UNARY_INVERSES],
 )
 def test_tables_name_operators_that_exist(names: Any) -> None:
     assert set(names) <= set(all_ops())

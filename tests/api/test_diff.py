@@ -241,7 +241,8 @@ def test_a_shape_is_given_to_both(work: Path) -> None:
 def test_a_model_that_cannot_be_read_as_relay(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write("n.toy", changed(nodes=[{"op": "Fold", "name": "f", "inputs": ["data"]}]))
+    fold = {"op": "Fold", "name": "out", "inputs": ["data"]}
+    write("n.toy", changed(nodes=[fold], outputs=["out"]))
     with pytest.raises(UnsupportedModelError):
         serde.diff("m.toy", "n.toy")
     assert main(["diff", "m.toy", "n.toy"]) == 5

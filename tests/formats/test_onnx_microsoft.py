@@ -384,6 +384,17 @@ def test_multi_head_attention_with_a_past() -> None:
     check("MultiHeadAttention", inputs, outputs=3, num_heads=2, unidirectional=1, scale=0.4)
 
 
+@pytest.mark.parametrize("given", [0, 1])
+def test_a_past_of_keys_needs_one_of_values(given: int) -> None:
+    past: list[Any] = [None, None]
+    past[given] = floats(2, 2, 5, 4)
+    inputs = [floats(2, 3, 8), floats(2, 3, 8), floats(2, 3, 8), None, None, None, *past]
+    attrs = {"num_heads": 2}
+    model, _ = model_of("MultiHeadAttention", inputs, 1, "com.microsoft", set(), attrs)
+    with pytest.raises(UnsupportedModelError, match="keys of the past without values"):
+        serde.to_relay(model)
+
+
 def test_multi_head_attention_of_keys_with_heads() -> None:
     inputs = [floats(2, 3, 8), floats(2, 2, 5, 4), floats(2, 2, 5, 4)]
     check("MultiHeadAttention", inputs, num_heads=2)

@@ -15,9 +15,9 @@ from serde.coreml.mlprogram.states import FACT, later_names
 from serde.coreml.model import CoremlModel
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Constant, Expr, Span, Var
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 
-@without_collection()
+@pause_garbage_collection()
 def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -> RelayModel:
     """Return a function of an ML Program as Relay.
 

@@ -33,9 +33,9 @@ from serde.coreml.neuralnetwork.ops import LAYERS
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import FormatError
 from serde.relay import cast, reshape, squeeze
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Var
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 
-@without_collection()
+@pause_garbage_collection()
 def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -> RelayModel:
     """Return a NeuralNetwork, a classifier or a regressor as Relay.
 

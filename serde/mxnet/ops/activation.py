@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -14,7 +15,7 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.layout import tensor_type
-from serde.mxnet.ops.shape.create import places
+from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
@@ -101,76 +102,63 @@ def _prelu(ctx: ImportContext, data: Expr, gamma: Expr | None) -> Expr:
     return relay.nn.prelu(data, gamma, axis=axis)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxAttributes:
+    """Attributes that softmax and its kin share."""
+
+    axis: int = -1
+    temperature: float | None = None
+    dtype: np.dtype[AnyValue] | None = None
+
+
 @OPS.imports("softmax")
 def import_softmax(
     ctx: ImportContext,
     data: Expr,
     length: Expr | None = None,
     *,
-    axis: int = -1,
-    temperature: float | None = None,
-    dtype: np.dtype[AnyValue] | None = None,
+    attrs: SoftmaxAttributes,
     use_length: bool | None = False,
 ) -> Expr:
-    """Of a row with a length only the first places take part; the others are 0."""
+    """Of a row with a length only the first elements take part; the others are 0."""
     if bool(use_length) != (length is not None):
         raise Unsupported("use_length and a second input go together")
     if length is None:
-        return _softmax(ctx, relay.nn.softmax, data, axis, temperature, dtype)
-    along = normalize_axis(axis, ctx.type(data).rank)
+        return _softmax(ctx, relay.nn.softmax, data, attrs)
+    along = normalize_axis(attrs.axis, ctx.type(data).rank)
     ends = relay.expand_dims(length, along)
-    numbers = places(ctx, data, along, ctx.type(length).dtype)
+    numbers = axis_indices(ctx, data, along, ctx.type(length).dtype)
     behind = ctx.type(data).rank - along - 1
     if behind:
         numbers = relay.expand_dims(numbers, 1, behind)
     inside = relay.less(numbers, ends)
 
-    def masked(x: Expr, axis: int) -> Expr:
+    def apply_mask(x: Expr, axis: int) -> Expr:
         within = relay.where(inside, x, scalar_like(ctx, x, -np.inf))
         return relay.where(inside, relay.nn.softmax(within, axis), scalar_like(ctx, x, 0))
 
-    return _softmax(ctx, masked, data, axis, temperature, dtype)
+    return _softmax(ctx, apply_mask, data, attrs)
 
 
 @OPS.imports("log_softmax", ignored=("use_length",))
-def import_log_softmax(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    axis: int = -1,
-    temperature: float | None = None,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Expr:
-    return _softmax(ctx, relay.nn.log_softmax, data, axis, temperature, dtype)
+def import_log_softmax(ctx: ImportContext, data: Expr, *, attrs: SoftmaxAttributes) -> Expr:
+    return _softmax(ctx, relay.nn.log_softmax, data, attrs)
 
 
 @OPS.imports("softmin", ignored=("use_length",))
-def import_softmin(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    axis: int = -1,
-    temperature: float | None = None,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Expr:
-    return _softmax(ctx, relay.nn.softmax, relay.negative(data), axis, temperature, dtype)
+def import_softmin(ctx: ImportContext, data: Expr, *, attrs: SoftmaxAttributes) -> Expr:
+    return _softmax(ctx, relay.nn.softmax, relay.negative(data), attrs)
 
 
-def _softmax(
-    ctx: ImportContext,
-    build: AnyValue,
-    data: Expr,
-    axis: int,
-    temperature: float | None,
-    dtype: np.dtype[AnyValue] | None,
-) -> Expr:
+def _softmax(ctx: ImportContext, build: AnyValue, data: Expr, attrs: SoftmaxAttributes) -> Expr:
     """A wider dtype holds for the computation, too; a narrower one rounds the result."""
     given = numpy_dtype(ctx.type(data).dtype)
+    dtype, temperature = attrs.dtype, attrs.temperature
     wide = given if dtype is None or dtype.itemsize < given.itemsize else dtype
     data = relay.cast(data, wide)
     if temperature is not None and temperature != 1.0:
         data = relay.divide(data, scalar_like(ctx, data, temperature))
-    result = build(data, axis=axis)
+    result = build(data, axis=attrs.axis)
     return result if dtype is None else relay.cast(result, dtype)
 
 

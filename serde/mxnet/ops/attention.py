@@ -13,7 +13,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.shape.create import places
+from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
@@ -114,11 +114,11 @@ class _Window:
         self._x = x
         steps = relay.const(np.arange(-w, w + 1 if symmetric else 1, dtype=np.int32))
         away = relay.multiply(relay.expand_dims(relay.cast(dilation, "int32"), 1), steps)
-        self.own = relay.expand_dims(places(ctx, x, 1), 1, 2)
+        self.own = relay.expand_dims(axis_indices(ctx, x, 1), 1, 2)
         self.at = relay.add(self.own, away)
 
     def inside(self, end: Expr) -> Expr:
-        """Return whether places (time, heads, steps) are none before the first or from `end` on."""
+        """Return whether positions (time, heads, steps) are outside 0 to `end`."""
         zero = relay.const(np.int32(0))
         return relay.logical_and(relay.greater_equal(self.at, zero), relay.less(self.at, end))
 

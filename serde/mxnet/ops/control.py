@@ -57,12 +57,12 @@ class _Variables:
         return [*self.slices, *self.states]
 
 
-def _used(ctx: ExportContext, result: Value, unused: Value) -> Value:
+def _add_dependency(ctx: ExportContext, result: Value, unused: Value) -> Value:
     """Return `result`, made to need a variable of the same type that the body does not use."""
     return replace(ctx.emit("_identity_with_attr_like_rhs", result, unused), type=result.type)
 
 
-def _fixed(types: Sequence[TensorType], what: str) -> None:
+def _require_fixed(types: Sequence[TensorType], what: str) -> None:
     """Refuse what may have another shape in each iteration.
 
     A length that is a symbol is one for all of them, which MXNet finds when a graph is bound.
@@ -79,7 +79,7 @@ def _inputs(
     body: Subgraph, names: Sequence[str], given: Sequence[Value], inputs: list[Value]
 ) -> list[int]:
     """Return where among `inputs` each variable of a body is; captured ones are added."""
-    places = []
+    indices = []
     known = dict(zip(names, given, strict=True))
     for name in body.variables:
         value = known.get(name, body.captured.get(name))
@@ -87,10 +87,10 @@ def _inputs(
             raise Unsupported(f"{name} has no value")
         if name not in known:
             inputs.append(value)
-            places.append(len(inputs) - 1)
+            indices.append(len(inputs) - 1)
         else:
-            places.append(list(names).index(name))
-    return places
+            indices.append(list(names).index(name))
+    return indices
 
 
 def _foreach(
@@ -116,7 +116,7 @@ def _foreach(
         numbered: Whether the body is that of ``serde.loop``.
     """
     kinds = [ctx.type(each) for each in states]
-    _fixed([*kinds, *stacks], "a state or stack")
+    _require_fixed([*kinds, *stacks], "a state or stack")
     slices = [TensorType(ctx.type(each).shape[1:], ctx.type(each).dtype) for each in data]
     variables = _Variables(slices, kinds)
 
@@ -129,7 +129,7 @@ def _foreach(
             found = [*(yield from ctx.write_body(body, [*later, *first, *taken]))]
         nexts = found[: len(states)]
         nexts = [
-            _used(ctx, replace(value, type=kind), state)
+            _add_dependency(ctx, replace(value, type=kind), state)
             for value, state, kind in zip(nexts, later, kinds, strict=True)
         ]
         echoed = [ctx.emit("_copy", own[0])] if echo else []
@@ -143,9 +143,9 @@ def _foreach(
         inside = yield from ctx.subgraph(
             variables.names, variables.types, partial(write, echo=True), count + len(states)
         )
-    lanes = [_laned(ctx, each) for each in data]
+    lanes = [_as_rows(ctx, each) for each in data]
     inputs = [*lanes, *states]
-    places = _inputs(inside, variables.names, inputs, inputs)
+    indices = _inputs(inside, variables.names, inputs, inputs)
     own = inside.variables
     kept = [i for i, name in enumerate(variables.names[: len(data)]) if name in own]
     order = [*kept, *range(len(data), len(inputs))]
@@ -159,12 +159,12 @@ def _foreach(
         num_out_data=count,
         in_data_locs=str([own.index(variables.names[i]) for i in kept]),
         in_state_locs=str([own.index(name) for name in variables.names[len(data) :]]),
-        remain_locs=str([i for i, place in enumerate(places) if place >= len(data) + len(states)]),
+        remain_locs=str([i for i, place in enumerate(indices) if place >= len(data) + len(states)]),
     )
     return (*results[count:], *results[: len(stacks)])
 
 
-def _laned(ctx: ExportContext, data: Value) -> Value:
+def _as_rows(ctx: ExportContext, data: Value) -> Value:
     """Return a vector as rows of one element, where a slice must have an axis."""
     type_ = ctx.type(data)
     if type_.rank > 1 or ctx.np_shape:
@@ -192,10 +192,10 @@ def export_scan(
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
 ) -> Writing[tuple[Value, ...]]:
-    """MXNet walks along axis 0 forwards; other axes and directions change places outside."""
+    """MXNet walks along axis 0 forwards; other axes and directions are changed outside."""
     results = ctx.result_types()
     stacks = results[len(state) :]
-    _fixed(results[: len(state)], "a state")
+    _require_fixed(results[: len(state)], "a state")
     data = [
         ctx.spell(_to_front(axis, backwards), each)
         for each, axis, backwards in zip(
@@ -274,7 +274,7 @@ def export_loop(
     """
     results = ctx.result_types()
     stacks = results[len(state) :]
-    _fixed(results[: len(state)], "a state")
+    _require_fixed(results[: len(state)], "a state")
     if limit is None or limit.data is None:
         raise Unsupported(
             "a loop without a constant limit",
@@ -311,7 +311,7 @@ def _while_loop(
 ) -> Writing[tuple[Value, ...]]:
     """Emit a ``_while_loop`` of number, condition and states; stacks are cut by the number."""
     kinds = [ctx.type(each) for each in states]
-    _fixed([*kinds, *elements], "a state or stack")
+    _require_fixed([*kinds, *elements], "a state or stack")
     if ctx.np_shape:
         raise Unsupported(
             "MXNet 1.9.1 runs no _while_loop with NumPy's shapes",
@@ -328,7 +328,7 @@ def _while_loop(
         following = ctx.spell(lambda i: relay.add(i, relay.const(1, "int64")), number)
         nexts = [following, ctx.cast(again, "float32"), *found[: len(states)]]
         nexts = [
-            _used(ctx, replace(value, type=kind), state)
+            _add_dependency(ctx, replace(value, type=kind), state)
             for value, state, kind in zip(nexts, own, variables.types, strict=True)
         ]
         return [*found[len(states) :], *nexts]
@@ -361,18 +361,18 @@ def _while_loop(
     return (*last, *cut)
 
 
-Places = tuple[int, ...]
+Indices = tuple[int, ...]
 
 
 def _variable(name: str, x: Expr) -> Var:
     return Var(name, x.checked_type)
 
 
-def _arranged(count: int, groups: Sequence[tuple[Sequence[Expr], Sequence[int]]]) -> list[Expr]:
-    """Return the values of a graph's variables: each group's at the places given for it."""
+def _arrange(count: int, groups: Sequence[tuple[Sequence[Expr], Sequence[int]]]) -> list[Expr]:
+    """Return the values of a graph's variables: each group's at the indices given for it."""
     values: dict[int, Expr] = {}
-    for group, places in groups:
-        values.update(zip(places, group, strict=True))
+    for group, indices in groups:
+        values.update(zip(indices, group, strict=True))
     if sorted(values) != list(range(count)):
         raise Unsupported(f"expected values for {count} variables, found {sorted(values)}")
     return [values[place] for place in range(count)]
@@ -387,9 +387,9 @@ def import_foreach(
     ctx: ImportContext,
     *inputs: Expr,
     num_out_data: int,
-    in_data_locs: Places,
-    in_state_locs: Places,
-    remain_locs: Places,
+    in_data_locs: Indices,
+    in_state_locs: Indices,
+    remain_locs: Indices,
 ) -> Sequence[Expr]:
     """A slice of a vector has one axis of length 1. MXNet gives the stacks first."""
     walked, count = len(in_data_locs), len(in_data_locs) + len(in_state_locs)
@@ -402,7 +402,7 @@ def import_foreach(
     carried = [_variable(f"state{i}", x) for i, x in enumerate(states)]
     taken = [_variable(f"captured{i}", x) for i, x in enumerate(captures)]
     groups = [(slices, in_data_locs), (carried, in_state_locs), (taken, remain_locs)]
-    found = ctx.subgraph(ctx.graph(0), *_arranged(len(inputs), groups))
+    found = ctx.subgraph(ctx.graph(0), *_arrange(len(inputs), groups))
     results = relay.Tuple([*found[num_out_data:], *found[:num_out_data]])
     body = Function([*carried, *slices, *taken], results)
     scan = call("serde.scan", tuple(states), tuple(data), tuple(captures), body=body)
@@ -415,14 +415,14 @@ def import_cond(
     ctx: ImportContext,
     *inputs: Expr,
     num_outputs: int,
-    cond_input_locs: Places,
-    then_input_locs: Places,
-    else_input_locs: Places,
+    cond_input_locs: Indices,
+    then_input_locs: Indices,
+    else_input_locs: Indices,
 ) -> Sequence[Expr]:
-    places = (cond_input_locs, then_input_locs, else_input_locs)
+    indices = (cond_input_locs, then_input_locs, else_input_locs)
     (condition,), *branches = (
         ctx.subgraph(ctx.graph(i), *(inputs[place] for place in own))
-        for i, own in enumerate(places)
+        for i, own in enumerate(indices)
     )
     one, two = (relay.Tuple(list(branch)) for branch in branches)
     chosen = If(_truth(ctx, condition), one, two)
@@ -436,9 +436,9 @@ def import_while_loop(
     *inputs: Expr,
     num_out_data: int,
     max_iterations: int,
-    cond_input_locs: Places,
-    func_input_locs: Places,
-    func_var_locs: Places,
+    cond_input_locs: Indices,
+    func_input_locs: Indices,
+    func_var_locs: Indices,
 ) -> Sequence[Expr]:
     """MXNet's stacks are as long as there are iterations at most, so they go round as states."""
     names = [func_input_locs[place] for place in func_var_locs]
@@ -482,5 +482,5 @@ def _row(row: Expr) -> Expr:
 
 def _is_now(number: Expr, most: int, rank: int) -> Expr:
     """Return where the row of an iteration is in a stack of rows of `rank`."""
-    places = relay.Constant(np.arange(most).reshape(-1, *[1] * rank))
-    return relay.equal(places, number)
+    indices = relay.Constant(np.arange(most).reshape(-1, *[1] * rank))
+    return relay.equal(indices, number)

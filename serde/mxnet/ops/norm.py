@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -22,19 +22,22 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 
 
+@dataclass(frozen=True, kw_only=True)
+class BatchNormAttributes:
+    """Attributes of a batch normalisation that bear on inference."""
+
+    eps: float = 1e-3
+    fix_gamma: bool = True
+    output_mean_var: bool = False
+    axis: int = 1
+
+
+TRAINING = ("momentum", "use_global_stats", "cudnn_off", "min_calib_range", "max_calib_range")
+"""Attributes of a batch normalisation that do not."""
+
+
 @OPS.imports(
-    "BatchNorm",
-    "BatchNorm_v1",
-    "_contrib_SyncBatchNorm",
-    ignored=(
-        "momentum",
-        "use_global_stats",
-        "cudnn_off",
-        "min_calib_range",
-        "max_calib_range",
-        "ndev",
-        "key",
-    ),
+    "BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", ignored=(*TRAINING, "ndev", "key")
 )
 def import_batch_norm(
     ctx: ImportContext,
@@ -44,11 +47,8 @@ def import_batch_norm(
     moving_mean: Expr,
     moving_var: Expr,
     *,
-    eps: float = 1e-3,
-    fix_gamma: bool = True,
-    output_mean_var: bool = False,
-    axis: int = 1,
-) -> AnyValue:
+    norm: BatchNormAttributes,
+) -> list[Expr]:
     """``fix_gamma`` makes gamma ones, whatever the file holds.
 
     Statistics stay float32 when the data is float16. The further outputs are
@@ -56,25 +56,22 @@ def import_batch_norm(
     """
     dtype = ctx.type(data).dtype
     wide = ctx.type(gamma).dtype
-    if fix_gamma:
+    if norm.fix_gamma:
         gamma = relay.ones_like(gamma)
     if wide != dtype:
         data = relay.cast(data, wide)
-    result = relay.nn.batch_norm(
-        data, gamma, beta, moving_mean, moving_var, axis=axis, epsilon=eps
+    result: Expr = relay.nn.batch_norm(
+        data, gamma, beta, moving_mean, moving_var, axis=norm.axis, epsilon=norm.eps
     )[0]
     if wide != dtype:
         result = relay.cast(result, dtype)
-    if not output_mean_var:
-        return result
-    deviation = relay.rsqrt(relay.add(moving_var, scalar_like(ctx, moving_var, eps)))
+    if not norm.output_mean_var:
+        return [result]
+    deviation = relay.rsqrt(relay.add(moving_var, scalar_like(ctx, moving_var, norm.eps)))
     return [result, moving_mean, deviation]
 
 
-@OPS.imports(
-    "_contrib_BatchNormWithReLU",
-    ignored=("momentum", "use_global_stats", "cudnn_off", "min_calib_range", "max_calib_range"),
-)
+@OPS.imports("_contrib_BatchNormWithReLU", ignored=TRAINING)
 def import_batch_norm_with_relu(
     ctx: ImportContext,
     data: Expr,
@@ -83,18 +80,10 @@ def import_batch_norm_with_relu(
     moving_mean: Expr,
     moving_var: Expr,
     *,
-    eps: float = 1e-3,
-    fix_gamma: bool = True,
-    output_mean_var: bool = False,
-    axis: int = 1,
-) -> AnyValue:
-    results = import_batch_norm(
-        ctx, data, gamma, beta, moving_mean, moving_var, eps=eps, fix_gamma=fix_gamma,
-        output_mean_var=output_mean_var, axis=axis,
-    )  # fmt: skip
-    if not output_mean_var:
-        return relay.nn.relu(results)
-    return [relay.nn.relu(results[0]), *results[1:]]
+    norm: BatchNormAttributes,
+) -> list[Expr]:
+    result, *others = import_batch_norm(ctx, data, gamma, beta, moving_mean, moving_var, norm=norm)
+    return [relay.nn.relu(result), *others]
 
 
 @OPS.imports("InstanceNorm")
@@ -192,6 +181,26 @@ def import_dropout(
     return relay.nn.dropout(data, p)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RelayNorm:
+    """Attributes that the normalisations of Relay share."""
+
+    axis: int
+    epsilon: float
+    center: bool
+    scale: bool
+
+    def affine(
+        self, ctx: ExportContext, like: Value, gamma: Value, beta: Value
+    ) -> tuple[Value, Value]:
+        """Return gamma and beta, or ones and zeros of the dtype of `like` in their place."""
+        dtype, length = ctx.type(like).dtype, ctx.static_shape(gamma)
+        return (
+            gamma if self.scale else ctx.const(np.ones(length, dtype)),
+            beta if self.center else ctx.const(np.zeros(length, dtype)),
+        )
+
+
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
     ctx: ExportContext,
@@ -201,37 +210,26 @@ def export_batch_norm(
     moving_mean: Value,
     moving_var: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> list[Value]:
-    """Statistics that are no weights cannot be states of MXNet's; they are spelled out."""
-    axis = normalize_axis(axis, ctx.type(data).rank)
+    """Statistics that are no weights cannot be states of MXNet's; they are computed with."""
+    axis = normalize_axis(norm.axis, ctx.type(data).rank)
     if not (ctx.is_weight(moving_mean) and ctx.is_weight(moving_var)):
-        result = _spelled_out(ctx, data, moving_mean, moving_var, axis, epsilon)
-        if scale:
+        result = _normalize(ctx, data, moving_mean, moving_var, axis, norm.epsilon)
+        if norm.scale:
             result = ctx.emit("broadcast_mul", result, _along(ctx, gamma, data, axis))
-        if center:
+        if norm.center:
             result = ctx.emit("broadcast_add", result, _along(ctx, beta, data, axis))
         return [result, moving_mean, moving_var]
-    dtype = ctx.type(gamma).dtype
-    length = ctx.static_shape(gamma)
+    gamma, beta = norm.affine(ctx, gamma, gamma, beta)
     result = ctx.emit(
-        "BatchNorm",
-        data,
-        gamma if scale else ctx.const(np.ones(length, dtype)),
-        beta if center else ctx.const(np.zeros(length, dtype)),
-        moving_mean,
-        moving_var,
-        axis=axis,
-        eps=epsilon,
+        "BatchNorm", data, gamma, beta, moving_mean, moving_var, axis=axis, eps=norm.epsilon,
         fix_gamma=False,
-    )
+    )  # fmt: skip
     return [result, moving_mean, moving_var]
 
 
-def _spelled_out(
+def _normalize(
     ctx: ExportContext, data: Value, mean: Value, variance: Value, axis: int, epsilon: float
 ) -> Value:
     centered = ctx.emit("broadcast_sub", data, _along(ctx, mean, data, axis))
@@ -247,58 +245,30 @@ def _along(ctx: ExportContext, vector: Value, data: Value, axis: int) -> Value:
     return ctx.reshape(vector, shape)
 
 
-def _affine(
-    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, center: bool, scale: bool
-) -> tuple[Value, Value]:
-    """Return gamma and beta, ones and zeros for those that do not count."""
-    dtype, length = ctx.type(data).dtype, ctx.static_shape(gamma)
-    return (
-        gamma if scale else ctx.const(np.ones(length, dtype)),
-        beta if center else ctx.const(np.zeros(length, dtype)),
-    )
-
-
 def _channels_second(call: Call) -> bool:
     return bool(normalize_axis(call.attrs["axis"], tensor_type(call.args[0]).rank) == 1)
 
 
 @OPS.exports("nn.instance_norm", when=_channels_second)
 def export_instance_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
-    gamma, beta = _affine(ctx, data, gamma, beta, center=center, scale=scale)
-    return ctx.emit("InstanceNorm", data, gamma, beta, eps=epsilon)
+    gamma, beta = norm.affine(ctx, data, gamma, beta)
+    return ctx.emit("InstanceNorm", data, gamma, beta, eps=norm.epsilon)
 
 
 @OPS.exports("nn.group_norm", when=_channels_second)
 def export_group_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, num_groups: int, norm: RelayNorm
 ) -> Value:
     """MXNet 1.x scales and shifts by group; what differs by channel comes behind it."""
     dtype = ctx.type(data).dtype
     ones = ctx.const(np.ones(num_groups, dtype))
     zeros = ctx.const(np.zeros(num_groups, dtype))
-    result = ctx.emit("GroupNorm", data, ones, zeros, num_groups=num_groups, eps=epsilon)
-    if scale:
+    result = ctx.emit("GroupNorm", data, ones, zeros, num_groups=num_groups, eps=norm.epsilon)
+    if norm.scale:
         result = ctx.emit("broadcast_mul", result, _along(ctx, gamma, data, 1))
-    if center:
+    if norm.center:
         result = ctx.emit("broadcast_add", result, _along(ctx, beta, data, 1))
     return result
 
@@ -310,9 +280,9 @@ def export_lrn(
     return ctx.emit("LRN", data, nsize=size, knorm=bias, alpha=alpha, beta=beta)
 
 
-def _declare_moved(name: str) -> None:
+def _declare_transposed(name: str) -> None:
     @OPS.expands(name)
-    def expand_moved(data: Expr, *others: Expr, axis: int, **attrs: AnyValue) -> Expr:
+    def expand_transposed(data: Expr, *others: Expr, axis: int, **attrs: AnyValue) -> Expr:
         """The axis of channels is moved behind the batch axis, and back."""
         rank = tensor_type(data).rank
         axis = normalize_axis(axis, rank)
@@ -325,7 +295,7 @@ def _declare_moved(name: str) -> None:
 
 
 for _name in ("nn.instance_norm", "nn.group_norm", "nn.lrn"):
-    _declare_moved(_name)
+    _declare_transposed(_name)
 
 
 @OPS.expands("nn.l2_normalize")
@@ -341,18 +311,10 @@ def expand_l2_normalize(data: Expr, *, eps: float, axis: tuple[int, ...]) -> Exp
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
 ) -> Value:
-    gamma, beta = _affine(ctx, data, gamma, beta, center=center, scale=scale)
-    return ctx.emit("LayerNorm", data, gamma, beta, axis=axis, eps=epsilon)
+    gamma, beta = norm.affine(ctx, data, gamma, beta)
+    return ctx.emit("LayerNorm", data, gamma, beta, axis=norm.axis, eps=norm.epsilon)
 
 
 @OPS.exports("nn.dropout")

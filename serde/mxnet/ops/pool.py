@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import Any as AnyValue
@@ -16,7 +17,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.direct import LAYOUTS, layouts, per_axis
+from serde.mxnet.ops.conv.windows import LAYOUTS, layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
@@ -31,48 +32,51 @@ from serde.weights import numpy_dtype
 PoolType = Literal["max", "avg", "sum", "lp"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PoolAttributes:
+    """Attributes that the pools of MXNet share."""
+
+    kernel: tuple[int, ...] = ()
+    pool_type: PoolType = "max"
+    global_pool: bool = False
+    pooling_convention: Literal["valid", "full", "same"] = "valid"
+    stride: tuple[int, ...] = ()
+    pad: tuple[int, ...] = ()
+    p_value: int | None = None
+    count_include_pad: bool | None = True
+    layout: str | None = None
+
+
 @OPS.imports("Pooling", "Pooling_v1", ignored=("cudnn_off",))
-def import_pooling(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    kernel: tuple[int, ...] = (),
-    pool_type: PoolType = "max",
-    global_pool: bool = False,
-    pooling_convention: Literal["valid", "full", "same"] = "valid",
-    stride: tuple[int, ...] = (),
-    pad: tuple[int, ...] = (),
-    p_value: int | None = None,
-    count_include_pad: bool | None = True,
-    layout: str | None = None,
-) -> Expr:
-    ndim = ctx.type(data).rank - 2
-    data_layout, _ = layouts(ndim, layout)
-    if pool_type == "lp" and p_value not in (1, 2, 3):
-        raise Unsupported(f"p_value={p_value} of lp pooling; MXNet has 1, 2 and 3")
-    if global_pool:
-        return _global(ctx, data, pool_type, p_value, data_layout)
-    if pooling_convention == "same":
+def import_pooling(ctx: ImportContext, data: Expr, *, pool: PoolAttributes) -> Expr:
+    """Of a global pool the window is all there is; lp takes a root of sums of powers."""
+    ndim, pool_type = ctx.type(data).rank - 2, pool.pool_type
+    data_layout, _ = layouts(ndim, pool.layout)
+    if pool_type == "lp" and pool.p_value not in (1, 2, 3):
+        raise Unsupported(f"p_value={pool.p_value} of lp pooling; MXNet has 1, 2 and 3")
+    if pool.global_pool:
+        return _global(ctx, data, pool_type, pool.p_value, data_layout)
+    if pool.pooling_convention == "same":
         raise Unsupported("pooling_convention='same', which MXNet 1.9.1 itself cannot run")
-    if len(kernel) != ndim:
-        raise Unsupported(f"kernel: expected {ndim} values, found {len(kernel)}")
+    if len(pool.kernel) != ndim:
+        raise Unsupported(f"kernel: expected {ndim} values, found {len(pool.kernel)}")
     window = _Window(
-        ctx, data, kernel, per_axis(stride, ndim, 1, "stride"), per_axis(pad, ndim, 0, "pad"),
-        pooling_convention == "full", data_layout,
+        ctx, data, pool.kernel, per_axis(pool.stride, ndim, 1, "stride"),
+        per_axis(pool.pad, ndim, 0, "pad"), pool.pooling_convention == "full", data_layout,
     )  # fmt: skip
     if pool_type == "max":
         return window.max()
     if pool_type == "avg":
-        return window.with_empty(window.average(include_pad=count_include_pad is not False))
+        return window.with_empty(window.average(include_pad=pool.count_include_pad is not False))
     if pool_type == "sum":
         return window.with_empty(window.sum(window.data))
-    return window.with_empty(_lp(ctx, window.data, p_value, window.sum))
+    return window.with_empty(_lp(ctx, window.data, pool.p_value, window.sum))
 
 
 class _Window:
     """The window of one pooling, and what can be taken over it.
 
-    Where the last place along an axis holds padding alone, or lies past it, the window stops
+    Where the last position along an axis holds padding alone, or lies past it, the window stops
     before, and what it does not reach is put behind the result.
     """
 
@@ -105,24 +109,24 @@ class _Window:
         """
         length = self.ctx.type(self.data).shape[self.axes[i]]
         kernel, stride, pad = self.kernel[i], self.strides[i], self.pad[i][0]
-        room = length + 2 * pad - kernel
-        excess = (-room) % stride if isinstance(room, int) else None
+        span = length + 2 * pad - kernel
+        excess = (-span) % stride if isinstance(span, int) else None
         most = stride - 1 if excess is None else excess
         if most < kernel - pad or not (pad or most):
             return excess
-        if not isinstance(room, int) or pad >= kernel:
+        if not isinstance(span, int) or pad >= kernel:
             raise Unsupported(
                 "pooling_convention='full' with a window that may hold padding only",
                 hint="give the lengths of the input as numbers",
             )
-        self._stop_before(i, room)
+        self._drop_last(i, span)
         return 0
 
-    def _stop_before(self, i: int, room: int) -> None:
+    def _drop_last(self, i: int, span: int) -> None:
         """Leave out the last window along an axis, and the data that only it would reach."""
         axis, pad = self.axes[i], self.pad[i][0]
         length = self.ctx.static_lengths(self.data, (axis,))[0]
-        end = room // self.strides[i] * self.strides[i] + self.kernel[i] - pad
+        end = span // self.strides[i] * self.strides[i] + self.kernel[i] - pad
         if end < length:
             self.data = relay.strided_slice(self.data, [0], [end], axes=[axis])
         self.pad[i] = (pad, max(end - length, 0))
@@ -132,29 +136,29 @@ class _Window:
         """Return a result with the windows that hold nothing."""
         if not any(self.empty):
             return result
-        return self._padded(result, [(0, more) for more in self.empty], value)
+        return self._pad(result, [(0, more) for more in self.empty], value)
 
     def max(self) -> Expr:
         """The greatest of nothing is the least number that there is."""
         build = getattr(relay.nn, f"max_pool{self.ndim}d")
-        result = build(self.data, **self._geometry(self.pad, ceil_mode=not self._even()))
+        result = build(self.data, **self._geometry(self.pad, ceil_mode=not self._fits_evenly()))
         least = lowest(numpy_dtype(self.ctx.type(self.data).dtype))
         return self.with_empty(result, least)
 
     def average(self, *, include_pad: bool) -> Expr:
         """A mean that counts padding does not count what lies past it."""
         build = getattr(relay.nn, f"avg_pool{self.ndim}d")
-        if self._even():
+        if self._fits_evenly():
             geometry = self._geometry(self.pad, ceil_mode=False)
             return build(self.data, **geometry, count_include_pad=include_pad)
         data, pad, none = self.data, self.pad, [(0, 0)] * self.ndim
         if include_pad and pad != none:
             if None in (self.overshoot or ()):
                 # Runtimes fuse a pad into the pooling behind it, and then count past it.
-                counted = self._padded(relay.ones_like(data), pad, 1)
+                counted = self._pad(relay.ones_like(data), pad, 1)
                 share = self._filled_mean(counted, none)
                 return relay.divide(self._filled_mean(data, pad), share)
-            data, pad = self._padded(data, pad), none
+            data, pad = self._pad(data, pad), none
         return build(data, **self._geometry(pad, ceil_mode=True), count_include_pad=False)
 
     def sum(self, data: Expr) -> Expr:
@@ -165,16 +169,16 @@ class _Window:
     def _filled_mean(self, data: Expr, pad: Sequence[tuple[int, int]]) -> Expr:
         """Return means over whole windows, what they lack past the padding filled with zeros."""
         build = getattr(relay.nn, f"avg_pool{self.ndim}d")
-        if not self._even():
+        if not self._fits_evenly():
             spare = self.overshoot or []
             whole = [
                 (before, after + (stride - 1 if more is None else more))
                 for (before, after), stride, more in zip(pad, self.strides, spare, strict=True)
             ]
-            data, pad = self._padded(data, whole), [(0, 0)] * self.ndim
+            data, pad = self._pad(data, whole), [(0, 0)] * self.ndim
         return build(data, **self._geometry(pad, ceil_mode=False), count_include_pad=True)
 
-    def _even(self) -> bool:
+    def _fits_evenly(self) -> bool:
         return self.overshoot is None or all(excess == 0 for excess in self.overshoot)
 
     def _geometry(self, pad: Sequence[tuple[int, int]], *, ceil_mode: bool) -> dict[str, object]:
@@ -186,7 +190,7 @@ class _Window:
             "ceil_mode": ceil_mode,
         }
 
-    def _padded(self, data: Expr, widths: Sequence[tuple[int, int]], value: float = 0) -> Expr:
+    def _pad(self, data: Expr, widths: Sequence[tuple[int, int]], value: float = 0) -> Expr:
         pad_width = [(0, 0)] * len(self.layout)
         for axis, width in zip(self.axes, widths, strict=True):
             pad_width[axis] = width
@@ -232,7 +236,7 @@ def import_adaptive_avg_pooling(
     return relay.nn.adaptive_avg_pool2d(data, output_size=(height, width))
 
 
-def _fits(call: Call) -> bool:
+def _has_mxnet_window(call: Call) -> bool:
     """Whether MXNet has a window: the same on both sides, without gaps, on floats."""
     attrs, data = call.attrs, tensor_type(call.args[0])
     wanted = LAYOUTS[data.rank - 2, None][0]
@@ -250,59 +254,38 @@ def _fits(call: Call) -> bool:
     )
 
 
-def export_max_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
-) -> Value:
-    """MXNet pads both sides alike and has no dilation."""
-    return _emit_pool(ctx, data, "max", pool_size, strides, padding, ceil_mode)
+@dataclass(frozen=True, kw_only=True)
+class RelayPool:
+    """Attributes that the pools of Relay share."""
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+    layout: str
+    out_layout: str
+    ceil_mode: bool
+
+    def to_mxnet(self, pool_type: PoolType) -> dict[str, AnyValue]:
+        """Return the attributes of MXNet, which pads both sides alike and has no dilation."""
+        return {
+            "kernel": self.pool_size,
+            "pool_type": pool_type,
+            "stride": self.strides,
+            "pad": split_padding(self.padding, len(self.pool_size))[0],
+            "pooling_convention": "full" if self.ceil_mode else "valid",
+        }
+
+
+def export_max_pool(ctx: ExportContext, data: Value, *, pool: RelayPool) -> Value:
+    return ctx.emit("Pooling", data, **pool.to_mxnet("max"))
 
 
 def export_avg_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-    ceil_mode: bool,
-    count_include_pad: bool,
+    ctx: ExportContext, data: Value, *, pool: RelayPool, count_include_pad: bool
 ) -> Value:
     """MXNet counts padding by default."""
-    return _emit_pool(ctx, data, "avg", pool_size, strides, padding, ceil_mode, count_include_pad)
-
-
-def _emit_pool(
-    ctx: ExportContext,
-    data: Value,
-    pool_type: Literal["max", "avg"],
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    ceil_mode: bool,
-    count_include_pad: bool | None = None,
-) -> Value:
-    return ctx.emit(
-        "Pooling",
-        data,
-        kernel=pool_size,
-        pool_type=pool_type,
-        stride=strides,
-        pad=split_padding(padding, len(pool_size))[0],
-        pooling_convention="full" if ceil_mode else "valid",
-        count_include_pad=count_include_pad,
-    )
+    return ctx.emit("Pooling", data, **pool.to_mxnet("avg"), count_include_pad=count_include_pad)
 
 
 def _pool_expansion(pool_type: Literal["max", "avg"]) -> Callable[..., Expr]:
@@ -310,21 +293,21 @@ def _pool_expansion(pool_type: Literal["max", "avg"]) -> Callable[..., Expr]:
         """Padding goes in front of the window, and what rounding up adds with it."""
         dtype = tensor_type(data).dtype
         wanted = LAYOUTS[len(attrs["pool_size"]), None][0]
-        window = _Explicit(arranged(data, layout, wanted), **attrs)
-        result = window.greatest() if pool_type == "max" else window.mean()
+        window = _PaddedWindow(arranged(data, layout, wanted), **attrs)
+        result = window.max() if pool_type == "max" else window.mean()
         return arranged(converted(result, dtype), wanted, out_layout or layout)
 
     return expand_pool
 
 
 for _ndim in (1, 2, 3):
-    OPS.exports(f"nn.max_pool{_ndim}d", when=_fits)(export_max_pool)
-    OPS.exports(f"nn.avg_pool{_ndim}d", when=_fits)(export_avg_pool)
+    OPS.exports(f"nn.max_pool{_ndim}d", when=_has_mxnet_window)(export_max_pool)
+    OPS.exports(f"nn.avg_pool{_ndim}d", when=_has_mxnet_window)(export_avg_pool)
     OPS.expands(f"nn.max_pool{_ndim}d")(_pool_expansion("max"))
     OPS.expands(f"nn.avg_pool{_ndim}d")(_pool_expansion("avg"))
 
 
-class _Explicit:
+class _PaddedWindow:
     """A window over data that is padded beforehand, with channels behind the batch axis."""
 
     def __init__(
@@ -348,51 +331,51 @@ class _Explicit:
         ends = [last + more for last, more in zip(after, spare, strict=True)]
         self.sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
 
-    def greatest(self) -> Expr:
+    def max(self) -> Expr:
         """Return the maximum; padding is the least finite value, as in TVM."""
         dtype = np.dtype(tensor_type(self.data).dtype)
         if dtype.name in ("int64", "bool"):
-            return self._combined(self._padded(self.data, lowest(dtype)), relay.maximum)
+            return self._combine_taps(self._pad(self.data, lowest(dtype)), relay.maximum)
         wide = dtype.name if dtype.name in FLOATS else _WIDER.get(dtype.name, "float64")
-        data = self._padded(converted(self.data, wide), lowest(dtype))
+        data = self._pad(converted(self.data, wide), lowest(dtype))
         if any(each != 1 for each in self.dilation):
-            return self._combined(data, relay.maximum)
-        return self._pooled("max", data)
+            return self._combine_taps(data, relay.maximum)
+        return self._build_pool("max", data)
 
     def mean(self) -> Expr:
         """Return the mean of all taps, or of those inside the data; of integers towards zero."""
         dtype = tensor_type(self.data).dtype
         wide = "float32" if dtype in ("float16", "float32") else "float64"
-        data = self._padded(converted(self.data, wide), 0)
+        data = self._pad(converted(self.data, wide), 0)
         if not is_float(dtype) or any(each != 1 for each in self.dilation):
-            mean = relay.divide(self._combined(data, relay.add), self._count(wide))
+            mean = relay.divide(self._combine_taps(data, relay.add), self._count(wide))
             return mean if is_float(dtype) else relay.trunc(mean)
-        mean = self._pooled("avg", data)
+        mean = self._build_pool("avg", data)
         if self.count_include_pad or not any(map(any, self.sides)):
             return mean
-        inside = self._pooled("avg", self._padded(converted(_ones(self.data), wide), 0))
+        inside = self._build_pool("avg", self._pad(converted(_ones(self.data), wide), 0))
         return relay.divide(mean, relay.maximum(inside, relay.const(_LEAST, wide)))
 
     def _count(self, dtype: str) -> Expr:
         """Return how many taps of a window count."""
         if self.count_include_pad:
             return relay.const(prod(self.size), dtype)
-        inside = self._padded(converted(_ones(self.data), dtype), 0)
-        return relay.maximum(self._combined(inside, relay.add), relay.const(1, dtype))
+        inside = self._pad(converted(_ones(self.data), dtype), 0)
+        return relay.maximum(self._combine_taps(inside, relay.add), relay.const(1, dtype))
 
-    def _padded(self, data: Expr, value: AnyValue) -> Expr:
+    def _pad(self, data: Expr, value: AnyValue) -> Expr:
         if not any(map(any, self.sides)):
             return data
         return relay.nn.pad(data, self.sides, relay.const(value, tensor_type(data).dtype))
 
-    def _pooled(self, pool_type: str, data: Expr) -> Expr:
+    def _build_pool(self, pool_type: str, data: Expr) -> Expr:
         ndim = len(self.size)
         build = getattr(relay.nn, f"{pool_type}_pool{ndim}d")
         attrs = {"count_include_pad": True} if pool_type == "avg" else {}
         layout = LAYOUTS[ndim, None][0]
         return build(data, self.size, self.strides, padding=(0,) * ndim, layout=layout, **attrs)
 
-    def _combined(self, data: Expr, combine: Callable[[Expr, Expr], Expr]) -> Expr:
+    def _combine_taps(self, data: Expr, combine: Callable[[Expr, Expr], Expr]) -> Expr:
         """Combine the taps of every window, one axis at a time."""
         spans = zip(self.size, self.strides, self.dilation, strict=True)
         for axis, (size, stride, dilation) in enumerate(spans, start=2):
@@ -431,7 +414,7 @@ def _global_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
     return export_global_pool
 
 
-def _image(call: Call) -> bool:
+def _is_image(call: Call) -> bool:
     """Whether the data are images with channels behind the batch axis, in floats."""
     attrs = call.attrs
     plain = attrs["layout"] == "NCHW" and attrs["out_layout"] in ("", "NCHW")
@@ -439,7 +422,7 @@ def _image(call: Call) -> bool:
 
 
 for _kind, _reduction in (("max", "max"), ("avg", "mean")):
-    OPS.exports(f"nn.global_{_kind}_pool2d", when=_image)(
+    OPS.exports(f"nn.global_{_kind}_pool2d", when=_is_image)(
         _global_export("max" if _kind == "max" else "avg")
     )
     OPS.expands(f"nn.global_{_kind}_pool2d")(global_pool(_reduction))
@@ -447,15 +430,10 @@ for _kind, _reduction in (("max", "max"), ("avg", "mean")):
 
 @OPS.exports(
     "nn.adaptive_avg_pool2d",
-    when=lambda call: _image(call) and len(call.attrs["output_size"]) > 0,
+    when=lambda call: _is_image(call) and len(call.attrs["output_size"]) > 0,
 )
 def export_adaptive_avg_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    output_size: tuple[int, ...],
-    layout: str,
-    out_layout: str,
+    ctx: ExportContext, data: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
 ) -> Value:
     return ctx.emit("_contrib_AdaptiveAvgPooling2D", data, output_size=(output_size * 2)[:2])
 

@@ -26,7 +26,7 @@ def attention(
     is_causal: bool = False,
     softcap: float | None = None,
 ) -> Expr:
-    """Values summed with the softmax of the products of queries and keys (Vaswani, 2017)."""
+    """``y = softmax(scale * query @ key.T + mask) @ value`` (Vaswani, 2017)."""
 
 def bernoulli(probs: Expr, dtype: DType | None = None, seed: float | None = None) -> Expr:
     """One as often as `probs` says, else zero; seeds as of ``serde.random_uniform``."""
@@ -47,7 +47,7 @@ def box_nms(
     """The rows of the boxes that stay, the best of each image first, -1 behind them."""
 
 def celu(data: Expr, alpha: float = 1.0) -> Expr:
-    """Elements above zero as they are, others `alpha` times (e to their `alpha`-th part, less 1)."""
+    """``y = max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``."""
 
 def cholesky(data: Expr) -> Expr:
     """The lower triangular L of each positive definite matrix A = L L^T."""
@@ -76,7 +76,7 @@ def conv_integer(
     dilation: int | Sequence[int],
     groups: int = 1,
 ) -> Expr:
-    """Cross-correlation of (data - zero) and (weight - zero) in int32, as in ONNX."""
+    """``y = conv(data - data_zero_point, weight - weight_zero_point)`` in int32, as in ONNX."""
 
 def ctc_loss(
     data: Expr,
@@ -89,10 +89,10 @@ def ctc_loss(
     """The negative log likelihood of labels in order, blanks and repetitions left out."""
 
 def cumprod(data: Expr, axis: int, exclusive: bool = False, reverse: bool = False) -> Expr:
-    """Product of all up to each along `axis`, or with `reverse` of all from each on."""
+    """``y[i] = prod(x[j] for j <= i)`` along `axis`, with `reverse` for j >= i."""
 
 def cumsum(data: Expr, axis: int, exclusive: bool = False, reverse: bool = False) -> Expr:
-    """Sum of all up to each along `axis`, or with `reverse` of all from each on."""
+    """``y[i] = sum(x[j] for j <= i)`` along `axis`, with `reverse` for j >= i."""
 
 def deform_conv2d(
     data: Expr,
@@ -107,7 +107,7 @@ def deform_conv2d(
     groups: int = 1,
     offset_groups: int = 1,
 ) -> Expr:
-    """Convolution whose taps are moved by `offset` and weighed by `mask` (Zhu et al., 2018)."""
+    """``y[o, i] = sum_ck w[o, c, k] * mask[k, i] * x[c, p + offset[k, i]] + bias[o]``."""
 
 def deformable_psroi_pool(
     data: Expr,
@@ -125,7 +125,7 @@ def deformable_psroi_pool(
     """The mean of the bilinear samples in each bin of each region, the bins being moved."""
 
 def dequantize_blocks(data: Expr, scale: Expr, offset: Expr | None = None) -> Expr:
-    """`data` less `offset`, times `scale`, in the dtype of `scale`; each serves a block."""
+    """``y = scale * (data - offset)`` in the dtype of `scale`; each serves a block."""
 
 def dequantize_linear(
     data: Expr,
@@ -136,7 +136,7 @@ def dequantize_linear(
     block_size: int = 0,
     out_dtype: DType | None = None,
 ) -> Expr:
-    """`data` less the zero point, times `scale`, in `out_dtype` or else the dtype of `scale`."""
+    """``y = (x - zero_point) * scale`` in `out_dtype` or else the dtype of `scale`."""
 
 def dequantize_sparse(mask: Expr, values: Expr, scale: Expr, offset: Expr | None = None) -> Expr:
     """What :func:`dequantize_blocks` gives at the places that a mask marks."""
@@ -154,7 +154,7 @@ def dft(
     """The discrete Fourier transform along `axis`, cut or padded with zeros to `dft_length`."""
 
 def dynamic_quantize_linear(data: Expr) -> TupleWrapper:
-    """`data` quantised to uint8 by its own range, which zero is part of; scale; zero point."""
+    """``y = saturate(rint(x / scale) + zero_point)`` as uint8; scale; zero point."""
 
 def eig(data: Expr) -> TupleWrapper:
     """Eigenvalues of each matrix, and its eigenvectors of length 1 as columns."""
@@ -163,7 +163,7 @@ def eigh(data: Expr, triangle: Literal["lower", "upper"] = "lower") -> TupleWrap
     """Eigenvalues of each symmetric matrix in ascending order, and its eigenvectors as columns."""
 
 def elu(data: Expr, alpha: float = 1.0) -> Expr:
-    """Elements above zero as they are, the others `alpha` times (e to the element, minus 1)."""
+    """``y = x if x > 0 else alpha * (exp(x) - 1)``."""
 
 def embedding_bag(
     weight: Expr,
@@ -178,10 +178,10 @@ def embedding_bag(
     """Sums, means or maxima of the rows of a table that the indices of each bag name."""
 
 def erfinv(data: Expr) -> Expr:
-    """Inverse of the error function; no number beyond -1 and 1."""
+    """``x = erf(y)``; NaN beyond -1 and 1."""
 
 def expm1(data: Expr) -> Expr:
-    """Exponential of each element, less one."""
+    """``y = exp(x) - 1``."""
 
 def eye_like(data: Expr, k: int = 0, dtype: DType | None = None) -> Expr:
     """A matrix of the shape of `data` with ones on its diagonal `k` to the right, else zeros."""
@@ -190,7 +190,7 @@ def gather_nd(data: Expr, indices: Expr, batch_dims: int = 0) -> Expr:
     """The slices at the indices, each of which lies along the last axis of `indices`."""
 
 def gelu(data: Expr, approximate: Literal["none", "tanh"] = "none") -> Expr:
-    """Each element times the chance that a standard normal variable is below it."""
+    """``y = 0.5 * x * (1 + erf(x / sqrt(2)))`` (Hendrycks and Gimpel, 2016)."""
 
 def grid_sample(
     data: Expr,
@@ -248,13 +248,13 @@ def gru(
     """One layer of gated recurrent units."""
 
 def hard_sigmoid(data: Expr, alpha: float = 0.2, beta: float = 0.5) -> Expr:
-    """`alpha` times each element plus `beta`, kept between 0 and 1."""
+    """``y = min(max(alpha * x + beta, 0), 1)``."""
 
 def hard_swish(data: Expr) -> Expr:
-    """Each element times a sixth of itself plus 3, that sum kept between 0 and 6."""
+    """``y = x * min(max(x + 3, 0), 6) / 6``."""
 
 def hardmax(data: Expr, axis: int = -1) -> Expr:
-    """One at the first greatest element along `axis`, zero elsewhere."""
+    """``y[i] = 1 if i == argmax(x) else 0`` along `axis`; of equal elements the first counts."""
 
 def inverse(data: Expr) -> Expr:
     """The inverse of each matrix that the last two axes hold."""
@@ -268,16 +268,16 @@ def layer_norm(
     epsilon: float = 1e-05,
     stash_dtype: DType = "float32",
 ) -> TupleWrapper:
-    """`data` standardised over the axes from `axis` on, scaled and shifted; then mean and spread."""
+    """``y = (x - mean) / sqrt(var + epsilon) * gamma + beta``; mean; ``1 / sqrt(var + epsilon)``."""
 
 def lgamma(data: Expr) -> Expr:
-    """Logarithm of the magnitude of the gamma function; infinite at its poles."""
+    """``y = log(abs(gamma(x)))``; infinite at the poles."""
 
 def log1p(data: Expr) -> Expr:
-    """Logarithm of one plus each element."""
+    """``y = log(1 + x)``."""
 
 def log_sigmoid(data: Expr) -> Expr:
-    """Logarithm of the logistic function, without overflow."""
+    """``y = -log(1 + exp(-x))``, without overflow."""
 
 def logsumexp(
     data: Expr,
@@ -285,7 +285,7 @@ def logsumexp(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Logarithm of the sum of exponentials over axes, without overflow."""
+    """``y = log(sum(exp(x)))`` over axes, without overflow."""
 
 def loop(
     limit: Expr | None,
@@ -298,7 +298,7 @@ def loop(
     """Return a call of ``serde.loop``, whose results index and unpack."""
 
 def lp_normalization(data: Expr, axis: int = -1, p: Literal[1, 2] = 2) -> Expr:
-    """`data` divided by its norm along `axis`: the sum of magnitudes, or the root of squares."""
+    """``y = x / sum(abs(x) ** p) ** (1 / p)`` along `axis`."""
 
 def lp_pool(
     data: Expr,
@@ -310,7 +310,7 @@ def lp_pool(
     layout: str = "NCHW",
     ceil_mode: bool = False,
 ) -> Expr:
-    """The `p`-norm of each window: the root of the sum of powers of magnitudes."""
+    """``y[i] = sum_k(abs(x[i * stride + k * dilation - padding]) ** p) ** (1 / p)``."""
 
 def lq(data: Expr) -> TupleWrapper:
     """The lower triangular L and the Q with orthonormal rows whose product each matrix is."""
@@ -377,7 +377,7 @@ def matmul(a: Expr, b: Expr) -> Expr:
 def matmul_integer(
     a: Expr, b: Expr, a_zero_point: Expr | None = None, b_zero_point: Expr | None = None
 ) -> Expr:
-    """The matrix product of (a - zero) and (b - zero) in int32, as in ONNX."""
+    """``y = (a - a_zero_point) @ (b - b_zero_point)`` in int32, as in ONNX."""
 
 def max_pool_with_places(
     data: Expr,
@@ -387,7 +387,7 @@ def max_pool_with_places(
     padding: int | Sequence[int],
     column_major: bool = False,
 ) -> TupleWrapper:
-    """The greatest element of each window, and its number among all, batch and channels included."""
+    """``max(x)`` and ``argmax(x)`` of each window, the index counted in the whole of `data`."""
 
 def max_unpool(
     data: Expr,
@@ -400,10 +400,10 @@ def max_unpool(
     """The elements back at their places in what was pooled, zeros elsewhere."""
 
 def mean_variance_normalization(data: Expr, axes: int | Sequence[int] = (0, 2, 3)) -> Expr:
-    """`data` less its mean over `axes`, divided by its standard deviation over them plus 1e-9."""
+    """``y = (x - mean(x)) / (sqrt(mean(x**2) - mean(x)**2) + 1e-9)`` over `axes`."""
 
 def mish(data: Expr) -> Expr:
-    """Each element times the hyperbolic tangent of its softplus."""
+    """``y = x * tanh(log(1 + exp(x)))``."""
 
 def multibox_detection(
     cls_prob: Expr,
@@ -490,7 +490,7 @@ def qlinear_conv2d(
     groups: int = 1,
     out_dtype: DType = "uint8",
 ) -> Expr:
-    """A convolution whose integer sums are rescaled once, halves to even."""
+    """``y = saturate(rint(sums * data_scale * weight_scale / out_scale) + out_zero)``."""
 
 def qlinear_matmul(
     lhs: Expr,
@@ -503,7 +503,7 @@ def qlinear_matmul(
     out_zero: Expr,
     out_dtype: DType = "uint8",
 ) -> Expr:
-    """A product of matrices whose integer sums are rescaled once, halves to even."""
+    """``y = saturate(rint(sums * lhs_scale * rhs_scale / out_scale) + out_zero)``."""
 
 def quantize_linear(
     data: Expr,
@@ -516,7 +516,7 @@ def quantize_linear(
     saturate: bool = True,
     precision: DType | None = None,
 ) -> Expr:
-    """`data` over `scale`, rounded half to even, plus the zero point, cut to the range."""
+    """``y = saturate(rint(x / scale) + zero_point)``."""
 
 def random_gamma(
     alpha: Expr, shape: int | Sequence[int] | None = None, seed: float | None = None
@@ -556,7 +556,7 @@ def reduce_l1(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Sum of magnitudes over axes."""
+    """``y = sum(abs(x))`` over axes."""
 
 def reduce_l2(
     data: Expr,
@@ -564,7 +564,7 @@ def reduce_l2(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Root of the sum of squares over axes."""
+    """``y = sqrt(sum(x**2))`` over axes."""
 
 def reduce_log_sum(
     data: Expr,
@@ -572,7 +572,7 @@ def reduce_log_sum(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Logarithm of the sum over axes."""
+    """``y = log(sum(x))`` over axes."""
 
 def reduce_sum_square(
     data: Expr,
@@ -580,7 +580,7 @@ def reduce_sum_square(
     keepdims: bool = False,
     exclude: bool = False,
 ) -> Expr:
-    """Sum of squares over axes."""
+    """``y = sum(x**2)`` over axes."""
 
 def resize(
     data: Expr,
@@ -614,7 +614,7 @@ def resize(
     """`data` with `axes`, or all of them, resized to lengths or by factors."""
 
 def rms_norm(data: Expr, gamma: Expr, axis: int = -1, epsilon: float = 1e-05) -> Expr:
-    """`data` divided by its root mean square over the axes from `axis` on, then scaled."""
+    """``y = x / sqrt(mean(x**2) + epsilon) * gamma``, the mean over the axes from `axis` on."""
 
 def rnn(
     data: Expr,
@@ -659,7 +659,7 @@ def rnn(
     clip: float | None = None,
     layout: Literal["TNC", "NTC"] = "TNC",
 ) -> TupleWrapper:
-    """One plain recurrent layer: the state is a function of the input and of the state before."""
+    """One plain recurrent layer: ``H = f(X @ W.T + H @ R.T + Wb + Rb)``, with f the activation."""
 
 def roi_align(
     data: Expr,
@@ -680,7 +680,7 @@ def roi_align_rotated(
     spatial_scale: float = 1.0,
     sample_ratio: int = -1,
 ) -> Expr:
-    """The mean of bilinear samples in each bin of each region, which is turned (Ma et al., 2018)."""
+    """The mean of bilinear samples in each bin of each region, which is rotated (Ma et al., 2018)."""
 
 def roll(data: Expr, shift: int | Sequence[int], axes: int | Sequence[int]) -> Expr:
     """`data` moved along each axis by its shift; what leaves at one end enters at the other."""
@@ -695,10 +695,10 @@ def rotary_embedding(
     rotary_dim: int = 0,
     interleaved: bool = False,
 ) -> Expr:
-    """Pairs of features turned by the angles of their position (Su, 2021)."""
+    """``y1 = cos * x1 - sin * x2``, ``y2 = sin * x1 + cos * x2`` for pairs of features (Su, 2021)."""
 
 def round_even(data: Expr) -> Expr:
-    """The nearest integer to each element, of two the even one (IEEE 754's default)."""
+    """``y = rint(x)``: the nearest integer, of two as near the even one (IEEE 754's default)."""
 
 def scan(
     state: Sequence[Expr],
@@ -729,7 +729,7 @@ def scored_proposal(
     """The boxes of ``vision.proposal`` and the score of each, one a row."""
 
 def selu(data: Expr, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Expr:
-    """`gamma` times ``serde.elu``; by default the self-normalising constants (Klambauer, 2017)."""
+    """``y = gamma * (x if x > 0 else alpha * (exp(x) - 1))`` (Klambauer, 2017)."""
 
 def sequence_at(data: Expr, position: Expr) -> Expr:
     """The tensor at `position`."""
@@ -758,10 +758,10 @@ def sequence_split(
     """Parts of a tensor along `axis`."""
 
 def shrink(data: Expr, lambd: float = 0.5, bias: float = 0.0) -> Expr:
-    """Elements beyond `lambd` on either side moved towards zero by `bias`, zero for the others."""
+    """``y = x + bias if x < -lambd else x - bias if x > lambd else 0``."""
 
 def silu(data: Expr) -> Expr:
-    """Each element times its logistic function."""
+    """``y = x * sigmoid(x)``."""
 
 def slogdet(data: Expr) -> TupleWrapper:
     """Sign of the determinant of each matrix, and the logarithm of its absolute value."""
@@ -774,13 +774,13 @@ def softmax_cross_entropy_loss(
     reduction: Literal["mean", "sum", "none"] = "mean",
     ignore_index: int | None = None,
 ) -> TupleWrapper:
-    """The negative log likelihood of each label under a softmax of axis 1, and that softmax's log."""
+    """``nll_loss(log_softmax(scores), labels, weights)``, and that log softmax, along axis 1."""
 
 def softplus(data: Expr) -> Expr:
-    """Logarithm of one plus the exponential, without overflow."""
+    """``y = log(1 + exp(x))``, without overflow."""
 
 def softsign(data: Expr) -> Expr:
-    """Each element divided by one plus its magnitude."""
+    """``y = x / (1 + abs(x))``."""
 
 def solve(a: Expr, b: Expr) -> Expr:
     """The x of a x = b, whose columns are systems of their own."""
@@ -792,10 +792,10 @@ def svd(data: Expr) -> TupleWrapper:
     """U, s and V^T of each matrix U diag(s) V^T, with the singular values s in descending order."""
 
 def swiglu(gate: Expr, value: Expr, alpha: float = 1.0) -> Expr:
-    """`value` times `gate` times the logistic function of `alpha` times `gate` (Shazeer, 2020)."""
+    """``y = gate * sigmoid(alpha * gate) * value`` (Shazeer, 2020)."""
 
 def swish(data: Expr, alpha: float = 1.0) -> Expr:
-    """Each element times the logistic function of `alpha` times it."""
+    """``y = x * sigmoid(alpha * x)``."""
 
 def take(data: Expr, indices: Expr, axis: int = 0) -> Expr:
     """The entries of `axis` at `indices`, negative ones counted from the end."""
@@ -811,10 +811,10 @@ def tensor_scatter(
     """A cache with rows written along `axis`, as keys and values of attention are appended."""
 
 def tgamma(data: Expr) -> Expr:
-    """Gamma function; no number at the negative integers, infinite at zero."""
+    """``y = gamma(x)``; NaN at the negative integers, infinite at zero."""
 
 def thresholded_relu(data: Expr, alpha: float = 1.0) -> Expr:
-    """Elements above `alpha` as they are, zero for the others."""
+    """``y = x if x > alpha else 0``."""
 
 def triangular_solve(a: Expr, b: Expr, lower: bool = True, transpose: bool = False) -> Expr:
     """The x of T x = b, or of T^T x = b, where T is a triangle of each matrix of `a`."""

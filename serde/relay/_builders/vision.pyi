@@ -22,7 +22,7 @@ def get_valid_counts(
     id_index: int = 0,
     score_index: int = 1,
 ) -> TupleWrapper:
-    """Build ``vision.get_valid_counts``; the threshold is a number or an expression."""
+    """How many rows score more than a threshold and have a class; these rows; their places."""
 
 def multibox_prior(
     data: Expr,

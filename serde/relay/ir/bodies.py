@@ -65,13 +65,13 @@ def inner_first(*roots: Expr) -> list[Function]:
     """Return the bodies below `roots`, each once and after those that it carries itself."""
     order: list[Function] = []
     seen: set[Function] = set()
-    stack: list[tuple[Function | None, Iterator[Function]]] = [(None, _carried_below(*roots))]
+    stack: list[tuple[Function | None, Iterator[Function]]] = [(None, _bodies_below(*roots))]
     while stack:
         body, pending = stack[-1]
         inner = next((each for each in pending if each not in seen), None)
         if inner is not None:
             seen.add(inner)
-            stack.append((inner, _carried_below(inner)))
+            stack.append((inner, _bodies_below(inner)))
             continue
         stack.pop()
         if body is not None:
@@ -79,7 +79,7 @@ def inner_first(*roots: Expr) -> list[Function]:
     return order
 
 
-def _carried_below(*roots: Expr) -> Iterator[Function]:
+def _bodies_below(*roots: Expr) -> Iterator[Function]:
     return (body for node in post_order(*roots) for body in carried(node))
 
 
@@ -100,15 +100,15 @@ def map_bodies(function: Function, transform: Callable[[Function], Function]) ->
         return function
     done: dict[Function, Function] = {}
     for body in bodies:
-        done[body] = transform(_with_bodies(body, _carriers(body), done))
-    return _with_bodies(function, _carriers(function), done)
+        done[body] = transform(_replace_bodies(body, _carriers(body), done))
+    return _replace_bodies(function, _carriers(function), done)
 
 
 def _carriers(function: Function) -> list[Call]:
     return [node for node in post_order(function) if isinstance(node, Call) and carried(node)]
 
 
-def _with_bodies(
+def _replace_bodies(
     function: Function, calls: Sequence[Call], bodies: Mapping[Function, Function]
 ) -> Function:
     changed = {call for call in calls if any(bodies[body] is not body for body in carried(call))}

@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -29,6 +28,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, Type
 
@@ -70,7 +70,7 @@ class _Difference(Exception):
 Pair = tuple[Expr, Expr, _Path]
 
 
-@without_collection()
+@pause_garbage_collection()
 def structural_equal(a: Comparable, b: Comparable, *, map_free_vars: bool = False) -> bool:
     """Whether two modules, expressions or types are the same but for names and spans.
 
@@ -147,7 +147,7 @@ class _Comparer:
         pending: list[Pair] = [(a, b, path)]
         while pending:
             left, right, place = pending.pop()
-            if not self._known(left, right, place):
+            if not self._is_known(left, right, place):
                 below = list(self._node(left, right, place))
                 pending.extend(reversed(below))
         # Last, since a difference of results mostly follows from one in the bodies.
@@ -155,7 +155,7 @@ class _Comparer:
             self._types(left_type, right_type, place)
         self._results.clear()
 
-    def _known(self, a: Expr, b: Expr, path: _Path) -> bool:
+    def _is_known(self, a: Expr, b: Expr, path: _Path) -> bool:
         """Whether the pair needs no look: it was compared before, or is two variables."""
         if isinstance(a, Var) and isinstance(b, Var):
             self._variables(a, b, path)
@@ -201,7 +201,7 @@ class _Comparer:
         elif isinstance(a, Tuple) and isinstance(b, Tuple):
             yield from self._lists(a.fields, b.fields, "fields", path)
         elif isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem):
-            self._plain(a.index, b.index, _Path(".index", path))
+            self._compare_plain(a.index, b.index, _Path(".index", path))
             yield a.tuple_value, b.tuple_value, _Path(".tuple_value", path)
         elif isinstance(a, Function) and isinstance(b, Function):
             yield from self._functions(a, b, path)
@@ -215,9 +215,9 @@ class _Comparer:
             yield a.true_branch, b.true_branch, _Path(".true_branch", path)
             yield a.false_branch, b.false_branch, _Path(".false_branch", path)
         elif isinstance(a, GlobalVar) and isinstance(b, GlobalVar):
-            self._plain(a.name_hint, b.name_hint, path)
+            self._compare_plain(a.name_hint, b.name_hint, path)
         elif isinstance(a, Op) and isinstance(b, Op):
-            self._plain(a.name, b.name, path)
+            self._compare_plain(a.name, b.name, path)
         else:
             raise _Difference(f"{path}: {a!r} is no node that can be compared")
 
@@ -233,7 +233,7 @@ class _Comparer:
         below: list[Pair] = []
         if a.op is not b.op:
             if isinstance(a.op, Op) and isinstance(b.op, Op):
-                self._plain(a.op.name, b.op.name, _Path(".op", path))
+                self._compare_plain(a.op.name, b.op.name, _Path(".op", path))
             else:
                 below.append((a.op, b.op, _Path(".op", path)))
         elif not isinstance(a.op, Op):
@@ -266,7 +266,7 @@ class _Comparer:
             return
         inline = self._rounded and not left.ndim and left.dtype.kind == "f"
         if not inline or f"{float(left):g}" != f"{float(right):g}":
-            raise _Difference(f"{path}: constants differ in value{_shown(left, right)}")
+            raise _Difference(f"{path}: constants differ in value{_show_scalars(left, right)}")
 
     def _mappings(
         self,
@@ -290,9 +290,9 @@ class _Comparer:
             for index, (left, right) in enumerate(zip(a, b, strict=True)):
                 self._values(left, right, _Path(f"[{index}]", path), below)
         else:
-            self._plain(a, b, path)
+            self._compare_plain(a, b, path)
 
-    def _plain(self, a: AnyValue, b: AnyValue, path: _Path) -> None:
+    def _compare_plain(self, a: AnyValue, b: AnyValue, path: _Path) -> None:
         if isinstance(a, float) and isinstance(b, float):
             same = f"{a:g}" == f"{b:g}" if self._rounded else repr(a) == repr(b)
         else:
@@ -312,5 +312,5 @@ def _result(function: Function) -> Type | None:
     return function.type.ret_type if isinstance(function.type, FuncType) else None
 
 
-def _shown(a: np.ndarray[AnyValue, AnyValue], b: np.ndarray[AnyValue, AnyValue]) -> str:
+def _show_scalars(a: np.ndarray[AnyValue, AnyValue], b: np.ndarray[AnyValue, AnyValue]) -> str:
     return f": {a[()]} and {b[()]}" if not a.ndim else ""

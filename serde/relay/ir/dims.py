@@ -264,6 +264,7 @@ def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 
 
 def _floor_divide(left: Dim, right: Dim) -> Dim:
+    """Return the quotient rounded down; anonymous where it cannot be told."""
     if isinstance(left, Any) or isinstance(right, Any):
         return Any()
     if right == 0:

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from serde.errors import RelayError
+from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.hooks import HOOKS
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
@@ -37,6 +37,7 @@ __all__ = [
     "Var",
     "astuple",
     "const",
+    "tensor_type",
     "var",
 ]
 
@@ -427,6 +428,17 @@ def astuple(value: Expr | TupleWrapper) -> Expr:
     return value.tuple_value if isinstance(value, TupleWrapper) else value
 
 
+def tensor_type(x: Expr) -> TensorType:
+    """Return the type of a tensor.
+
+    Raises:
+        TypeInferenceError: It is not known.
+    """
+    if not isinstance(x.type, TensorType):
+        raise TypeInferenceError(f"expected a tensor of known type, found {x.type!r}")
+    return x.type
+
+
 def var(
     name_hint: str,
     type_annotation: Type | str | None = None,
@@ -492,14 +504,14 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
             raise RelayError(f"{value} does not fit {wanted.name}")
         return Constant(found)
     narrow = {"float64": np.float32, "int64": np.int32}.get(data.dtype.name)
-    return Constant(data if narrow is None else _narrowed(data, np.dtype(narrow)))
+    return Constant(data if narrow is None else _narrow(data, np.dtype(narrow)))
 
 
 _NO_NUMBERS: Final = "OSUcmM"
 """Kinds of arrays of NumPy that a tensor cannot be."""
 
 
-def _narrowed(data: Array, dtype: np.dtype[AnyValue]) -> Array:
+def _narrow(data: Array, dtype: np.dtype[AnyValue]) -> Array:
     """Return `data` in 32 bits.
 
     Raises:

@@ -108,24 +108,24 @@ def _infer(node: Expr) -> Type | None:
     if isinstance(node, Call):
         return _infer_call(node)
     if isinstance(node, Tuple):
-        return TupleType(_known(field) for field in node.fields)
+        return TupleType(_require_type(field) for field in node.fields)
     if isinstance(node, TupleGetItem):
         return _infer_field(node)
     if isinstance(node, Function):
-        result = node.ret_type if node.ret_type is not None else _known(node.body)
+        result = node.ret_type if node.ret_type is not None else _require_type(node.body)
         if node.body.type is not None and not accepts(result, node.body.type):
             raise TypeInferenceError(
                 f"{node!r}: expected a result of {result!r}, found {node.body.type!r}"
             )
-        return FuncType([_known(param) for param in node.params], result)
+        return FuncType([_require_type(param) for param in node.params], result)
     if isinstance(node, Let):
-        return _known(node.body)
+        return _require_type(node.body)
     if isinstance(node, If):
         return infer_if(node)
     return node.type
 
 
-def _known(node: Expr) -> Type:
+def _require_type(node: Expr) -> Type:
     if node.type is None:
         raise TypeInferenceError(f"{node!r} has no type")
     return node.type
@@ -151,7 +151,7 @@ def _complete(node: Call, definition: OpDef) -> None:
 
 
 def _infer_field(node: TupleGetItem) -> Type:
-    type_ = _known(node.tuple_value)
+    type_ = _require_type(node.tuple_value)
     if not isinstance(type_, TupleType) or not 0 <= node.index < len(type_.fields):
         raise TypeInferenceError(f"{node!r}: no such field in {type_!r}")
     return type_.fields[node.index]
@@ -165,7 +165,7 @@ def infer_if(node: If) -> Type:
     """
     if node.cond.type != TensorType((), "bool"):
         raise TypeInferenceError(f"a condition must be a scalar bool, found {node.cond.type!r}")
-    left, right = _known(node.true_branch), _known(node.false_branch)
+    left, right = _require_type(node.true_branch), _require_type(node.false_branch)
     joined = join_types(left, right)
     if joined is None:
         raise TypeInferenceError(f"the branches of an if differ: {left!r} and {right!r}")

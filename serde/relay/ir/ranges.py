@@ -29,7 +29,7 @@ __all__ = [
     "slice_ends", "truth_values", "within",
 ]  # fmt: skip
 
-Demand = tuple[Expr, Range]
+RangeConstraint = tuple[Expr, Range]
 
 UNBOUNDED = 2**62
 """Beyond the range of what is drawn: no limit on that side."""
@@ -63,7 +63,7 @@ def along_axis(operand: int, attribute: str, *, least: int = 0, below: bool = Fa
         below: Whether indices below 0 count from the end.
     """
 
-    def find(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+    def find(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
         if operand >= len(node.args):
             return []
         shape = shape_of(node.args[0], lengths)
@@ -78,7 +78,7 @@ def along_axis(operand: int, attribute: str, *, least: int = 0, below: bool = Fa
 def coordinates(*, batch: str | None, last: bool) -> RangeRule:
     """Return a rule: an axis of the indices counts axes of the data."""
 
-    def find(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+    def find(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
         shape, indices = (shape_of(each, lengths) for each in node.args[:2])
         first = node.attrs[batch] if batch is not None else 0
         count = (indices or (1,))[-1 if last else 0]
@@ -91,7 +91,7 @@ def coordinates(*, batch: str | None, last: bool) -> RangeRule:
 def within(index: int, bounds: Range) -> RangeRule:
     """Return a rule: one operand, where it is given, has bounds that depend on nothing."""
 
-    def find(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+    def find(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
         return [(node.args[index], bounds)] if index < len(node.args) else []
 
     return find
@@ -100,7 +100,7 @@ def within(index: int, bounds: Range) -> RangeRule:
 def along_operand(operand: int, table: int, axis: int, *, least: int = 0) -> RangeRule:
     """Return a rule: an operand counts along an axis of another one."""
 
-    def find(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+    def find(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
         shape = shape_of(node.args[table], lengths)
         if operand >= len(node.args) or not shape:
             return []
@@ -110,40 +110,40 @@ def along_operand(operand: int, table: int, axis: int, *, least: int = 0) -> Ran
     return find
 
 
-def class_labels(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def class_labels(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
     """Of a loss: classes are the second axis of the scores, or the only one."""
     return [(node.args[1], (0, shape_of(node.args[0], lengths)[:2][-1] - 1))]
 
 
-def below_depth(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def below_depth(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     return [(node.args[0], (0, int(node.attrs["depth"]) - 1))]
 
 
-def below_operand_depth(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def below_operand_depth(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     depth = node.args[3]
     known = int(depth.data.reshape(-1)[0]) if isinstance(depth, Constant) else COUNT[0]
     return [(node.args[0], (0, known - 1)), (depth, COUNT)]
 
 
-def advanced_indices(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def advanced_indices(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
     fields = node.args[0].fields if isinstance(node.args[0], Tuple) else ()
     shape = shape_of(fields[0], lengths) if fields else ()
     return [(index, (-n, n - 1)) for index, n in zip(fields[1:], shape, strict=False)]
 
 
-def flat_indices(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def flat_indices(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     shape = node.args[1]
     if not isinstance(shape, Constant):
         return []
     return [(node.args[0], (0, int(np.prod(shape.data)) - 1))]
 
 
-def integer_divisor(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def integer_divisor(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     """A division of integers by zero ends some engines."""
     return [(node.args[1], (1, UNBOUNDED))] if _is_integer(node.args[1]) else []
 
 
-def cache_positions(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def cache_positions(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
     if len(node.args) < 3:
         return []
     axis = node.attrs["axis"]
@@ -151,19 +151,19 @@ def cache_positions(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return [(node.args[2], (0, max(0, whole - part)))]
 
 
-def sequence_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def sequence_lengths(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
     time = shape_of(node.args[0], lengths)[node.attrs["layout"].index("T")]
     return [(node.args[4], (1, time))] if len(node.args) > 4 else []
 
 
-def bag_indices(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def bag_indices(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
     rows = shape_of(node.args[0], lengths)[0]
     count = shape_of(node.args[1], lengths)[0]
-    demands: list[Demand] = [(node.args[1], (0, rows - 1))]
-    return [*demands, (node.args[2], (0, count))] if len(node.args) > 2 else demands
+    found: list[RangeConstraint] = [(node.args[1], (0, rows - 1))]
+    return [*found, (node.args[2], (0, count))] if len(node.args) > 2 else found
 
 
-def label_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def label_lengths(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
     """Of the loss of a sequence: data is (time, batch, classes), 0 or the last is no label."""
     time, _, classes = shape_of(node.args[0], lengths)
     labels = shape_of(node.args[1], lengths)[-1]
@@ -171,7 +171,7 @@ def label_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return list(zip(node.args[1:], bounds, strict=False))
 
 
-def increasing_range(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def increasing_range(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     """An ``arange`` is to have elements, so it begins at less than it ends, or at more."""
     start, stop, step = node.args
     if isinstance(start, Constant):
@@ -182,14 +182,14 @@ def increasing_range(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return [(start, less), (stop, more), (step, (1, 4))]
 
 
-def pooled_indices(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def pooled_indices(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
     return [(node.args[1], (0, int(np.prod(shape_of(node, lengths))) - 1))]
 
 
 def sequence_position(operand: int, *, end: bool = False) -> RangeRule:
     """Return a rule: an operand is a position in a sequence, or the one after its last."""
 
-    def find(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+    def find(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
         given = node.args[0]
         count = 0 if end else 1
         if isinstance(given, Call) and getattr(given.op, "name", "") == "serde.sequence_construct":
@@ -199,7 +199,7 @@ def sequence_position(operand: int, *, end: bool = False) -> RangeRule:
     return find
 
 
-def slice_ends(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def slice_ends(node: Call, lengths: Mapping[str, int]) -> list[RangeConstraint]:
     """Of a slice, neither nothing nor all: it begins in the first half and ends in the other."""
     begin, end, steps = node.args[1:4]
     if isinstance(steps, Constant) and bool(np.any(steps.data < 0)):
@@ -213,28 +213,28 @@ def slice_ends(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return [(begin, (0, half)), (end, last), (steps, (1, 2))]
 
 
-def integer_powers(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def integer_powers(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     """Integers beyond their range are what each engine makes of them."""
     if not _is_integer(node.args[0]) or isinstance(node.args[1], Constant):
         return []
     return [(operand, (0, 7)) for operand in node.args]
 
 
-def truth_values(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def truth_values(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     return [(operand, (0, 1)) for operand in node.args]
 
 
-def condition(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def condition(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     return [(node.args[0], (0, 1))]
 
 
-def cast_to_bool(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def cast_to_bool(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     return [(node.args[0], (0, 1))] if node.attrs["dtype"] == "bool" else []
 
 
-def compared_lengths(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def compared_lengths(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     """An order beside positions asks for a length."""
-    found: list[Demand] = []
+    found: list[RangeConstraint] = []
     for operand, other in (node.args, node.args[::-1]):
         positions = _positions(other)
         if positions is not None:
@@ -242,9 +242,9 @@ def compared_lengths(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return found
 
 
-def compared_truths(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def compared_truths(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     """An integer that is compared with 0 or 1 is a truth."""
-    found: list[Demand] = []
+    found: list[RangeConstraint] = []
     for operand, other in (node.args, node.args[::-1]):
         is_truth = isinstance(other, Constant) and set(np.unique(other.data).tolist()) <= {0, 1}
         if is_truth and _is_integer(operand):
@@ -275,9 +275,9 @@ def _rearranges(node: Expr) -> bool:
     )
 
 
-def mask_factor(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def mask_factor(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     """Return what is one less a mask, times a large number."""
-    found: list[Demand] = []
+    found: list[RangeConstraint] = []
     for operand, factor in (node.args, node.args[::-1]):
         large = isinstance(factor, Constant) and bool(np.all(np.abs(factor.data) >= _LARGE))
         if large and isinstance(operand, Call) and isinstance(operand.op, Op):
@@ -287,7 +287,7 @@ def mask_factor(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return found
 
 
-def boolean_mask(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def boolean_mask(node: Call, _lengths: Mapping[str, int]) -> list[RangeConstraint]:
     mask = node.args[3] if len(node.args) > 3 else None
     is_truth = mask is not None and getattr(mask.type, "dtype", "") == "bool"
     return [(mask, (0, 1))] if mask is not None and is_truth else []

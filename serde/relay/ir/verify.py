@@ -12,7 +12,6 @@ from typing import Final
 
 from serde.errors import RelayError, TypeInferenceError, VerifyError
 from serde.relay.ir.bodies import carried
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.expr import (
     Attrs,
     Call,
@@ -27,6 +26,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, accepts
@@ -41,7 +41,7 @@ _NODES: Final = frozenset(
 Walk = Iterator["Expr | None"]
 
 
-@without_collection()
+@pause_garbage_collection()
 def verify(value: IRModule | Function, *, types: bool = True) -> None:
     """Refuse a module or function that breaks a structural rule.
 
@@ -224,6 +224,7 @@ class _Verifier:
             raise self._fail(node, f"field {node.index} of a tuple with {count} fields")
 
     def _check_call(self, node: Call) -> None:
+        """Refuse a call whose operands or attributes its operator does not have."""
         definition = node.op
         if isinstance(definition, OpDef):
             if len(node.args) != len(definition.operands):
@@ -275,7 +276,7 @@ class _Verifier:
         if node.type is None:
             raise self._fail(node, "the node has no type though the module is checked")
         try:
-            found = _inferred(node)
+            found = _infer_type(node)
         except RelayError as error:
             raise self._fail(node, str(error)) from None
         if isinstance(node, If):
@@ -305,7 +306,7 @@ def _direct(node: Expr) -> Iterator[Expr]:
         yield from (node.value, node.body)
 
 
-def _inferred(node: Expr) -> Type | None:
+def _infer_type(node: Expr) -> Type | None:
     """Return the type that follows from the types of the node's children."""
     if isinstance(node, Call):
         return infer_call(node)

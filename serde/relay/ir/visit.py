@@ -166,7 +166,7 @@ def rebuild(node: Expr, parts: Sequence[Expr]) -> Expr:
     old = children(node)
     if all(a is b for a, b in zip(old, parts, strict=True)):
         return node
-    new = _with_children(node, parts)
+    new = _replace_children(node, parts)
     same = all(a.type == b.type for a, b in zip(old, parts, strict=True))
     if (same and not _reads_values(new)) or (isinstance(new, If) and new.type is None):
         new.type = node.type
@@ -180,7 +180,7 @@ def _reads_values(node: Expr) -> bool:
     return isinstance(node, Call) and bool(getattr(node.op, "by_value", ()))
 
 
-def _with_children(node: Expr, parts: Sequence[Expr]) -> Expr:
+def _replace_children(node: Expr, parts: Sequence[Expr]) -> Expr:
     if isinstance(node, Call):
         if isinstance(node.op, (Op, GlobalVar)):
             return Call(node.op, parts, node.attrs, node.span)

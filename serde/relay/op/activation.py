@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import (
     Array,
@@ -57,7 +57,7 @@ def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
     samples=[sample((2, 3)), sample(tensor((4,), "int32"))],
 )
 def relu(data: Array) -> Array:
-    """The greater of each element and zero."""
+    """``y = max(x, 0)``."""
     return np.maximum(data, data.dtype.type(0))
 
 
@@ -68,7 +68,7 @@ def relu(data: Array) -> Array:
              sample(tensor((2, 3), "float64"), alpha=0.1)],
 )  # fmt: skip
 def leaky_relu(data: Array, *, alpha: float = 0.25) -> Array:
-    """Elements above zero as they are, the others times `alpha`."""
+    """``y = x if x > 0 else alpha * x``."""
     with np.errstate(over="ignore"):
         return np.where(data > 0, data, data * data.dtype.type(alpha))
 
@@ -105,7 +105,7 @@ def _complete_prelu(
     samples=[sample((2, 3, 4), (3,)), sample((2, 3, 4), (4,), axis=-1)],
 )
 def prelu(data: Array, alpha: Array, *, axis: int = 1) -> Array:
-    """Elements above zero as they are, the others times the `alpha` of their place on `axis`."""
+    """``y = x if x > 0 else alpha[c] * x``, where c is the index along `axis`."""
     shape = [1] * data.ndim
     shape[axis] = -1
     with np.errstate(over="ignore"):
@@ -137,7 +137,7 @@ _SOFTMAX_SAMPLES = [
     samples=_SOFTMAX_SAMPLES,
 )
 def softmax(data: Array, *, axis: int = -1) -> Array:
-    """Exponentials along `axis`, scaled so that they sum to one."""
+    """``y = exp(x - max(x)) / sum(exp(x - max(x)))`` along `axis`."""
     wide = widen(data)
     weights = np.exp(wide - wide.max(axis, keepdims=True))
     return (weights / weights.sum(axis, keepdims=True)).astype(data.dtype, copy=False)
@@ -150,7 +150,7 @@ def softmax(data: Array, *, axis: int = -1) -> Array:
     samples=_SOFTMAX_SAMPLES,
 )
 def fast_softmax(data: Array, *, axis: int = -1) -> Array:
-    """Softmax along `axis`; an executor may approximate the exponential, this one does not."""
+    """``nn.softmax``; an executor may approximate the exponential, this one does not."""
     return softmax(data, axis=axis)
 
 
@@ -161,7 +161,7 @@ def fast_softmax(data: Array, *, axis: int = -1) -> Array:
     samples=_SOFTMAX_SAMPLES,
 )
 def log_softmax(data: Array, *, axis: int = -1) -> Array:
-    """Logarithm of the softmax along `axis`."""
+    """``y = x - max(x) - log(sum(exp(x - max(x))))`` along `axis`."""
     wide = widen(data)
     shifted = wide - wide.max(axis, keepdims=True)
     result = shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
@@ -198,9 +198,7 @@ def _activation(
 
 
 def _scalar(value: float, like: Expr) -> Expr:
-    if not isinstance(like.type, TensorType):
-        raise TypeInferenceError(f"{like!r} has no type, so its decomposition has no dtype")
-    return const(value, like.type.dtype)
+    return const(value, tensor_type(like).dtype)
 
 
 def _times(data: Expr, factor: float) -> Expr:
@@ -211,7 +209,7 @@ def _plus(data: Expr, term: float) -> Expr:
     return call("add", data, _scalar(term, data))
 
 
-def _rounded(data: Array, function: Callable[[Array], Array]) -> Array:
+def _compute_widened(data: Array, function: Callable[[Array], Array]) -> Array:
     """Return `function` of `data` at float32 or wider, in the dtype of `data`."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(function(widen(data))).astype(data.dtype, copy=False)
@@ -243,10 +241,9 @@ def _decompose_gelu(data: Expr, *, approximate: str) -> Expr:
 
 @_activation("serde.gelu", _decompose_gelu, approximate="tanh")
 def gelu(data: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
-    """Each element times the chance that a standard normal variable is below it.
+    """``y = 0.5 * x * (1 + erf(x / sqrt(2)))`` (Hendrycks and Gimpel, 2016).
 
-    The chance is exact by the error function, or approximated by a hyperbolic
-    tangent of a cubic (Hendrycks and Gimpel, 2016).
+    With `approximate` "tanh": ``y = 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``.
     """
 
     def of(x: Array) -> Array:
@@ -254,7 +251,7 @@ def gelu(data: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array
             return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
-    return _rounded(data, of)
+    return _compute_widened(data, of)
 
 
 def _decompose_elu(data: Expr, *, alpha: float) -> Expr:
@@ -264,8 +261,8 @@ def _decompose_elu(data: Expr, *, alpha: float) -> Expr:
 
 @_activation("serde.elu", _decompose_elu, alpha=0.5)
 def elu(data: Array, *, alpha: float = 1.0) -> Array:
-    """Elements above zero as they are, the others `alpha` times (e to the element, minus 1)."""
-    return _rounded(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
+    """``y = x if x > 0 else alpha * (exp(x) - 1)``."""
+    return _compute_widened(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
 
 
 _SELU_ALPHA = 1.6732632423543772
@@ -278,8 +275,10 @@ def _decompose_selu(data: Expr, *, alpha: float, gamma: float) -> Expr:
 
 @_activation("serde.selu", _decompose_selu, alpha=1.5, gamma=1.25)
 def selu(data: Array, *, alpha: float = _SELU_ALPHA, gamma: float = _SELU_GAMMA) -> Array:
-    """`gamma` times ``serde.elu``; by default the self-normalising constants (Klambauer, 2017)."""
-    return _rounded(data, lambda x: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
+    """``y = gamma * (x if x > 0 else alpha * (exp(x) - 1))`` (Klambauer, 2017)."""
+    return _compute_widened(
+        data, lambda x: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+    )
 
 
 def _decompose_silu(data: Expr) -> Expr:
@@ -288,8 +287,8 @@ def _decompose_silu(data: Expr) -> Expr:
 
 @_activation("serde.silu", _decompose_silu)
 def silu(data: Array) -> Array:
-    """Each element times its logistic function."""
-    return _rounded(data, lambda x: x * _logistic(x))
+    """``y = x * sigmoid(x)``."""
+    return _compute_widened(data, lambda x: x * _logistic(x))
 
 
 def _swiglu_type(gate: TensorType, value: TensorType, *, alpha: float) -> TensorType:
@@ -319,15 +318,15 @@ def _decompose_swiglu(gate: Expr, value: Expr, *, alpha: float) -> Expr:
     ],
 )
 def swiglu(gate: Array, value: Array, *, alpha: float = 1.0) -> Array:
-    """`value` times `gate` times the logistic function of `alpha` times `gate` (Shazeer, 2020)."""
+    """``y = gate * sigmoid(alpha * gate) * value`` (Shazeer, 2020)."""
     wide = widen(gate)
     return (wide * _logistic(wide.dtype.type(alpha) * wide) * widen(value)).astype(gate.dtype)
 
 
 @_activation("serde.softplus", _decompose_softplus)
 def softplus(data: Array) -> Array:
-    """Logarithm of one plus the exponential, without overflow."""
-    return _rounded(data, _softplus)
+    """``y = log(1 + exp(x))``, without overflow."""
+    return _compute_widened(data, _softplus)
 
 
 def _decompose_mish(data: Expr) -> Expr:
@@ -336,8 +335,8 @@ def _decompose_mish(data: Expr) -> Expr:
 
 @_activation("serde.mish", _decompose_mish)
 def mish(data: Array) -> Array:
-    """Each element times the hyperbolic tangent of its softplus."""
-    return _rounded(data, lambda x: x * np.tanh(_softplus(x)))
+    """``y = x * tanh(log(1 + exp(x)))``."""
+    return _compute_widened(data, lambda x: x * np.tanh(_softplus(x)))
 
 
 def _decompose_softsign(data: Expr) -> Expr:
@@ -346,8 +345,8 @@ def _decompose_softsign(data: Expr) -> Expr:
 
 @_activation("serde.softsign", _decompose_softsign)
 def softsign(data: Array) -> Array:
-    """Each element divided by one plus its magnitude."""
-    return _rounded(data, lambda x: x / (1 + np.abs(x)))
+    """``y = x / (1 + abs(x))``."""
+    return _compute_widened(data, lambda x: x / (1 + np.abs(x)))
 
 
 def _decompose_hard_sigmoid(data: Expr, *, alpha: float, beta: float) -> Expr:
@@ -356,8 +355,8 @@ def _decompose_hard_sigmoid(data: Expr, *, alpha: float, beta: float) -> Expr:
 
 @_activation("serde.hard_sigmoid", _decompose_hard_sigmoid, alpha=0.125, beta=0.25)
 def hard_sigmoid(data: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
-    """`alpha` times each element plus `beta`, kept between 0 and 1."""
-    return _rounded(data, lambda x: np.clip(x * alpha + beta, 0, 1))
+    """``y = min(max(alpha * x + beta, 0), 1)``."""
+    return _compute_widened(data, lambda x: np.clip(x * alpha + beta, 0, 1))
 
 
 def _decompose_hard_swish(data: Expr) -> Expr:
@@ -367,8 +366,8 @@ def _decompose_hard_swish(data: Expr) -> Expr:
 
 @_activation("serde.hard_swish", _decompose_hard_swish)
 def hard_swish(data: Array) -> Array:
-    """Each element times a sixth of itself plus 3, that sum kept between 0 and 6."""
-    return _rounded(data, lambda x: x * (np.clip(x + 3, 0, 6) / 6))
+    """``y = x * min(max(x + 3, 0), 6) / 6``."""
+    return _compute_widened(data, lambda x: x * (np.clip(x + 3, 0, 6) / 6))
 
 
 def _decompose_log_sigmoid(data: Expr) -> Expr:
@@ -377,8 +376,8 @@ def _decompose_log_sigmoid(data: Expr) -> Expr:
 
 @_activation("serde.log_sigmoid", _decompose_log_sigmoid)
 def log_sigmoid(data: Array) -> Array:
-    """Logarithm of the logistic function, without overflow."""
-    return _rounded(data, lambda x: -_softplus(-x))
+    """``y = -log(1 + exp(-x))``, without overflow."""
+    return _compute_widened(data, lambda x: -_softplus(-x))
 
 
 def _decompose_swish(data: Expr, *, alpha: float) -> Expr:
@@ -387,11 +386,11 @@ def _decompose_swish(data: Expr, *, alpha: float) -> Expr:
 
 @_activation("serde.swish", _decompose_swish, alpha=1.75)
 def swish(data: Array, *, alpha: float = 1.0) -> Array:
-    """Each element times the logistic function of `alpha` times it.
+    """``y = x * sigmoid(alpha * x)``.
 
     With `alpha` 1 it is ``serde.silu``; with 1.702 it is known as the quick form of gelu.
     """
-    return _rounded(data, lambda x: x * _logistic(alpha * x))
+    return _compute_widened(data, lambda x: x * _logistic(alpha * x))
 
 
 def _celu_type(data: TensorType, *, alpha: float) -> TensorType:
@@ -409,11 +408,13 @@ def _decompose_celu(data: Expr, *, alpha: float) -> Expr:
 
 @_activation("serde.celu", _decompose_celu, infer=_celu_type, alpha=0.5)
 def celu(data: Array, *, alpha: float = 1.0) -> Array:
-    """Elements above zero as they are, others `alpha` times (e to their `alpha`-th part, less 1).
+    """``y = max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``.
 
     Unlike ``serde.elu`` it is smooth at zero for every `alpha` (Barron, 2017).
     """
-    return _rounded(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)))
+    return _compute_widened(
+        data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
+    )
 
 
 def _decompose_thresholded_relu(data: Expr, *, alpha: float) -> Expr:
@@ -428,7 +429,7 @@ def _decompose_thresholded_relu(data: Expr, *, alpha: float) -> Expr:
     alpha=2.5,
 )
 def thresholded_relu(data: Array, *, alpha: float = 1.0) -> Array:
-    """Elements above `alpha` as they are, zero for the others."""
+    """``y = x if x > alpha else 0``."""
     zero = data.dtype.type(0)
     return np.where(data > data.dtype.type(alpha), data, zero)
 
@@ -443,7 +444,7 @@ def _decompose_shrink(data: Expr, *, lambd: float, bias: float) -> Expr:
 
 @_activation("serde.shrink", _decompose_shrink, traits=(Discontinuous,), lambd=1.5, bias=0.75)
 def shrink(data: Array, *, lambd: float = 0.5, bias: float = 0.0) -> Array:
-    """Elements beyond `lambd` on either side moved towards zero by `bias`, zero for the others.
+    """``y = x + bias if x < -lambd else x - bias if x > lambd else 0``.
 
     With `bias` 0 it shrinks hard, with `bias` equal to `lambd` softly.
     """
@@ -454,12 +455,10 @@ def shrink(data: Array, *, lambd: float = 0.5, bias: float = 0.0) -> Array:
 
 def _decompose_hardmax(data: Expr, *, axis: int) -> Expr:
     """The greatest elements are counted along the axis, since its length may be symbolic."""
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
     greatest = call("equal", data, call("max", data, axis=axis, keepdims=True))
     count = call("cumsum", call("cast", greatest, dtype="int32"), axis=axis)
     first = call("logical_and", greatest, call("equal", count, const(1, "int32")))
-    return call("cast", first, dtype=data.type.dtype)
+    return call("cast", first, dtype=tensor_type(data).dtype)
 
 
 @relay_op(
@@ -475,7 +474,7 @@ def _decompose_hardmax(data: Expr, *, axis: int) -> Expr:
     ],
 )
 def hardmax(data: Array, *, axis: int = -1) -> Array:
-    """One at the first greatest element along `axis`, zero elsewhere."""
+    """``y[i] = 1 if i == argmax(x) else 0`` along `axis`; of equal elements the first counts."""
     result = np.zeros_like(data)
     place = np.expand_dims(data.argmax(axis), axis)
     np.put_along_axis(result, place, data.dtype.type(1), axis)

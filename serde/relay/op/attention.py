@@ -9,7 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
@@ -34,6 +34,7 @@ def _attention_type(
     is_causal: bool,
     softcap: float | None,
 ) -> TensorType:
+    """Heads must be a multiple of key heads; rows, width and batch must agree."""
     require_float(query)
     dtype = require_same_dtype(query, key, value)
     if not query.rank == key.rank == value.rank == 4:
@@ -72,26 +73,20 @@ def _check_mask(mask: TensorType, scores: tuple[Dim, ...], dtype: str) -> None:
         raise TypeInferenceError(f"a mask {mask!r} does not broadcast to ({shown})")
 
 
-def _type(x: Expr) -> TensorType:
-    if not isinstance(x.type, TensorType):
-        raise TypeInferenceError(f"{x!r} has no type, so it cannot be decomposed")
-    return x.type
-
-
 def _heads(x: Expr, operand: str) -> int:
-    heads = _type(x).shape[1]
+    heads = tensor_type(x).shape[1]
     if not isinstance(heads, int):
         raise TypeInferenceError(f"{operand}: {heads} heads cannot be decomposed")
     return heads
 
 
-def _reshaped(x: Expr, *codes: int) -> Expr:
+def _reshape(x: Expr, *codes: int) -> Expr:
     return call("reshape", x, newshape=codes)
 
 
 def _positions(x: Expr, axis: int) -> Expr:
     """Return the places along an axis, counted from one, as a vector of int32."""
-    length = _type(x).shape[axis]
+    length = tensor_type(x).shape[axis]
     if isinstance(length, int):
         return const(np.arange(1, length + 1, dtype=np.int32))
     others = tuple(other for other in range(4) if other != axis)
@@ -103,18 +98,18 @@ def _scores(query: Expr, key: Expr, heads: int, groups: int) -> Expr:
     """Return products of every query and key; query heads of one key head are rows of one."""
     each = heads // groups
     if each == 1:
-        rows = _reshaped(query, -3, -2)
+        rows = _reshape(query, -3, -2)
     else:
-        rows = _reshaped(_reshaped(query, 0, -4, groups, each, -2), -3, -3, 0)
-    product = call("nn.batch_matmul", rows, _reshaped(key, -3, -2), transpose_b=True)
+        rows = _reshape(_reshape(query, 0, -4, groups, each, -2), -3, -3, 0)
+    product = call("nn.batch_matmul", rows, _reshape(key, -3, -2), transpose_b=True)
     return _by_head(product, groups, each)
 
 
 def _by_head(product: Expr, groups: int, each: int) -> Expr:
-    parted = _reshaped(product, -4, -1, groups, -2)
+    parted = _reshape(product, -4, -1, groups, -2)
     if each == 1:
         return parted
-    return _reshaped(_reshaped(parted, 0, 0, -4, each, -1, 0), 0, -3, -2)
+    return _reshape(_reshape(parted, 0, 0, -4, each, -1, 0), 0, -3, -2)
 
 
 def _decompose_attention(
@@ -127,15 +122,16 @@ def _decompose_attention(
     is_causal: bool,
     softcap: float | None,
 ) -> Expr:
-    dtype = _type(query).dtype
+    """Heads that share a key are joined with the rows of its batch matrix product."""
+    dtype = tensor_type(query).dtype
     heads, groups = _heads(query, "query"), _heads(key, "key")
-    factor = _scale(_type(query).shape[3], scale)
+    factor = _scale(tensor_type(query).shape[3], scale)
     scores = _scores(call("multiply", query, const(factor, dtype)), key, heads, groups)
     if softcap is not None:
         inner = call("tanh", call("divide", scores, const(softcap, dtype)))
         scores = call("multiply", inner, const(softcap, dtype))
     never = const(-np.inf, dtype)
-    if mask is not None and _type(mask).dtype == "bool":
+    if mask is not None and tensor_type(mask).dtype == "bool":
         scores = call("where", mask, scores, never)
     elif mask is not None:
         scores = call("add", scores, mask)
@@ -150,15 +146,15 @@ def _decompose_attention(
         zero = const(0.0, dtype)
         weights = call("nn.softmax", call("where", alive, scores, zero), axis=-1)
         weights = call("where", alive, weights, zero)
-    return _weighted(weights, value, groups, heads // groups)
+    return _weigh_values(weights, value, groups, heads // groups)
 
 
-def _weighted(weights: Expr, value: Expr, groups: int, each: int) -> Expr:
+def _weigh_values(weights: Expr, value: Expr, groups: int, each: int) -> Expr:
     if each == 1:
-        rows = _reshaped(weights, -3, -2)
+        rows = _reshape(weights, -3, -2)
     else:
-        rows = _reshaped(_reshaped(weights, 0, -4, groups, each, -2), -3, -3, 0)
-    return _by_head(call("nn.batch_matmul", rows, _reshaped(value, -3, -2)), groups, each)
+        rows = _reshape(_reshape(weights, 0, -4, groups, each, -2), -3, -3, 0)
+    return _by_head(call("nn.batch_matmul", rows, _reshape(value, -3, -2)), groups, each)
 
 
 def _scale(width: Dim, scale: float | None) -> float:
@@ -197,7 +193,7 @@ def attention(
     is_causal: bool = False,
     softcap: float | None = None,
 ) -> Array:
-    """Values summed with the softmax of the products of queries and keys (Vaswani, 2017).
+    """``y = softmax(scale * query @ key.T + mask) @ value`` (Vaswani, 2017).
 
     A query that may attend to nothing yields zeros, as in PyTorch and ONNX.
 
@@ -210,7 +206,7 @@ def attention(
             products. It broadcasts to (batch, heads, queries, keys).
         scale: Factor of the products; one over the root of the width if None.
         is_causal: Whether the query at place i attends to the keys up to place i only.
-        softcap: Bound that products approach by a hyperbolic tangent before the mask, if any.
+        softcap: Products s become ``softcap * tanh(s / softcap)`` before the mask, if given.
 
     Returns:
         (batch, heads, queries, value width).

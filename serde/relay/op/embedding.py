@@ -11,7 +11,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
@@ -33,6 +33,7 @@ def _bag_type(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> TensorType:
+    """Bags are rows of `indices`, or begin in them where `offsets` says."""
     require_float(weight)
     if weight.rank != 2:
         raise TypeInferenceError(f"expected a table of rank 2, found {weight!r}")
@@ -77,7 +78,7 @@ def _check_padding(weight: TensorType, padding_idx: int | None) -> None:
 
 def _padding(weight: Expr, padding_idx: int, dtype: str) -> Expr:
     """Return the row that does not count, numbered from the first."""
-    rows = _typed(weight).shape[0]
+    rows = tensor_type(weight).shape[0]
     if padding_idx >= 0 or isinstance(rows, int):
         return const(padding_idx % rows if isinstance(rows, int) else padding_idx, dtype)
     shape = call("shape_of", weight, dtype=dtype)
@@ -85,16 +86,10 @@ def _padding(weight: Expr, padding_idx: int, dtype: str) -> Expr:
     return call("add", length, const(padding_idx, dtype))
 
 
-def _typed(x: Expr) -> TensorType:
-    if not isinstance(x.type, TensorType):
-        raise TypeInferenceError(f"{x!r} has no type, so its decomposition has no axes")
-    return x.type
-
-
 def _within(indices: Expr, offsets: Expr, include_last_offset: bool) -> Expr:
     """Return for each bag and index whether the one holds the other."""
-    kind = _typed(offsets).dtype
-    count = _typed(indices).shape[0]
+    kind = tensor_type(offsets).dtype
+    count = tensor_type(indices).shape[0]
     if isinstance(count, int):
         end: Expr = const([count], kind)
         places: Expr = const(np.arange(count), kind)
@@ -125,7 +120,7 @@ def _decompose_bag(
         rows = call("multiply", rows, call("expand_dims", sample_weights, axis=-1))
     counted: Expr | None = None
     if padding_idx is not None:
-        padding = _padding(weight, padding_idx, _typed(indices).dtype)
+        padding = _padding(weight, padding_idx, tensor_type(indices).dtype)
         counted = call("not_equal", indices, padding)
     if offsets is not None:
         rows = call("expand_dims", rows, axis=0)
@@ -133,10 +128,10 @@ def _decompose_bag(
         counted = within if counted is None else call("logical_and", within, counted)
     if counted is None:
         counted = call("equal", indices, indices)
-    return _reduced(rows, counted, mode, _typed(weight).dtype)
+    return _reduce_rows(rows, counted, mode, tensor_type(weight).dtype)
 
 
-def _reduced(rows: Expr, counted: Expr, mode: Mode, dtype: str) -> Expr:
+def _reduce_rows(rows: Expr, counted: Expr, mode: Mode, dtype: str) -> Expr:
     """Return sums, means or maxima of the rows that are counted; of none, zeros."""
     mask = call("expand_dims", counted, axis=2)
     zero = const(0, dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.expr import Expr, TupleGetItem, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
@@ -41,15 +41,16 @@ def _rotary_type(
     rotary_dim: int,
     interleaved: bool,
 ) -> TensorType:
+    """The number of rotated features is even, and twice the pairs of the tables."""
     require_float(data)
     require_same_dtype(data, cos, sin)
     size = _head_size(data, num_heads)
     if num_heads and data.rank == 4:
         join_dim(data.shape[1], num_heads)
-    turned = rotary_dim or size
-    too_wide = isinstance(turned, int) and isinstance(size, int) and not 0 < turned <= size
-    if too_wide or (isinstance(turned, int) and turned % 2):
-        raise TypeInferenceError(f"rotary_dim {turned} must be even and at most {size}")
+    rotated = rotary_dim or size
+    too_wide = isinstance(rotated, int) and isinstance(size, int) and not 0 < rotated <= size
+    if too_wide or (isinstance(rotated, int) and rotated % 2):
+        raise TypeInferenceError(f"rotary_dim {rotated} must be even and at most {size}")
     batch, length = data.shape[0], data.shape[-2]
     if positions is not None:
         if positions.rank != 2 or positions.dtype not in ("int32", "int64"):
@@ -59,8 +60,8 @@ def _rotary_type(
     for table in (cos, sin):
         if table.rank != (3 if positions is None else 2):
             raise TypeInferenceError(f"expected a table of rank {2 + (positions is None)}")
-        if isinstance(turned, int):
-            join_dim(table.shape[-1], turned // 2)
+        if isinstance(rotated, int):
+            join_dim(table.shape[-1], rotated // 2)
         if positions is None:
             join_dim(table.shape[0], batch)
             join_dim(table.shape[1], length)
@@ -78,13 +79,12 @@ def _decompose_rotary(
     rotary_dim: int,
     interleaved: bool,
 ) -> Expr:
-    type_ = data.type
-    if not isinstance(type_, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no heads")
+    """Pairs are the entries of an axis of two, before or behind the features."""
+    type_ = tensor_type(data)
     size = _head_size(type_, num_heads)
     if not isinstance(size, int):
         raise TypeInferenceError(f"{data!r}: the number of features is unknown")
-    turned = rotary_dim or size
+    rotated = rotary_dim or size
     head_axis = 1 if type_.rank == 4 else 2
     if positions is not None:
         cos, sin = (call("take", each, positions, axis=0, mode="fast") for each in (cos, sin))
@@ -92,11 +92,11 @@ def _decompose_rotary(
     if type_.rank == 3:
         data = call("reshape", data, newshape=(0, 0, num_heads, size))
     rest: list[Expr] = []
-    if turned < size:
-        parts = call("split", data, indices_or_sections=(turned,), axis=3)
+    if rotated < size:
+        parts = call("split", data, indices_or_sections=(rotated,), axis=3)
         data, rest = TupleGetItem(parts, 0), [TupleGetItem(parts, 1)]
     if interleaved:
-        pairs = call("reshape", data, newshape=(0, 0, 0, turned // 2, 2))
+        pairs = call("reshape", data, newshape=(0, 0, 0, rotated // 2, 2))
         halves = call("split", pairs, indices_or_sections=2, axis=4)
         first = _half(halves, 0, axis=4)
         second = _half(halves, 1, axis=4)
@@ -107,7 +107,7 @@ def _decompose_rotary(
     imaginary = call("add", call("multiply", sin, first), call("multiply", cos, second))
     if interleaved:
         stacked = call("stack", [real, imaginary], axis=4)
-        parted: list[Expr] = [call("reshape", stacked, newshape=(0, 0, 0, turned))]
+        parted: list[Expr] = [call("reshape", stacked, newshape=(0, 0, 0, rotated))]
     else:
         parted = [real, imaginary]
     result: Expr = call("concatenate", [*parted, *rest], axis=3)
@@ -158,7 +158,7 @@ def rotary_embedding(
     rotary_dim: int = 0,
     interleaved: bool = False,
 ) -> Array:
-    """Pairs of features turned by the angles of their position (Su, 2021).
+    """``y1 = cos * x1 - sin * x2``, ``y2 = sin * x1 + cos * x2`` for pairs of features (Su, 2021).
 
     Source: RotaryEmbedding of ONNX 23.
 
@@ -169,9 +169,9 @@ def rotary_embedding(
         sin: Their sines, of the same shape.
         positions: (batch, length): the row of the tables that each place takes.
         num_heads: Number of heads, wanted where `data` has rank 3.
-        rotary_dim: How many features of a head are turned, the first ones; all if 0.
+        rotary_dim: How many features of a head are rotated, the first ones; all if 0.
         interleaved: Whether neighbours are a pair; otherwise one is of the first half of the
-            features that are turned and one of the second.
+            features that are rotated and one of the second.
 
     Returns:
         A tensor of the shape of `data`.
@@ -183,10 +183,10 @@ def rotary_embedding(
     if positions is not None:
         cosines, sines = cosines[positions], sines[positions]
     cosines, sines = cosines[:, None], sines[:, None]
-    turned = rotary_dim or heads.shape[-1]
-    pick = (slice(0, turned, 2), slice(1, turned, 2))
+    rotated = rotary_dim or heads.shape[-1]
+    pick = (slice(0, rotated, 2), slice(1, rotated, 2))
     if not interleaved:
-        pick = (slice(turned // 2), slice(turned // 2, turned))
+        pick = (slice(rotated // 2), slice(rotated // 2, rotated))
     first, second = (heads[..., each] for each in pick)
     result = heads.copy()
     result[..., pick[0]] = cosines * first - sines * second

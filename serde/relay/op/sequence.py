@@ -29,7 +29,7 @@ __all__: list[str] = []
 _LENGTH = TensorType((), "int64")
 
 
-def _joined(elements: Sequence[TensorType]) -> SequenceType:
+def _join_element_types(elements: Sequence[TensorType]) -> SequenceType:
     """Return the type of a sequence of these, of which there is one at least."""
     result = elements[0]
     for element in elements[1:]:
@@ -82,7 +82,7 @@ def sequence_empty(
 def _construct_type(data: Sequence[TensorType]) -> SequenceType:
     if not data:
         raise TypeInferenceError("expected at least one tensor; serde.sequence_empty takes none")
-    return _joined(data)
+    return _join_element_types(data)
 
 
 @relay_op(
@@ -100,7 +100,7 @@ def _insert_type(
     data: SequenceType, value: TensorType, position: TensorType | None
 ) -> SequenceType:
     _require_position(position)
-    return _joined([data.element, value])
+    return _join_element_types([data.element, value])
 
 
 @relay_op(

@@ -76,15 +76,15 @@ class Exact(Arithmetic):
                 _as_declared(_map(_load, value), arg.type)
                 for value, arg in zip(args, node.args, strict=True)
             ]
-            return self._widened(run(definition, declared, attrs))
+            return self._widen_value(run(definition, declared, attrs))
         wide = {name: _wide_dtype(value) for name, value in attrs.items()}
-        return self._widened(run(definition, [_map(_widen, arg) for arg in args], wide))
+        return self._widen_value(run(definition, [_map(_widen, arg) for arg in args], wide))
 
     def result(self, value: AnyValue) -> AnyValue:
         """Return floats as float64."""
         return _map(_widen, value)
 
-    def _widened(self, value: AnyValue) -> AnyValue:
+    def _widen_value(self, value: AnyValue) -> AnyValue:
         return value if isinstance(value, Generator) else _map(_widen, value)
 
 
@@ -151,10 +151,10 @@ def _as_declared(value: AnyValue, type_: Type | None) -> AnyValue:
         pairs = zip(value, type_.fields, strict=True)
         return tuple(_as_declared(item, field) for item, field in pairs)
     if isinstance(type_, TensorType) and isinstance(value, np.ndarray):
-        return _narrowed(value, type_)
+        return _narrow(value, type_)
     return value
 
 
-def _narrowed(value: Array, type_: TensorType) -> Array:
+def _narrow(value: Array, type_: TensorType) -> Array:
     dtype = numpy_dtype(type_.dtype)
     return value.astype(dtype) if value.dtype != dtype else value

@@ -201,7 +201,7 @@ class _Schedule:
         ranges: dict[int, tuple[int, int]] = {self._root: (start, stop)}
         order = sorted(self._by_rows)
         for number in reversed(order):
-            for child, wanted in self._wanted(number, ranges[number]):
+            for child, wanted in self._find_wanted_rows(number, ranges[number]):
                 if wanted is None or child in fixed:
                     continue
                 low, high = ranges.get(child, wanted)
@@ -219,7 +219,7 @@ class _Schedule:
                     values.pop(child, None)
         return values[self._root]
 
-    def _wanted(
+    def _find_wanted_rows(
         self, number: int, rows: tuple[int, int]
     ) -> list[tuple[int, tuple[int, int] | None]]:
         step = self._steps[number]
@@ -234,6 +234,7 @@ class _Schedule:
         values: Mapping[int, Array],
         fixed: Mapping[int, AnyValue],
     ) -> Array:
+        """Return the rows of a step that `ranges` wants, from those of its inputs."""
         step = self._steps[number]
         start, stop = ranges[number]
         if step.weight is not None:
@@ -241,7 +242,7 @@ class _Schedule:
         if isinstance(step.expr, Constant):
             return _slice(step.expr.data, start, stop)
         operands = []
-        for child, wanted in self._wanted(number, (start, stop)):
+        for child, wanted in self._find_wanted_rows(number, (start, stop)):
             value = fixed[child] if child in fixed else values[child]
             if wanted is not None:
                 first = 0 if child in fixed else ranges[child][0]

@@ -89,7 +89,7 @@ class _Plan:
         numbers: dict[Expr, int] = {root: 0}
         self.nodes.append(root)
         for node in self.nodes:  # grows while it is walked
-            held = self._held(node)
+            held = self._find_operands(node)
             for child in held:
                 if child not in numbers:
                     numbers[child] = len(self.nodes)
@@ -101,7 +101,7 @@ class _Plan:
             elif isinstance(node, Call) and any(map(_is_symbolic, node.attrs.values())):
                 self.symbolic.add(numbers[node])
 
-    def _held(self, node: Expr) -> Sequence[Expr]:
+    def _find_operands(self, node: Expr) -> Sequence[Expr]:
         if isinstance(node, Call):
             return node.args if isinstance(node.op, (Op, GlobalVar)) else (*node.args, node.op)
         if isinstance(node, Tuple):
@@ -316,6 +316,7 @@ class _Machine:
         frame.release(dropped)
 
     def _call(self, frame: _Frame, number: int, node: Call) -> _Frame | _KernelFrame | None:
+        """Run a kernel at once, or enter the frame of a function."""
         below = frame.plan.below[number]
         args = [frame.values[child] for child in below[: len(node.args)]]
         callee = self._callee(frame, node, below)
@@ -461,7 +462,7 @@ def run_with(
     """
     machine = _Machine(mod, arithmetic)
     result = machine.run(machine.start(_Closure(function, {}, {}), arguments))
-    return _checked(arithmetic.result(result))
+    return _require_tensors(arithmetic.result(result))
 
 
 def run(
@@ -497,7 +498,7 @@ def run(
     around = _environment(env or {})
     lengths = bind_dims(list(around), list(around.values()))
     machine = _Machine(mod)
-    return _checked(machine.run(machine.start(_Closure(function, around, lengths), values)))
+    return _require_tensors(machine.run(machine.start(_Closure(function, around, lengths), values)))
 
 
 def evaluate(
@@ -516,7 +517,7 @@ def evaluate(
     values = _environment(env or {})
     machine = _Machine(mod)
     lengths = bind_dims(list(values), list(values.values()))
-    return _checked(machine.run(_Frame(machine.plan(expr), values, lengths)))
+    return _require_tensors(machine.run(_Frame(machine.plan(expr), values, lengths)))
 
 
 def _environment(env: Mapping[Var, AnyValue]) -> dict[Var, AnyValue]:
@@ -526,7 +527,7 @@ def _environment(env: Mapping[Var, AnyValue]) -> dict[Var, AnyValue]:
     }
 
 
-def _checked(value: AnyValue) -> AnyValue:
+def _require_tensors(value: AnyValue) -> AnyValue:
     pending = [value]
     while pending:
         item = pending.pop()

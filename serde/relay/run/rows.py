@@ -60,14 +60,14 @@ def row_rule(node: Expr, operands: Sequence[Type | None]) -> RowRule | None:
         aligned = (True, *[False] * (len(known) - 1))
         return _Reshape(aligned, known[0], out) if known[0] else None
     if node.op.has(Elementwise):
-        return _SameRows(node, _aligned(known, out))
+        return _SameRows(node, _are_aligned(known, out))
     same = node.op.trait(SameAxes)
     if same is not None and known[0]:
-        fits = enumerate(_aligned(known, out))
+        fits = enumerate(_are_aligned(known, out))
         leading = tuple(each and place < same.operands for place, each in fits)
         return None if _is_along_rows(same, attrs, len(out)) else _SameRows(node, leading)
     if name == "broadcast_to":
-        return _Shaped(node, _aligned(known, out), out)
+        return _Shaped(node, _are_aligned(known, out), out)
     if name == "transpose" and known[0]:
         axes = attrs["axes"] or tuple(reversed(range(len(out))))
         return _SameRows(node, (True,)) if axes[0] % len(out) == 0 else None
@@ -99,7 +99,7 @@ def _shape(type_: Type | None) -> Shape | None:
     return type_.concrete_shape if isinstance(type_, TensorType) else None
 
 
-def _aligned(shapes: Sequence[Shape], out: Shape) -> tuple[bool, ...]:
+def _are_aligned(shapes: Sequence[Shape], out: Shape) -> tuple[bool, ...]:
     return tuple(len(shape) == len(out) and shape[0] == out[0] for shape in shapes)
 
 

@@ -58,7 +58,7 @@ def as_function(
         attrs[ATTRS_KEY] = encode_pairs({k: v for k, v in texts.items() if v is not None})
         if absent:
             attrs[ABSENT_KEY] = " ".join(map(str, absent))
-    function = _typed(Function(params.values(), body, None, attrs))
+    function = _infer_untyped(Function(params.values(), body, None, attrs))
     return function, tuple(node.args[index] for index in present)
 
 
@@ -88,7 +88,7 @@ def _decomposition(
     return getattr(body, "tuple_value", body) if not isinstance(body, Expr) else body
 
 
-def _typed(function: Function) -> Function:
+def _infer_untyped(function: Function) -> Function:
     if any(param.type is None for param in function.params):
         return function
     if all(node.type is not None for node in post_order(function)):
@@ -110,24 +110,24 @@ def raise_composites(mod: IRModule, read: ReadAttributes) -> IRModule:
             return new
         if new.op.attrs.get("Composite") not in known or ATTRS_KEY not in new.op.attrs:
             return new
-        return _raised(new, new.op, read) or new
+        return _raise_call(new, new.op, read) or new
 
     functions = {
-        variable: _rewritten(function, replace) for variable, function in mod.functions.items()
+        variable: _rewrite(function, replace) for variable, function in mod.functions.items()
     }
     if all(functions[variable] is mod.functions[variable] for variable in functions):
         return mod
     return mod.with_functions(functions)
 
 
-def _rewritten(function: Function, replace: Callable[[Expr, Expr], Expr]) -> Function:
+def _rewrite(function: Function, replace: Callable[[Expr, Expr], Expr]) -> Function:
     if not any(isinstance(n, Function) and ATTRS_KEY in n.attrs for n in post_order(function)):
         return function
     new = rewrite(function, replace)
     return new if isinstance(new, Function) else function
 
 
-def _raised(node: Call, function: Function, read: ReadAttributes) -> Call | None:
+def _raise_call(node: Call, function: Function, read: ReadAttributes) -> Call | None:
     """Return the extension call that `function` spells out, or None if it does not."""
     definition = get(str(function.attrs["Composite"]))
     if not isinstance(definition, OpDef) or definition.decompose is None:
@@ -145,7 +145,7 @@ def _raised(node: Call, function: Function, read: ReadAttributes) -> Call | None
             for index, param in zip(present, function.params, strict=True)
         }
         body = _decomposition(definition, attrs, params)
-        expected = _typed(Function(params.values(), body, None, function.attrs))
+        expected = _infer_untyped(Function(params.values(), body, None, function.attrs))
     except (RelayError, ValueError):
         return None
     if not compare.equal_in_six_digits(expected, function):

@@ -89,14 +89,14 @@ class Lexer:
     def peek(self, offset: int = 0) -> Token:
         """Return a token that comes next, without taking it."""
         while len(self._ahead) <= offset:
-            self._ahead.append(self._read())
+            self._ahead.append(self._read_token())
         return self._ahead[offset]
 
     def take(self) -> Token:
         """Return the next token and go past it."""
-        return self._ahead.pop(0) if self._ahead else self._read()
+        return self._ahead.pop(0) if self._ahead else self._read_token()
 
-    def _read(self) -> Token:
+    def _read_token(self) -> Token:
         self._skip()
         if self._at >= self._end:
             return Token("end", "the end of the text", self._end)

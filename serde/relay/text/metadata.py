@@ -212,9 +212,9 @@ class Metadata:
         self._lists: dict[str, list[int]] = {}
         self._made: dict[int, tuple[AnyValue, int]] = {}
         if text:
-            self._read(text)
+            self._read_graph(text)
 
-    def _read(self, text: str) -> None:
+    def _read_graph(self, text: str) -> None:
         try:
             graph = json.loads(text)
         except RecursionError:
@@ -269,6 +269,7 @@ class Metadata:
         return value, size
 
     def _value(self, node: Mapping[str, AnyValue], depth: int) -> tuple[AnyValue, int]:
+        """Return the value of a node, and how many nodes it stands for."""
         key = node.get("type_key")
         fields = node.get("attrs", {})
         if not isinstance(fields, dict) or not isinstance(key, str):

@@ -15,7 +15,6 @@ import numpy as np
 
 from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyError
 from serde.limits import MAX_NESTING
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.expr import (
     Attrs,
     Call,
@@ -29,6 +28,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.infer import infer_function, infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, find
@@ -69,7 +69,7 @@ _OBJECT: Final = "meta[...]"
 """Key under which attributes that came as one object wait for their operator."""
 
 
-@without_collection()
+@pause_garbage_collection()
 def fromtext(text: str, *, name: str = "<text>") -> IRModule:
     """Return the module that `text` holds, with its types inferred.
 
@@ -167,7 +167,7 @@ class _Parser(ValueParser):
         token = self._lexer.peek()
         expr: Expr = _run(self._sequence())
         if self._lexer.peek().kind != "end":
-            raise self._expected("the end of the text")
+            raise self._expectation_error("the end of the text")
         if isinstance(expr, Function):
             self._restore(expr, token, None)
         nodes = post_order(expr)
@@ -189,7 +189,7 @@ class _Parser(ValueParser):
             if not self._accept(","):
                 break
         if self._lexer.peek().kind != "end":
-            raise self._expected("the end of the text")
+            raise self._expectation_error("the end of the text")
         return values
 
     def located(self, error: RelayError) -> IllTypedError:
@@ -242,7 +242,7 @@ class _Parser(ValueParser):
         inner = _Parser(text, f"{self._name}: type {text[:60]!r}")
         type_ = inner.type(0)
         if inner._lexer.peek().kind != "end":
-            raise inner._expected("the end of the type")
+            raise inner._expectation_error("the end of the type")
         if shown is None or not accepts(shown, type_):
             raise self._fail(f"{TYPES_KEY} says {type_!r} where the text says {shown!r}", token)
         return type_
@@ -294,6 +294,7 @@ class _Parser(ValueParser):
             raise self._fail(f"expressions are nested deeper than {MAX_NESTING}")
 
     def _function(self, start: Token) -> Step:
+        """Parse what follows ``fn``: parameters, attributes, result type and body."""
         if self._next_is("["):
             raise self._fail("the pivot has no functions with type parameters")
         number = len(self._functions)
@@ -359,10 +360,10 @@ class _Parser(ValueParser):
                 continue
             self._expect(";")
         for variable, bound, start in reversed(lets):
-            value = self._placed(Let(variable, bound, value), start)
+            value = self._note_position(Let(variable, bound, value), start)
         return value
 
-    def _placed(self, node: Expr, token: Token) -> Expr:
+    def _note_position(self, node: Expr, token: Token) -> Expr:
         """Return a node, having noted where it stands."""
         self._places[node] = token.position
         return node
@@ -403,13 +404,13 @@ class _Parser(ValueParser):
         else:
             value = yield from self._atom()
         if self._accept("."):
-            value = self._placed(self._projection(value), token)
+            value = self._note_position(self._projection(value), token)
         while self._next_is("("):
             place = self._lexer.peek()
             args, attrs = yield from self._arguments()
             if attrs:
                 raise self._fail(f"{value!r} takes no attributes", place)
-            value = self._placed(Call(value, args), token)
+            value = self._note_position(Call(value, args), token)
         return value
 
     def _projection(self, value: Expr) -> Expr:
@@ -439,7 +440,7 @@ class _Parser(ValueParser):
             self._depth -= 1
             self._expect("}")
             return value
-        self._unexpected(token, "an expression")
+        self._raise_unexpected(token, "an expression")
 
     def _word(self, token: Token) -> Step:
         self._refuse_lacking(token)
@@ -451,7 +452,7 @@ class _Parser(ValueParser):
             self._depth -= 1
             return function
         if token.text == "if":
-            return self._placed((yield from self._if()), token)
+            return self._note_position((yield from self._if()), token)
         if token.text == "meta":
             value = self._meta(token)
             if not isinstance(value, Constant):
@@ -485,7 +486,7 @@ class _Parser(ValueParser):
         self._depth -= 1
         if len(fields) == 1 and not comma:
             return fields[0]
-        return self._placed(Tuple(fields), start)
+        return self._note_position(Tuple(fields), start)
 
     def _simple(self) -> Expr | None:
         """Read an argument that is one name, if that is what comes next."""
@@ -508,6 +509,7 @@ class _Parser(ValueParser):
         return self._operator_call(definition, token, args, attrs)
 
     def _arguments(self) -> Generator[AnyValue, AnyValue, tuple[list[Expr], dict[str, AnyValue]]]:
+        """Parse operands and attributes in parentheses."""
         args: list[Expr] = []
         attrs: dict[str, AnyValue] = {}
         self._expect("(")
@@ -537,9 +539,10 @@ class _Parser(ValueParser):
     def _operator_call(
         self, definition: OpDef, token: Token, args: list[Expr], attrs: dict[str, AnyValue]
     ) -> Call:
+        """Return a call, its absent trailing operands filled in and its attributes converted."""
         attrs.pop("attrs_type_key", None)
         if _OBJECT in attrs:
-            attrs.update(self._unpacked(definition, token, attrs.pop(_OBJECT)))
+            attrs.update(self._unpack(definition, token, attrs.pop(_OBJECT)))
         self._drop_repeated(definition, token, args, attrs)
         while len(args) < len(definition.operands) and definition.operands[len(args)].optional:
             args.append(Tuple(()))

@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.expr import (
     Call,
@@ -30,6 +29,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import FuncType, Type
@@ -83,7 +83,7 @@ TVM wants most of them, and does not look at them.
 Step = Generator["Step", str, str]
 
 
-@without_collection()
+@pause_garbage_collection()
 def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
     """Return the text of a module.
 
@@ -106,7 +106,7 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
     return printer.finish(body) if show_meta_data else body
 
 
-@without_collection()
+@pause_garbage_collection()
 def print_expr(expr: Expr, *, strict: bool = False) -> str:
     """Return the text of an expression, its free variables announced.
 
@@ -308,7 +308,7 @@ class _Printer:
         self._scopes.pop()
         return "\n".join(lines)
 
-    def _indented(self, node: Expr) -> Step:
+    def _print_indented(self, node: Expr) -> Step:
         outer = self._indent
         self._indent = f"{outer}  "
         body = yield self._scope(node)
@@ -319,10 +319,10 @@ class _Printer:
         # A let that is no line of a scope; the braces keep the text legal, where TVM's is not.
         if self._counts.get(node, 0) > 1:
             self._counts[node] = 1
-            text = yield self._indented(node)
+            text = yield self._print_indented(node)
             self._counts[node] = 2
             return text
-        text = yield self._indented(node)
+        text = yield self._print_indented(node)
         return text
 
     def _operands(self, nodes: tuple[Expr, ...]) -> Generator[Step, str, list[str]]:
@@ -343,8 +343,8 @@ class _Printer:
 
     def _if(self, node: If) -> Step:
         (cond,) = yield from self._operands((node.cond,))
-        then = yield self._indented(node.true_branch)
-        other = yield self._indented(node.false_branch)
+        then = yield self._print_indented(node.true_branch)
+        other = yield self._print_indented(node.false_branch)
         return f"if ({cond}) {then} else {other}"
 
     def _call(self, node: Call) -> Step:
@@ -419,18 +419,18 @@ class _Printer:
             result = node.type.ret_type
         if self._strict and has_symbols(result) and result is not None:
             self._types[f"->{number}"] = type_text(result)
-        body = yield self._indented(node.body)
+        body = yield self._print_indented(node.body)
         for key, value in node.attrs.items():
             if not is_attribute_key(key):
                 raise RelayError(f"the function attribute {key!r} has no form in text")
             params.append(f"{key}={attribute_text(value, strict=self._strict)}")
         if outer:
-            params += self._carried()
+            params += self._list_carried()
         arrow = "" if result is None else f" -> {self._type(result)}"
         comment = "" if outer else self._comment(node.type)
         return f"{start}({', '.join(params)}){arrow} {body}{comment}"
 
-    def _carried(self) -> Iterator[str]:
+    def _list_carried(self) -> Iterator[str]:
         """Yield the attributes that carry what the text itself cannot."""
         if self._module:
             yield f"{MODULE_KEY}={escape(self._module)}"

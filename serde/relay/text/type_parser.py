@@ -33,7 +33,7 @@ class TypeParser:
         place = token if token is not None else self._lexer.peek()
         return self._lexer.error(message, place.position)
 
-    def _expected(self, what: str) -> ParseError:
+    def _expectation_error(self, what: str) -> ParseError:
         token = self._lexer.peek()
         shown = token.text if len(token.text) <= 40 else f"{token.text[:40]}..."
         return self._fail(f"expected {what}, found {shown}", token)
@@ -50,12 +50,12 @@ class TypeParser:
 
     def _expect(self, text: str) -> Token:
         if not self._next_is(text):
-            raise self._expected(text)
+            raise self._expectation_error(text)
         return self._lexer.take()
 
     def _expect_kind(self, kind: str, what: str) -> Token:
         if self._lexer.peek().kind != kind:
-            raise self._expected(what)
+            raise self._expectation_error(what)
         return self._lexer.take()
 
     def type_annotation(self) -> Type | None:
@@ -74,7 +74,7 @@ class TypeParser:
         if self._accept("("):
             return TupleType(self._types(depth))
         if token.kind != "ident":
-            raise self._expected("a type")
+            raise self._expectation_error("a type")
         self._lexer.take()
         if token.text == "fn":
             self._expect("(")
@@ -180,7 +180,7 @@ class TypeParser:
         if token.text == "?" and token.kind == "punct":
             return Any()
         if token.kind == "string":
-            return self._quoted(token)
+            return self._parse_quoted_dim(token)
         if token.kind == "ident" and token.text == "floordiv":
             return self._quotient(depth)
         if token.kind == "ident" and is_symbol(token.text):
@@ -196,13 +196,13 @@ class TypeParser:
             raise self._fail(f"{token.text[:40]} is no dimension", token)
         return value
 
-    def _quoted(self, token: Token) -> Dim:
-        name = self._unescaped(token)
+    def _parse_quoted_dim(self, token: Token) -> Dim:
+        name = self._unescape(token)
         if not name:
             raise self._fail("a dimension's name is empty", token)
         return symbol(name)
 
-    def _unescaped(self, token: Token) -> str:
+    def _unescape(self, token: Token) -> str:
         try:
             return unescape(token.text[1:-1])
         except ValueError as error:

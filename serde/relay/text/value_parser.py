@@ -47,10 +47,11 @@ class ValueParser(TypeParser):
         except (ValueError, TypeError) as error:
             raise lexer.error(str(error), lexer.metadata_position) from None
 
-    def _unexpected(self, token: Token, what: str) -> NoReturn:
+    def _raise_unexpected(self, token: Token, what: str) -> NoReturn:
         raise self._fail(f"expected {what}, found {token.text[:40]}", token)
 
     def _number(self, token: Token) -> tuple[int | float, str]:
+        """Parse a number with its signs, and the dtype that its suffix names."""
         negative = False
         while token.kind == "punct" and token.text == "-":
             negative = not negative
@@ -59,7 +60,7 @@ class ValueParser(TypeParser):
             value, dtype = NUMERIC[token.text]
             return (-value if negative else value), dtype
         if token.kind != "number":
-            self._unexpected(token, "a number")
+            self._raise_unexpected(token, "a number")
         try:
             number, dtype = number_value(token.text)
         except ValueError as error:
@@ -89,7 +90,7 @@ class ValueParser(TypeParser):
         index = self._expect_kind("number", "an index")
         self._expect("]")
         if not index.text.isdecimal() or len(index.text) > 9:
-            self._unexpected(index, "an index")
+            self._raise_unexpected(index, "an index")
         try:
             return self._metadata.get(key.text, int(index.text))
         except (ValueError, TypeError, RelayError) as error:
@@ -118,7 +119,7 @@ class ValueParser(TypeParser):
             return self.dim()
         if token.kind == "ident" and is_symbol(token.text):
             return self.dim()
-        raise self._expected("an attribute's value")
+        raise self._expectation_error("an attribute's value")
 
     def _values(self, end: str, depth: int) -> list[AnyValue]:
         items: list[AnyValue] = []
@@ -129,7 +130,7 @@ class ValueParser(TypeParser):
         return items
 
     def _text(self) -> str:
-        return self._unescaped(self._lexer.take())
+        return self._unescape(self._lexer.take())
 
     def _is_number(self) -> bool:
         """Whether a number comes next that no dimension begins with."""
@@ -143,7 +144,7 @@ class ValueParser(TypeParser):
         symbolic = after.kind == "punct" and after.text in ("*", "+", "-")
         return token.kind == "number" and not symbolic
 
-    def _unpacked(
+    def _unpack(
         self, definition: OpDef, token: Token, value: AttributeObject
     ) -> dict[str, AnyValue]:
         expected = definition.meta_class

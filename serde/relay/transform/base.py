@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.bodies import map_bodies
-from serde.relay.ir.collection import without_collection
 from serde.relay.ir.expr import Function, GlobalVar
+from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 
 __all__ = ["FunctionPass", "Pass", "Sequential"]
@@ -28,7 +28,7 @@ class Pass(ABC):
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Return the module that results, and whether anything changed."""
 
-    @without_collection()
+    @pause_garbage_collection()
     def __call__(self, mod: IRModule) -> IRModule:
         """Return the module that results."""
         return self.run(mod)[0]

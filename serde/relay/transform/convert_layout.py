@@ -16,13 +16,13 @@ from serde.relay.ir.visit import children, post_order, rebuild
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.layout_rules import (
     RULES,
-    Laid,
+    LaidOut,
     Order,
     convert_anchor,
     convert_elementwise,
     convert_reduction,
     convert_same_axes,
-    transposed,
+    transpose_to,
 )
 
 __all__ = ["ConvertLayout", "channels_first"]
@@ -100,7 +100,7 @@ class _Converter:
     def __init__(self, desired: Mapping[str, tuple[str, ...]], *, usual: bool) -> None:
         self._desired = desired
         self._usual = usual
-        self._values: dict[Expr, Laid] = {}
+        self._values: dict[Expr, LaidOut] = {}
         self._orders: dict[tuple[Expr, Order], Expr] = {}
 
     def run(self, root: Expr) -> Expr:
@@ -122,7 +122,7 @@ class _Converter:
             if key not in self._orders:
                 fields = [TupleGetItem(laid.expr, index) for index in range(len(laid.fields))]
                 restored = [
-                    item if order is None else transposed(item, _inverse(order))
+                    item if order is None else transpose_to(item, _inverse(order))
                     for item, order in zip(fields, laid.fields, strict=True)
                 ]
                 self._orders[key] = Tuple(restored)
@@ -135,28 +135,28 @@ class _Converter:
         """Return a tensor with its old axes in this order; one transpose for each order."""
         laid = self._values[node]
         if laid.order is None or laid.order == order:
-            return laid.expr if laid.order == order else transposed(self.plain(node), order)
+            return laid.expr if laid.order == order else transpose_to(self.plain(node), order)
         key = (node, order)
         if key not in self._orders:
             axes = tuple(laid.order.index(axis) for axis in order)
-            self._orders[key] = transposed(laid.expr, axes)
+            self._orders[key] = transpose_to(laid.expr, axes)
         return self._orders[key]
 
-    def _convert(self, node: Expr) -> Laid:
+    def _convert(self, node: Expr) -> LaidOut:
         if isinstance(node, TupleGetItem):
             laid = self._values[node.tuple_value]
             if laid.fields is not None:
                 item = TupleGetItem(laid.expr, node.index, node.span)
-                return Laid(item, laid.fields[node.index] or _identity(item.type))
+                return LaidOut(item, laid.fields[node.index] or _identity(item.type))
         if isinstance(node, Call) and isinstance(node.op, OpDef) and node.type is not None:
             laid_call = self._convert_call(node, node.op)
             if laid_call is not None:
                 return laid_call
         below = children(node)
         new = rebuild(node, [self.plain(child) for child in below]) if below else node
-        return Laid(new, _identity(new.type))
+        return LaidOut(new, _identity(new.type))
 
-    def _convert_call(self, node: Call, definition: OpDef) -> Laid | None:
+    def _convert_call(self, node: Call, definition: OpDef) -> LaidOut | None:
         """Return the call in another order of axes, or None where it stays in the old one."""
         try:
             laid = self._rule(node, definition)
@@ -164,7 +164,7 @@ class _Converter:
             return None
         return None if laid is None or not _fits(node.type, laid) else laid
 
-    def _rule(self, node: Call, definition: OpDef) -> Laid | None:
+    def _rule(self, node: Call, definition: OpDef) -> LaidOut | None:
         layout, same = definition.trait(Layout), definition.trait(SameAxes)
         if layout is not None:
             usual = definition.attributes[layout.attribute].default if self._usual else "default"
@@ -192,7 +192,7 @@ def _inverse(order: Order) -> Order:
     return tuple(order.index(axis) for axis in range(len(order)))
 
 
-def _fits(old: Type | None, laid: Laid) -> bool:
+def _fits(old: Type | None, laid: LaidOut) -> bool:
     """Whether what a rule built has the old type, axes in the new order."""
     new = laid.expr.type
     if isinstance(old, TensorType) and isinstance(new, TensorType) and laid.order is not None:

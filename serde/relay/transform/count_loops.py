@@ -18,7 +18,7 @@ from serde.relay.transform.base import FunctionPass
 
 __all__ = ["CountLoops"]
 
-_TURNED = {"greater": "less", "greater_equal": "less_equal"}
+_SWAPPED = {"greater": "less", "greater_equal": "less_equal"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class CountLoops(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Rewrite loops bottom-up."""
-        result = rewrite(function, lambda _node, new: _counted(new) or new)
+        result = rewrite(function, lambda _node, new: _rewrite_loop(new) or new)
         return result if isinstance(result, Function) else function
 
 
@@ -45,14 +45,14 @@ class _Count:
     place: int
     begin: Constant
     step: int
-    turns: int
+    iterations: int
 
 
 def _is(node: Expr, *names: str) -> bool:
     return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
-def _counted(node: Expr) -> Expr | None:
+def _rewrite_loop(node: Expr) -> Expr | None:
     """Return what stands for a loop whose iterations are counted by a state; None for others."""
     if not isinstance(node, Call) or not _is(node, "serde.loop"):
         return None
@@ -67,36 +67,42 @@ def _counted(node: Expr) -> Expr | None:
         return None
     found = _count(body, state, captures)
     # Without a condition before it the first iteration takes place in any case.
-    if found is None or found.turns < 1:
+    if found is None or found.iterations < 1:
         return None
     return _with_limit(node, body, state, captures, found)
 
 
 def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
+    """Return the state that counts up to a bound, and how often; None if none does."""
     again, *following = body.body.fields if isinstance(body.body, Tuple) else ()
     outer = dict(zip(body.params[1 + len(state) :], captures.fields, strict=True))
-    question = _unmoved(again)
+    question = _strip_reshapes(again)
     if not isinstance(question, Call) or len(question.args) != 2:
         return None
     name = question.op.name if isinstance(question.op, OpDef) else ""
-    left, right = (_unmoved(each) for each in question.args)
-    if name in _TURNED:
-        name, left, right = _TURNED[name], right, left
+    left, right = (_strip_reshapes(each) for each in question.args)
+    if name in _SWAPPED:
+        name, left, right = _SWAPPED[name], right, left
     bound = _integer(outer.get(right, right) if isinstance(right, Var) else right)
     if name not in ("less", "less_equal") or bound is None:
         return None
     for place, begin in enumerate(state.fields):
         step = _step(following[place], body.params[1 + place])
         first = _integer(begin)
-        if _unmoved(following[place]) is not left or step is None or first is None or step < 1:
+        if (
+            _strip_reshapes(following[place]) is not left
+            or step is None
+            or first is None
+            or step < 1
+        ):
             continue
         if first < np.iinfo(np.int32).min:
             continue
         last = bound if name == "less" else bound + 1
-        turns = -(-(last - first) // step)
-        if not isinstance(begin, Constant) or not _holds(begin, first + step * turns):
+        iterations = -(-(last - first) // step)
+        if not isinstance(begin, Constant) or not _holds(begin, first + step * iterations):
             return None
-        return _Count(place, begin, step, turns)
+        return _Count(place, begin, step, iterations)
     return None
 
 
@@ -105,7 +111,7 @@ def _holds(like: Constant, value: int) -> bool:
     return value <= np.iinfo(like.data.dtype).max
 
 
-def _unmoved(x: Expr) -> Expr:
+def _strip_reshapes(x: Expr) -> Expr:
     """Return what an expression of one element holds, whatever its axes and width."""
     while isinstance(x, Call) and (_is(x, "cast") or has_trait(x, Reshape)):
         if not _single(x) or not _keeps(x, x.args[0]):
@@ -136,10 +142,10 @@ def _integer(x: Expr) -> int | None:
 
 def _step(following: Expr, param: Var) -> int | None:
     """Return by how much a state grows; None where it does something else."""
-    total = _unmoved(following)
+    total = _strip_reshapes(following)
     if not isinstance(total, Call) or not _is(total, "add") or not _single(total):
         return None
-    left, right = (_unmoved(each) for each in total.args)
+    left, right = (_strip_reshapes(each) for each in total.args)
     if right is param:
         left, right = right, left
     return _integer(right) if left is param else None
@@ -160,14 +166,14 @@ def _with_limit(node: Call, body: Function, state: Tuple, captures: Tuple, found
     inner = infer_function(Function(params, substitute(result, {counter: value})))
     loop = call(
         "serde.loop",
-        const(found.turns, "int64"),
+        const(found.iterations, "int64"),
         None,
         tuple(state.fields[i] for i in kept),
         captures.fields,
         body=inner,
         span=node.span,
     )
-    last = Constant(np.asarray(found.begin.data + dtype.type(found.step * found.turns), dtype))
+    last = Constant(np.asarray(found.begin.data + dtype.type(found.step * found.iterations), dtype))
     results: list[Expr] = [TupleGetItem(loop, i) for i in range(len(fields) - 2)]
     results.insert(place, last)
     return Tuple(results)

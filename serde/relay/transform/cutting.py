@@ -42,7 +42,7 @@ def cut(model: RelayModel, inputs: Sequence[str] = (), outputs: Sequence[str] = 
         twice = sorted({name for name in given if given.count(name) > 1})
         if twice:
             raise OptionError(f"{option}: {twice[0]} is given twice")
-    model = _normalized(model)
+    model = _normalize(model)
     names = _names(model)
     results = [names.find("outputs", name) for name in outputs] or [model.main.body]
     replaced: dict[Expr, Expr] = {}
@@ -71,7 +71,7 @@ def cut(model: RelayModel, inputs: Sequence[str] = (), outputs: Sequence[str] = 
 
 def named_values(model: RelayModel) -> tuple[RelayModel, Mapping[str, Expr]]:
     """Return a model without lets, and what can be named in it, as :func:`cut` names it."""
-    model = _normalized(model)
+    model = _normalize(model)
     return model, _names(model).values
 
 
@@ -87,7 +87,7 @@ def results_of(model: RelayModel) -> list[Expr]:
     return found
 
 
-def _normalized(model: RelayModel) -> RelayModel:
+def _normalize(model: RelayModel) -> RelayModel:
     """Return the model with types, and without lets, whose values could not leave their scope."""
     if model.main.body.type is None:
         model = replace(model, mod=InferType()(model.mod))
@@ -123,6 +123,7 @@ def _check(
     inputs: Sequence[str],
     outputs: Sequence[str],
 ) -> None:
+    """Refuse a cut whose part depends on values outside of it."""
     left = [variable for variable in free_vars(*results) if variable not in params]
     if left:
         missing = left[0]

@@ -37,7 +37,7 @@ class _Loop:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Live:
     """Which states, stacks and captures stay, and the lets of the body that do."""
 
     states: tuple[int, ...]
@@ -53,7 +53,7 @@ def without_dead_states(function: Function) -> Function:
     that matters or a stack that is used depends on it.
     """
     nodes = post_order(function)
-    loops = [loop for loop in map(_taken_apart, nodes) if loop is not None]
+    loops = [loop for loop in map(_unpack_loop, nodes) if loop is not None]
     if not loops:
         return function
     plans = _plans(loops, nodes, use_counts(function))
@@ -62,7 +62,7 @@ def without_dead_states(function: Function) -> Function:
 
     def replace(node: Expr, new: Expr) -> Expr:
         if isinstance(node, Call) and node in plans and isinstance(new, Call):
-            return _renumbered(*plans[node], _trimmed(*plans[node], new))
+            return _renumber_results(*plans[node], _remove_dead(*plans[node], new))
         if isinstance(node, TupleGetItem) and node.tuple_value in plans:
             value = children(new)[0]
             return value.fields[node.index] if isinstance(value, Tuple) else new
@@ -72,7 +72,8 @@ def without_dead_states(function: Function) -> Function:
     return result if isinstance(result, Function) else function
 
 
-def _taken_apart(node: Expr) -> _Loop | None:
+def _unpack_loop(node: Expr) -> _Loop | None:
+    """Return the parts of a loop or scan; None where they are not spelled out."""
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return None
     if node.op.name not in ("serde.loop", "serde.scan"):
@@ -100,17 +101,17 @@ def _taken_apart(node: Expr) -> _Loop | None:
 
 def _plans(
     loops: Sequence[_Loop], nodes: Iterable[Expr], uses: dict[Expr, int]
-) -> dict[Expr, tuple[_Loop, _Kept]]:
+) -> dict[Expr, tuple[_Loop, _Live]]:
     fields: dict[Expr, list[int]] = {}
     for node in nodes:
         if isinstance(node, TupleGetItem):
             fields.setdefault(node.tuple_value, []).append(node.index)
-    plans: dict[Expr, tuple[_Loop, _Kept]] = {}
+    plans: dict[Expr, tuple[_Loop, _Live]] = {}
     for loop in loops:
         taken = fields.get(loop.node, [])
         if len(taken) != uses[loop.node]:
             taken = list(range(len(loop.states) + len(loop.rows)))
-        kept = _kept(loop, set(taken))
+        kept = _find_live(loop, set(taken))
         captures = len(loop.node.attrs["body"].params) - loop.captured
         whole = (len(loop.states), len(loop.rows), captures)
         if (len(kept.states), len(kept.rows), len(kept.captures)) != whole:
@@ -118,7 +119,8 @@ def _plans(
     return plans
 
 
-def _kept(loop: _Loop, used: set[int]) -> _Kept:
+def _find_live(loop: _Loop, used: set[int]) -> _Live:
+    """Return the states and rows that results in use depend on."""
     params = loop.node.attrs["body"].params
     values: dict[Expr, Expr] = {let.var: let.value for let in loop.lets}
     for index, following in enumerate(loop.states):
@@ -137,7 +139,7 @@ def _kept(loop: _Loop, used: set[int]) -> _Kept:
         if node in values:
             pending.append(values[node])
     captures = range(len(params) - loop.captured)
-    return _Kept(
+    return _Live(
         tuple(index for index in range(count) if params[loop.first + index] in seen),
         tuple(rows),
         tuple(index for index in captures if params[loop.captured + index] in seen),
@@ -145,7 +147,7 @@ def _kept(loop: _Loop, used: set[int]) -> _Kept:
     )
 
 
-def _trimmed(loop: _Loop, kept: _Kept, new: Call) -> Call:
+def _remove_dead(loop: _Loop, kept: _Live, new: Call) -> Call:
     """Return `new`, the call with its operands rewritten, without what does not matter."""
     body = loop.node.attrs["body"]
     count = len(loop.states)
@@ -181,7 +183,7 @@ def _operand(argument: Expr) -> object:
     return None if argument.type == TupleType(()) else argument
 
 
-def _renumbered(loop: _Loop, kept: _Kept, new: Call) -> Expr:
+def _renumber_results(loop: _Loop, kept: _Live, new: Call) -> Expr:
     """Return the results of `new` in the places they had, any in those that nobody reads."""
     count, total = len(loop.states), len(loop.states) + len(loop.rows)
     places = [*kept.states, *(count + index for index in kept.rows)]

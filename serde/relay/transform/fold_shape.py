@@ -142,7 +142,7 @@ class ShapeFolder:
 
     def value(self, node: Expr) -> DimArray | None:
         """Return the dimensions that an integer tensor holds; None where they are not known."""
-        return _known(node, self._values)
+        return _look_up(node, self._values)
 
     def note(self, node: Expr, data: AnyValue) -> None:
         """Let an integer tensor, such as a weight, be known to hold `data`."""
@@ -180,7 +180,7 @@ def _value(node: Expr, values: Values) -> DimArray | None:
     if not _is_small_integer(node.type):
         return None
     if node in values or isinstance(node, Constant):
-        return _known(node, values)
+        return _look_up(node, values)
     if isinstance(node, TupleGetItem):
         return _split_field(node, values)
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
@@ -205,7 +205,7 @@ def _limits(dtype: str) -> tuple[int, int]:
     )
 
 
-def _known(node: Expr, values: Values) -> DimArray | None:
+def _look_up(node: Expr, values: Values) -> DimArray | None:
     """Return what was found for `node` already."""
     if isinstance(node, Constant) and node not in values and _is_small_integer(node.type):
         values[node] = _objects(node.data)
@@ -228,6 +228,7 @@ def _objects(items: AnyValue) -> DimArray:
 
 
 def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | None:
+    """Return the small integers that a call yields, over symbols; None if unknown."""
     name = definition.name
     if name in ("shape_of", "ndarray_size"):
         source = node.args[0].type
@@ -235,19 +236,19 @@ def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | Non
             return None
         return _dims(source.shape) if name == "shape_of" else _dims([source.size]).reshape(())
     if definition.has(Moves):
-        return _moved(node, definition, values)
-    operands = [_known(argument, values) for argument in node.args]
+        return _rearrange(node, definition, values)
+    operands = [_look_up(argument, values) for argument in node.args]
     known = [operand for operand in operands if operand is not None]
     if len(known) != len(operands) or not known:
         return None
     if name == "cast":
-        return known[0] if _keeps_values(node) else _compared(known[0], _dims([0]), "not_equal")
+        return known[0] if _keeps_values(node) else _compare(known[0], _dims([0]), "not_equal")
     if name in _ORDERS:
-        return _compared(known[0], known[1], name)
+        return _compare(known[0], known[1], name)
     if name in _LOGIC:
         return _array(np.frompyfunc(_LOGIC[name], len(known), 1)(*known))
     if name == "where":
-        return _chosen(*known)
+        return _select(*known)
     if name in ("add", "subtract", "multiply"):
         ufunc = getattr(np, name)
         return _array(ufunc(known[0], known[1]))
@@ -274,7 +275,7 @@ def _reduces_all(node: Call, rank: int) -> bool:
     return axes is None or {axis % rank for axis in axes} == set(range(rank))
 
 
-def _compared(left: DimArray, right: DimArray, name: str) -> DimArray | None:
+def _compare(left: DimArray, right: DimArray, name: str) -> DimArray | None:
     """Return 1 and 0; None where a symbol decides. No length is negative."""
     pairs = np.broadcast(left, right)
     found = []
@@ -313,7 +314,7 @@ def _is_negative_quotient(atom: str | FloorDiv) -> bool:
     return any(map(_may_be_negative, (atom.numerator, atom.denominator)))
 
 
-def _chosen(condition: DimArray, left: DimArray, right: DimArray) -> DimArray | None:
+def _select(condition: DimArray, left: DimArray, right: DimArray) -> DimArray | None:
     """Return what truth values choose; None where one is not known."""
     if any(type(which) is not int for which in condition.flat):
         return None
@@ -348,14 +349,14 @@ def _may_be_negative(dim: Dim) -> bool:
     return not isinstance(dim, Any) and dim < 0
 
 
-def _moved(node: Call, definition: OpDef, values: Values) -> DimArray | None:
+def _rearrange(node: Call, definition: OpDef, values: Values) -> DimArray | None:
     """Run the kernel on positions of elements in place of the elements."""
     pool: list[Dim] = []
     first = node.args[0]
     parts = first.fields if isinstance(first, Tuple) else (first,)
     numbered = []
     for part in parts:
-        known = _known(part, values)
+        known = _look_up(part, values)
         if known is None:
             known = _unknown(part) if isinstance(first, Tuple) else None
         if known is None:
@@ -365,7 +366,7 @@ def _moved(node: Call, definition: OpDef, values: Values) -> DimArray | None:
         numbered.append(np.arange(start, len(pool)).reshape(known.shape))
     args: list[AnyValue] = [tuple(numbered) if isinstance(first, Tuple) else numbered[0]]
     for argument in node.args[1:]:
-        where = _known(argument, values)
+        where = _look_up(argument, values)
         if where is None:
             return None
         args.append(where.astype(np.int64))
@@ -385,7 +386,7 @@ def _split_field(node: TupleGetItem, values: Values) -> DimArray | None:
     split = node.tuple_value
     if not isinstance(split, Call) or not isinstance(split.op, OpDef) or split.op.name != "split":
         return None
-    known = _known(split.args[0], values)
+    known = _look_up(split.args[0], values)
     if known is None or not isinstance(split.type, TupleType):
         return None
     numbers = np.arange(known.size).reshape(known.shape)
@@ -457,7 +458,7 @@ def _attribute(argument: Expr, values: Values) -> AnyValue:
     """Return an operand's value in the form of an attribute: a number or nested tuples."""
     if isinstance(argument, Constant) and argument.data.dtype.kind == "f":
         return _tuples(argument.data.tolist())
-    known = _known(argument, values)
+    known = _look_up(argument, values)
     if known is None or any(isinstance(item, Any) for item in known.flat):
         return None
     return _tuples(known.tolist())

@@ -59,6 +59,7 @@ class Inline(Pass):
         return self.opaque or not any(key in function.attrs for key in _OPAQUE)
 
     def _inline(self, function: Function, ready: Mapping[GlobalVar, Function]) -> Function:
+        """Return `function` with calls replaced by bodies, as far as `max_nodes` allows."""
         names = {variable.name_hint: body for variable, body in ready.items()}
         sizes = {name: len(post_order(body)) for name, body in names.items()}
         total = 0

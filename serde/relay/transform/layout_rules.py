@@ -21,13 +21,13 @@ from serde.relay.ir.types import TensorType, TupleType
 __all__ = [
     "RULES",
     "Converter",
-    "Laid",
+    "LaidOut",
     "Order",
     "convert_anchor",
     "convert_elementwise",
     "convert_reduction",
     "convert_same_axes",
-    "transposed",
+    "transpose_to",
 ]
 
 Order = tuple[int, ...]
@@ -35,7 +35,7 @@ Order = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Laid:
+class LaidOut:
     """A converted value.
 
     Attributes:
@@ -65,7 +65,7 @@ class Converter(Protocol):
         """Return `node` with other operands and some attributes changed."""
 
 
-def transposed(node: Expr, axes: Order) -> Expr:
+def transpose_to(node: Expr, axes: Order) -> Expr:
     """Return a tensor with its axes in another order.
 
     Transposes below are taken in; where only axes of length 1 move, it is a reshape.
@@ -93,7 +93,7 @@ def _is_writable(shape: tuple[Dim, ...]) -> bool:
 
 def convert_anchor(
     converter: Converter, node: Call, layout: Layout, wanted: tuple[str, ...]
-) -> Laid | None:
+) -> LaidOut | None:
     """Return a call of an operator with a layout in the layout wanted.
 
     Args:
@@ -105,7 +105,9 @@ def convert_anchor(
     """
     key = layout.attribute
     old = node.attrs[key]
-    new = wanted[0] if wanted[0] != "default" else _followed(converter.order(node.args[0]), old)
+    new = (
+        wanted[0] if wanted[0] != "default" else _permute_layout(converter.order(node.args[0]), old)
+    )
     if sorted(new) != sorted(old):
         return None
     old_out = node.attrs.get("out_layout", "") or old
@@ -127,7 +129,7 @@ def convert_anchor(
     return _unless_same(converter, node, args, attrs, layout_axes(old_out, result))
 
 
-def _followed(order: Order | None, layout: str) -> str:
+def _permute_layout(order: Order | None, layout: str) -> str:
     return layout if order is None else "".join(layout[axis] for axis in order)
 
 
@@ -140,22 +142,26 @@ def _usual_kernel(node: Call, data_layout: str) -> str:
     default = str(node.op.attributes["kernel_layout"].default) if isinstance(node.op, OpDef) else ""
     space = "".join(letter for letter in data_layout if letter not in "NC")
     channels = "".join(letter for letter in default if letter not in space)
-    return f"{channels}{space}" if data_layout.startswith("NC") else f"{space}{_sorted(channels)}"
+    return (
+        f"{channels}{space}"
+        if data_layout.startswith("NC")
+        else f"{space}{_sort_letters(channels)}"
+    )
 
 
-def _sorted(letters: str) -> str:
+def _sort_letters(letters: str) -> str:
     return "".join(sorted(letters))
 
 
 def _unless_same(
     converter: Converter, node: Call, args: list[Expr], attrs: dict[str, str], order: Order
-) -> Laid | None:
+) -> LaidOut | None:
     same = all(new is converter.plain(old) for new, old in zip(args, node.args, strict=True))
     kept = {**attrs, "out_layout": node.attrs.get("out_layout", "")}
     named = all(node.attrs.get(key, "") == value for key, value in kept.items())
     if same and named and order == tuple(range(len(order))):
         return None
-    return Laid(converter.build(node, args, **attrs), order)
+    return LaidOut(converter.build(node, args, **attrs), order)
 
 
 def _rank(node: Expr) -> int:
@@ -167,17 +173,17 @@ def _first_order(converter: Converter, nodes: Sequence[Expr], rank: int) -> Orde
     return next((order for order in found if order is not None), None)
 
 
-def convert_elementwise(converter: Converter, node: Call) -> Laid | None:
+def convert_elementwise(converter: Converter, node: Call) -> LaidOut | None:
     """Operands broadcast: those with fewer axes get the missing ones of length 1."""
     rank = _rank(node)
     order = _first_order(converter, node.args, rank)
     if order is None:
         return None
-    args = [_aligned(converter, argument, order) for argument in node.args]
-    return Laid(converter.build(node, args), order)
+    args = [_align_axes(converter, argument, order) for argument in node.args]
+    return LaidOut(converter.build(node, args), order)
 
 
-def _aligned(converter: Converter, node: Expr, order: Order) -> Expr:
+def _align_axes(converter: Converter, node: Expr, order: Order) -> Expr:
     if _rank(node) == len(order):
         return converter.at(node, order)
     plain = converter.plain(node)
@@ -186,14 +192,14 @@ def _aligned(converter: Converter, node: Expr, order: Order) -> Expr:
         return plain
     missing = len(order) - len(shape)
     widened = call("expand_dims", plain, axis=0, num_newaxis=missing, span=node.span)
-    return transposed(widened, order)
+    return transpose_to(widened, order)
 
 
-def _moved(axis: int, order: Order) -> int:
+def _map_axis(axis: int, order: Order) -> int:
     return order.index(normalize_axis(axis, len(order)))
 
 
-def convert_same_axes(converter: Converter, node: Call, same: SameAxes) -> Laid | None:
+def convert_same_axes(converter: Converter, node: Call, same: SameAxes) -> LaidOut | None:
     """The first operands go into another order, and what attributes say of axes with them."""
     rank = _rank(node.args[0])
     if any(_rank(argument) != rank for argument in node.args[1 : same.operands]):
@@ -207,7 +213,7 @@ def convert_same_axes(converter: Converter, node: Call, same: SameAxes) -> Laid 
         if axis is None:
             return None
         several = isinstance(axis, tuple)
-        moved[key] = tuple(_moved(a, order) for a in axis) if several else _moved(axis, order)
+        moved[key] = tuple(_map_axis(a, order) for a in axis) if several else _map_axis(axis, order)
     for key in same.per_axis:
         moved[key] = tuple(node.attrs[key][axis] for axis in order)
     args = [converter.at(argument, order) for argument in node.args[: same.operands]]
@@ -215,35 +221,35 @@ def convert_same_axes(converter: Converter, node: Call, same: SameAxes) -> Laid 
     result = converter.build(node, args, **moved)
     if isinstance(result.type, TupleType):
         others = (None if same.axes else order,) * (len(result.type.fields) - 1)
-        return Laid(result, fields=(order, *others))
-    return Laid(result, order)
+        return LaidOut(result, fields=(order, *others))
+    return LaidOut(result, order)
 
 
-def _split(converter: Converter, node: Call) -> Laid | None:
+def _convert_split(converter: Converter, node: Call) -> LaidOut | None:
     order = converter.order(node.args[0])
     if order is None or not isinstance(node.type, TupleType):
         return None
-    axis = _moved(node.attrs["axis"], order)
+    axis = _map_axis(node.attrs["axis"], order)
     result = converter.build(node, [converter.at(node.args[0], order)], axis=axis)
-    return Laid(result, fields=(order,) * len(node.type.fields))
+    return LaidOut(result, fields=(order,) * len(node.type.fields))
 
 
-def _concatenate(converter: Converter, node: Call) -> Laid | None:
+def _convert_concatenate(converter: Converter, node: Call) -> LaidOut | None:
     fields = node.args[0].fields if isinstance(node.args[0], Tuple) else ()
     order = _first_order(converter, fields, _rank(node))
     if order is None:
         return None
     operand = Tuple([converter.at(field, order) for field in fields])
-    axis = _moved(node.attrs["axis"], order)
-    return Laid(converter.build(node, [operand], axis=axis), order)
+    axis = _map_axis(node.attrs["axis"], order)
+    return LaidOut(converter.build(node, [operand], axis=axis), order)
 
 
-def convert_reduction(converter: Converter, node: Call) -> Laid | None:
+def convert_reduction(converter: Converter, node: Call) -> LaidOut | None:
     """Axes left over keep their order; a position is one of a single axis only."""
     order = converter.order(node.args[0])
     if order is None:
         return None
-    axes = _reduced(node, len(order))
+    axes = _find_reduced_axes(node, len(order))
     if "select_last_index" in node.attrs and len(axes) != 1:
         return None
     args = [converter.at(node.args[0], order)]
@@ -251,12 +257,12 @@ def convert_reduction(converter: Converter, node: Call) -> Laid | None:
         if _rank(argument) != len(order):
             return None
         args.append(converter.at(argument, order))
-    moved = tuple(sorted(_moved(axis, order) for axis in axes))
+    moved = tuple(sorted(_map_axis(axis, order) for axis in axes))
     result = converter.build(node, args, axis=moved, exclude=False)
-    return Laid(result, order if node.attrs["keepdims"] else _left(order, axes))
+    return LaidOut(result, order if node.attrs["keepdims"] else _drop_axes(order, axes))
 
 
-def _reduced(node: Call, rank: int) -> set[int]:
+def _find_reduced_axes(node: Call, rank: int) -> set[int]:
     given = node.attrs["axis"]
     if given is None:
         return set(range(rank))
@@ -264,12 +270,12 @@ def _reduced(node: Call, rank: int) -> set[int]:
     return set(range(rank)) - axes if node.attrs["exclude"] else axes
 
 
-def _left(order: Order, removed: set[int]) -> Order:
+def _drop_axes(order: Order, removed: set[int]) -> Order:
     kept = [axis for axis in order if axis not in removed]
     return tuple(sorted(kept).index(axis) for axis in kept)
 
 
-def _squeeze(converter: Converter, node: Call) -> Laid | None:
+def _convert_squeeze(converter: Converter, node: Call) -> LaidOut | None:
     order, source = converter.order(node.args[0]), node.args[0].type
     if order is None or not isinstance(source, TensorType):
         return None
@@ -280,45 +286,47 @@ def _squeeze(converter: Converter, node: Call) -> Laid | None:
         axes = {axis for axis, dim in enumerate(source.shape) if dim == 1}
     else:
         axes = {normalize_axis(axis, source.rank) for axis in given}
-    moved = tuple(sorted(_moved(axis, order) for axis in axes))
+    moved = tuple(sorted(_map_axis(axis, order) for axis in axes))
     result = converter.build(node, [converter.at(node.args[0], order)], axis=moved)
-    return Laid(result, _left(order, axes))
+    return LaidOut(result, _drop_axes(order, axes))
 
 
-def _strided_slice(converter: Converter, node: Call) -> Laid | None:
+def _convert_strided_slice(converter: Converter, node: Call) -> LaidOut | None:
     order, begin = converter.order(node.args[0]), node.attrs["begin"]
     if order is None or begin is None:
         return None
     axes = node.attrs["axes"] if node.attrs["axes"] else range(len(begin))
-    moved = tuple(_moved(axis, order) for axis in axes)
-    return Laid(converter.build(node, [converter.at(node.args[0], order)], axes=moved), order)
+    moved = tuple(_map_axis(axis, order) for axis in axes)
+    return LaidOut(converter.build(node, [converter.at(node.args[0], order)], axes=moved), order)
 
 
-def _transpose(converter: Converter, node: Call) -> Laid | None:
+def _convert_transpose(converter: Converter, node: Call) -> LaidOut | None:
     """The order asked for is taken from what there is, in one step or in none."""
     if converter.order(node.args[0]) is None:
         return None
     rank = _rank(node)
     axes = node.attrs["axes"] or tuple(reversed(range(rank)))
     order = tuple(normalize_axis(axis, rank) for axis in axes)
-    return Laid(converter.at(node.args[0], order), tuple(range(rank)))
+    return LaidOut(converter.at(node.args[0], order), tuple(range(rank)))
 
 
-def _layout_transform(converter: Converter, node: Call) -> Laid | None:
+def _convert_layout_transform(converter: Converter, node: Call) -> LaidOut | None:
     source, target = node.attrs["src_layout"], node.attrs["dst_layout"]
     if converter.order(node.args[0]) is None or sorted(source) != sorted(target):
         return None
-    return Laid(converter.at(node.args[0], layout_axes(source, target)), tuple(range(len(source))))
+    return LaidOut(
+        converter.at(node.args[0], layout_axes(source, target)), tuple(range(len(source)))
+    )
 
 
-Rule = Callable[[Converter, Call], "Laid | None"]
+Rule = Callable[[Converter, Call], "LaidOut | None"]
 
 RULES: dict[str, Rule] = {
-    "concatenate": _concatenate,
-    "layout_transform": _layout_transform,
-    "split": _split,
-    "squeeze": _squeeze,
-    "strided_slice": _strided_slice,
-    "transpose": _transpose,
+    "concatenate": _convert_concatenate,
+    "layout_transform": _convert_layout_transform,
+    "split": _convert_split,
+    "squeeze": _convert_squeeze,
+    "strided_slice": _convert_strided_slice,
+    "transpose": _convert_transpose,
 }
 """How operators that arrange axes themselves follow another order."""

@@ -28,7 +28,7 @@ def as_scan(loop: Call) -> Call | None:
     body = loop.attrs["body"]
     if not isinstance(state, Tuple) or not isinstance(captures, Tuple):
         return None
-    lets, yielded = _peeled(body.body)
+    lets, yielded = _peel_lets(body.body)
     if going.type != TupleType(()) or not isinstance(yielded, Tuple):
         return None
     first = yielded.fields[0]
@@ -68,7 +68,7 @@ def as_scan(loop: Call) -> Call | None:
     )
 
 
-def _peeled(body: Expr) -> tuple[list[Let], Expr]:
+def _peel_lets(body: Expr) -> tuple[list[Let], Expr]:
     lets = []
     while isinstance(body, Let):
         lets.append(body)

@@ -74,28 +74,28 @@ def _block(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
     name = _name(node)
     if name == "qnn.quantize":
         data, scale, zero = node.args
-        return _quantized(data, scale, zero, node.attrs["axis"], node)
+        return _quantize(data, scale, zero, node.attrs["axis"], node)
     if name in _SUMS:
         lhs, rhs, ls, lz, rs, rz, scale, zero = node.args
-        a = _dequantized(lhs, ls, lz, node.attrs["lhs_axis"])
-        b = _dequantized(rhs, rs, rz, node.attrs["rhs_axis"])
+        a = _dequantize(lhs, ls, lz, node.attrs["lhs_axis"])
+        b = _dequantize(rhs, rs, rz, node.attrs["rhs_axis"])
         if a is None or b is None:
             return None
-        return _quantized(call(_SUMS[name], a, b, span=node.span), scale, zero, -1, node)
+        return _quantize(call(_SUMS[name], a, b, span=node.span), scale, zero, -1, node)
     if name in _UNARY or name == "qnn.avg_pool2d":
         return _one_operand(node)
     if name == "qnn.concatenate":
-        return _concatenated(node)
+        return _concatenate(node)
     if name == "serde.dequantize_linear":
         return _real_sums(node)
     if name != "qnn.requantize":
         return None
     data, scale, zero, out_scale, out_zero = node.args
     if _dtype(data) == "int32":
-        real = _accumulated(old, node, uses)
+        real = _accumulate(old, node, uses)
     else:
-        real = _dequantized(data, scale, zero, node.attrs["axis"])
-    return None if real is None else _quantized(real, out_scale, out_zero, -1, node)
+        real = _dequantize(data, scale, zero, node.attrs["axis"])
+    return None if real is None else _quantize(real, out_scale, out_zero, -1, node)
 
 
 def _one_operand(node: Call) -> Expr | None:
@@ -104,25 +104,25 @@ def _one_operand(node: Call) -> Expr | None:
     attrs = node.attrs
     if _name(node) == "qnn.avg_pool2d" and attrs["count_include_pad"] and any(attrs["padding"]):
         return None
-    x = _dequantized(data, scale, zero, -1)
+    x = _dequantize(data, scale, zero, -1)
     if x is None:
         return None
     real = call(_UNARY.get(_name(node), "nn.avg_pool2d"), x, span=node.span, **attrs)
-    return _quantized(real, out_scale, out_zero, -1, node)
+    return _quantize(real, out_scale, out_zero, -1, node)
 
 
-def _concatenated(node: Call) -> Expr | None:
+def _concatenate(node: Call) -> Expr | None:
     """Return tensors put together on floats, each with its own scale."""
     *groups, out_scale, out_zero = node.args
     if not all(isinstance(group, Tuple) for group in groups):
         return None
     data, scales, zeros = (group.fields for group in groups if isinstance(group, Tuple))
-    parts = [_dequantized(*each, -1) for each in zip(data, scales, zeros, strict=True)]
+    parts = [_dequantize(*each, -1) for each in zip(data, scales, zeros, strict=True)]
     known = [part for part in parts if part is not None]
     if len(known) != len(parts):
         return None
     real = call("concatenate", known, axis=node.attrs["axis"], span=node.span)
-    return _quantized(real, out_scale, out_zero, -1, node)
+    return _quantize(real, out_scale, out_zero, -1, node)
 
 
 def _name(node: Expr) -> str:
@@ -149,7 +149,7 @@ def _parameters(scale: Expr, zero: Expr, dtype: str) -> tuple[Array, Array] | No
     return np.array(a), np.array(b)
 
 
-def _dequantized(data: Expr, scale: Expr, zero: Expr, axis: int) -> Expr | None:
+def _dequantize(data: Expr, scale: Expr, zero: Expr, axis: int) -> Expr | None:
     dtype = _dtype(data)
     if dtype not in _TARGETS:
         return None
@@ -161,7 +161,7 @@ def _dequantized(data: Expr, scale: Expr, zero: Expr, axis: int) -> Expr | None:
     return call("serde.dequantize_linear", data, *parameters, axis=place, span=data.span)
 
 
-def _quantized(real: Expr, scale: Expr, zero: Expr, axis: int, node: Call) -> Expr | None:
+def _quantize(real: Expr, scale: Expr, zero: Expr, axis: int, node: Call) -> Expr | None:
     dtype = _dtype(node)
     found = _parameters(scale, zero, dtype) if dtype in _TARGETS else None
     if found is None or _dtype(real) != "float32":
@@ -173,7 +173,7 @@ def _quantized(real: Expr, scale: Expr, zero: Expr, axis: int, node: Call) -> Ex
     )
 
 
-def _accumulated(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
+def _accumulate(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
     """Return the sums that a requantisation reads, on floats: of a product, with a bias or not."""
     source, scale, zero = node.args[0], node.args[1], node.args[2]
     before = old.args[0] if isinstance(old, Call) else old
@@ -214,8 +214,8 @@ def _product(node: Expr, scale: Array) -> Expr | None:
         return None
     attrs = dict(node.attrs)
     along = attrs["kernel_layout"].index("O") if "kernel_layout" in attrs else 0
-    a = _dequantized(x, x_scale, x_zero, -1)
-    b = _dequantized(y, y_scale, y_zero, along)
+    a = _dequantize(x, x_scale, x_zero, -1)
+    b = _dequantize(y, y_scale, y_zero, along)
     if a is None or b is None or (x_scale.data.size > 1):
         return None
     attrs["out_dtype"] = "float32"

@@ -42,7 +42,7 @@ class QuantizedAsLinear(FunctionPass):
             if _name(new) != "serde.quantize_linear" or not isinstance(new, Call):
                 return new
             try:
-                return _whole(old, new, uses) or new
+                return _fuse_block(old, new, uses) or new
             except TypeInferenceError:
                 return new
 
@@ -68,7 +68,7 @@ def _rank(node: Expr) -> int:
     return node.type.rank if isinstance(node.type, TensorType) else 0
 
 
-def _whole(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
+def _fuse_block(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
     """Return one operator for the block that a quantisation ends."""
     end = _parameters(node, node.args[1], node.args[2])
     inner = old.args[0] if isinstance(old, Call) else old
@@ -117,6 +117,7 @@ def _conv(
     end: tuple[Constant, Constant],
     node: Call,
 ) -> Expr | None:
+    """Return one quantised convolution; None for other layouts or scales."""
     attrs = real.attrs
     layouts = (attrs["data_layout"], attrs["kernel_layout"], attrs["out_layout"] or "NCHW")
     if layouts != ("NCHW", "OIHW", "NCHW") or (rhs.scale.data.ndim and rhs.axis):
@@ -171,17 +172,18 @@ def _product(
     end: tuple[Constant, Constant],
     node: Call,
 ) -> Expr | None:
+    """Return one quantised matrix product; None where ranks or scales do not fit."""
     rank = _rank(rhs.data)
     is_dense = _name(real) == "nn.dense"
-    turned = is_dense or real.attrs["transpose_b"]
-    columns = rank - 2 if turned else rank - 1
+    transposed = is_dense or real.attrs["transpose_b"]
+    columns = rank - 2 if transposed else rank - 1
     if bias is not None or _rank(lhs.data) != rank or (rhs.scale.data.ndim and rhs.axis != columns):
         return None
-    left = lhs.data if is_dense or not real.attrs["transpose_a"] else _transposed(lhs.data)
+    left = lhs.data if is_dense or not real.attrs["transpose_a"] else _transpose_last_two(lhs.data)
     return call(
         "serde.qlinear_matmul",
         left,
-        _transposed(rhs.data) if turned else rhs.data,
+        _transpose_last_two(rhs.data) if transposed else rhs.data,
         lhs.scale,
         lhs.zero,
         rhs.scale,
@@ -192,7 +194,7 @@ def _product(
     )
 
 
-def _transposed(x: Expr) -> Expr:
+def _transpose_last_two(x: Expr) -> Expr:
     order = [*range(_rank(x))]
     order[-2:] = reversed(order[-2:])
     return call("transpose", x, axes=tuple(order))

@@ -83,7 +83,7 @@ def _sorted_pattern(form: _Form, params: Mapping[str, Weight]) -> Pattern:
     captures = frozenset(node for node in numbers if node.data.size == 1 and _role(node))
 
     def build(match: Match) -> Expr | None:
-        return _raised_from_sorted(form, match, template, params)
+        return _raise_from_sorted(form, match, template, params)
 
     return Pattern("serde.box_nms", template, build, captures)
 
@@ -101,7 +101,7 @@ def _sorted_rows(
     rows = data
     if form.best:
         best = _best(score, form.taken)
-        score, rows = TupleGetItem(best, 0), _gathered(form, data, best)
+        score, rows = TupleGetItem(best, 0), _gather_rows(form, data, best)
         class_ = _column(rows, form.class_) if form.classes == "apart" else class_
     marks = call("expand_dims", score, axis=1)
     if form.classes == "apart":
@@ -114,13 +114,15 @@ def _sorted_rows(
     found = call("serde.non_max_suppression", corners, marks, most, overlap, least)
     place = call("take", found, const(np.array([0, 2]), "int64"), axis=1, mode="fast")
     scores = call("serde.gather_nd", score, place)
-    kept = _scattered(nothing, place, scores)
+    kept = _scatter(nothing, place, scores)
     order = _best(kept, form.taken)
     stays = call("greater", TupleGetItem(order, 0), const(form.least, "float32"))
     minus = const(-1.0, "float32")
-    result = call("where", call("expand_dims", stays, axis=2), _gathered(form, rows, order), minus)
+    result = call(
+        "where", call("expand_dims", stays, axis=2), _gather_rows(form, rows, order), minus
+    )
     if form.best == "filled":
-        result = _filled(result, form.number - form.taken, minus)
+        result = _pad_rows(result, form.number - form.taken, minus)
     return result
 
 
@@ -138,17 +140,17 @@ def _best(scores: Expr, count: int) -> Call:
     return call("topk", scores, k=count, axis=1, ret_type="both", dtype="int64")
 
 
-def _scattered(base: Expr, place: Expr, values: Expr) -> Call:
+def _scatter(base: Expr, place: Expr, values: Expr) -> Call:
     columns = call("transpose", place, axes=(1, 0))
     return call("scatter_nd", base, columns, values, mode="update")
 
 
-def _filled(rows: Expr, count: int, value: Expr) -> Call:
+def _pad_rows(rows: Expr, count: int, value: Expr) -> Call:
     """Return rows with some more behind those of each image, all of one value."""
     return call("nn.pad", rows, value, pad_width=((0, 0), (0, count), (0, 0)))
 
 
-def _gathered(form: _Form, rows: Expr, best: Expr) -> Expr:
+def _gather_rows(form: _Form, rows: Expr, best: Expr) -> Expr:
     """Return the rows at the places of the best."""
     places = call("expand_dims", TupleGetItem(best, 1), axis=2)
     if not form.spread:
@@ -168,7 +170,7 @@ def _ordered_corners(rows: Expr, form: _Form) -> Expr:
     return call("concatenate", Tuple([low, call("maximum", low, high)]), axis=2)
 
 
-def _raised_from_sorted(
+def _raise_from_sorted(
     form: _Form, match: Match, template: Expr, params: Mapping[str, Weight]
 ) -> Expr | None:
     """Return the suppression, if what it is spelled as is just what was found."""
@@ -276,7 +278,7 @@ def _padded_pattern(center: bool, params: Mapping[str, Weight]) -> Pattern:
     template = _padded_rows(form, *free)
 
     def build(match: Match) -> Expr | None:
-        return _raised_from_padded(form, match, template, params)
+        return _raise_from_padded(form, match, template, params)
 
     return Pattern("serde.box_nms", template, build)
 
@@ -303,12 +305,12 @@ def _padded_rows(
     end = call("squeeze", count, axis=(0,))
     ranks = call("arange", const(0, "int64"), end, const(1, "int64"), dtype="int64")
     base = call("broadcast_to", count, shape=_shape(data)[:2])
-    order = _scattered(base, place, ranks)
+    order = _scatter(base, place, ranks)
     first = call("topk", order, k=form.number, is_ascend=True, ret_type="both", dtype="int64")
     return call("serde.take", rows, TupleGetItem(first, 0))
 
 
-def _raised_from_padded(
+def _raise_from_padded(
     form: _Form, match: Match, template: Expr, params: Mapping[str, Weight]
 ) -> Expr | None:
     """Return the suppression of boxes whose corners are in order, as ONNX puts them.
@@ -342,7 +344,7 @@ def _raised_from_padded(
         result = _columns(result, 0, width)
     if most < number:
         first = _columns(result, 0, int(most), 1)
-        result = _filled(first, number - int(most), const(-1.0, "float32"))
+        result = _pad_rows(first, number - int(most), const(-1.0, "float32"))
     return result
 
 

@@ -54,14 +54,14 @@ class RaiseLayers(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Replace layers; what one consists of may be others."""
-        patterns = tuple(self._bound(*each) for each in _templates(function))
+        patterns = tuple(self._bind_template(*each) for each in _templates(function))
         return Compose(patterns).transform(function)
 
     def transform_body(self, body: Function) -> Function:
         """The weights of a body are its parameters, which is not to be seen there."""
         return RaiseLayers(self.supported, keep=self.keep).transform(body)
 
-    def _bound(self, template: Call, build: _Build) -> Pattern:
+    def _bind_template(self, template: Call, build: _Build) -> Pattern:
         def checked(match: Match) -> Expr | None:
             try:
                 found = build(match, template, self.weights)
@@ -101,11 +101,11 @@ def _templates(function: Function) -> Iterator[tuple[Call, _Build]]:
     names = {node.op.name for node in nodes if isinstance(node, Call) and isinstance(node.op, Op)}
     for telling, forms, build in _LAYERS:
         if not names.isdisjoint(telling):
-            yield from ((each, build) for each in _made(forms))
+            yield from ((each, build) for each in _list_forms(forms))
 
 
 @cache
-def _made(forms: Callable[[], Iterator[Call]]) -> tuple[Call, ...]:
+def _list_forms(forms: Callable[[], Iterator[Call]]) -> tuple[Call, ...]:
     return tuple(forms())
 
 
@@ -231,7 +231,7 @@ def _is_number(node: Expr, value: float) -> bool:
 def _gelu(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
     if not _holds(match, template):
         return None
-    tanh = any(isinstance(each, Call) and _named(each, "tanh") for each in match.nodes)
+    tanh = any(isinstance(each, Call) and _is_op(each, "tanh") for each in match.nodes)
     kind = "tanh" if tanh else "none"
     found = call("serde.gelu", match.bound["x"], approximate=kind, span=match.root.span)
     return found, found
@@ -251,6 +251,7 @@ def _swish(match: Match, template: Call, weights: Collection[str]) -> _Found | N
 
 
 def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    """Return the layer norm that is spelled out over one axis or the last ones, or None."""
     x, type_ = match.bound["x"], match.bound["x"].type
     number = match.nodes[_EPSILON]
     if not _holds(match, template) or not isinstance(number, Constant):
@@ -259,7 +260,7 @@ def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Foun
     means = [
         node
         for key, node in match.nodes.items()
-        if isinstance(key, Call) and _named(key, "mean") and isinstance(node, Call)
+        if isinstance(key, Call) and _is_op(key, "mean") and isinstance(node, Call)
     ]
     axes = _common_axes(means, type_)
     if axes is None or not isinstance(type_, TensorType):
@@ -318,7 +319,7 @@ def _along(x: Expr, data: TensorType, axes: Sequence[int], fixed: Sequence[Dim])
 
 
 def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
-    """A product with a matrix of weights has it turned round."""
+    """A product with a matrix of weights has it transposed."""
     x, weight, bias = (match.bound.get(name) for name in ("x", "weight", "bias"))
     product = next(
         node for key, node in match.nodes.items()
@@ -332,15 +333,15 @@ def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | N
         return None
     if not isinstance(x.type, TensorType) or not is_float(x.type.dtype) or x.type.rank < 2:
         return None
-    if _named(product, "nn.dense"):
+    if _is_op(product, "nn.dense"):
         layer = product
     else:
         attrs = product.attrs
         if attrs.get("transpose_a") or attrs.get("out_dtype") is not None:
             return None
-        turned = weight if attrs.get("transpose_b") else call("transpose", weight, axes=(1, 0))
+        transposed = weight if attrs.get("transpose_b") else call("transpose", weight, axes=(1, 0))
         units = kind.shape[0] if attrs.get("transpose_b") else kind.shape[1]
-        layer = call("nn.dense", x, turned, units=units, span=span)
+        layer = call("nn.dense", x, transposed, units=units, span=span)
     if bias is None:
         return layer, layer
     if not _is_weight(bias, weights) or not isinstance(layer.type, TensorType):
@@ -353,12 +354,12 @@ def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | N
 
 def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
     """The products are those of every query with the columns of the second operand."""
-    query, turned, value = (match.bound[name] for name in ("query", "key", "value"))
-    types = [each.type for each in (query, turned, value)]
+    query, transposed, value = (match.bound[name] for name in ("query", "key", "value"))
+    types = [each.type for each in (query, transposed, value)]
     if not all(isinstance(type_, TensorType) and type_.rank == 4 for type_ in types):
         return None
     softmax = next(
-        n for k, n in match.nodes.items() if isinstance(k, Call) and _named(k, "nn.softmax")
+        n for k, n in match.nodes.items() if isinstance(k, Call) and _is_op(k, "nn.softmax")
     )
     if not isinstance(softmax, Call) or softmax.attrs["axis"] not in (-1, 3):
         return None
@@ -367,13 +368,13 @@ def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found
     for each in (_SCALE, _OTHER):
         number = match.nodes.get(each)
         scale *= float(number.data.reshape(-1)[0]) if isinstance(number, Constant) else 1.0
-    if any(isinstance(each, Call) and _named(each, "divide") for each in match.nodes):
+    if any(isinstance(each, Call) and _is_op(each, "divide") for each in match.nodes):
         scale = 1 / scale if scale else math.inf
     if not math.isfinite(scale):
         return None
     if isinstance(width, int) and abs(scale * math.sqrt(width) - 1) < _NEAR:
         scale = 1 / math.sqrt(width)
-    key = call("transpose", turned, axes=(0, 1, 3, 2), span=match.root.span)
+    key = call("transpose", transposed, axes=(0, 1, 3, 2), span=match.root.span)
     found = call("serde.attention", query, key, value, None, scale=scale, span=match.root.span)
     return found, found
 
@@ -388,7 +389,7 @@ def _names_of(node: Call) -> set[str]:
     return names | ({node.span.source_name} if node.span is not None else set())
 
 
-def _named(node: Call, name: str) -> bool:
+def _is_op(node: Call, name: str) -> bool:
     return isinstance(node.op, OpDef) and node.op.name == name
 
 

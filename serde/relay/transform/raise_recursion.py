@@ -89,7 +89,7 @@ def _without_recursion(node: Expr) -> Expr:
     calls = [each for each in nodes if isinstance(each, Call) and each.op is node.var]
     if not calls or any(node.var in _values(each) for each in nodes):
         return node
-    found = _read(node.value, node.var)
+    found = _parse_recursion(node.value, node.var)
     if found is None:
         return node
     memo: dict[Expr, Expr] = {}
@@ -107,7 +107,7 @@ def _without_recursion(node: Expr) -> Expr:
 def _raise_global(variable: GlobalVar, function: Function) -> Function:
     used = (node.op for node in post_order(function.body) if isinstance(node, Call))
     own = next((u for u in used if _is_self(u, variable)), None)
-    found = None if own is None else _read(function, own)
+    found = None if own is None else _parse_recursion(function, own)
     body = None if found is None else _loop(found, function.params)
     if body is None or body.type is None or function.body.type is None:
         return function
@@ -176,10 +176,10 @@ class _Recursion:
         return value
 
 
-def _read(function: Function, own: Expr) -> _Recursion | None:
+def _parse_recursion(function: Function, own: Expr) -> _Recursion | None:
     """Return `function`, whose name inside is `own`, taken apart; None if it has another shape."""
     function = ToGraphNormalForm().transform(function)
-    lets, choice = _peeled(function.body)
+    lets, choice = _peel_lets(function.body)
     if not isinstance(choice, If):
         return None
     leaves = _tail_calls(choice.true_branch, own)
@@ -187,7 +187,7 @@ def _read(function: Function, own: Expr) -> _Recursion | None:
     if leaves is None:
         leaves = _tail_calls(choice.false_branch, own)
         again, result = result, again
-        going = _negated(choice.cond)
+        going = _negate(choice.cond)
     if leaves is None or any(len(leaf.args) != len(function.params) for leaf in leaves):
         return None
     tails = set(leaves)
@@ -207,7 +207,7 @@ def _read(function: Function, own: Expr) -> _Recursion | None:
     return found
 
 
-def _peeled(body: Expr) -> tuple[tuple[Let, ...], Expr]:
+def _peel_lets(body: Expr) -> tuple[tuple[Let, ...], Expr]:
     lets = []
     while isinstance(body, Let):
         lets.append(body)
@@ -215,7 +215,7 @@ def _peeled(body: Expr) -> tuple[tuple[Let, ...], Expr]:
     return tuple(lets), body
 
 
-def _negated(cond: Expr) -> Expr:
+def _negate(cond: Expr) -> Expr:
     """Return the opposite of a condition; comparisons of integers turn round."""
     opposite = {"greater_equal": "less", "greater": "less_equal", "less": "greater_equal",
                 "less_equal": "greater"}  # fmt: skip
@@ -236,7 +236,7 @@ def _tail_calls(branch: Expr, own: Expr) -> tuple[Call, ...] | None:
     found: dict[Call, None] = {}
     pending = [branch]
     while pending:
-        _, end = _peeled(pending.pop())
+        _, end = _peel_lets(pending.pop())
         if isinstance(end, If):
             pending += [end.true_branch, end.false_branch]
         elif isinstance(end, Call) and _is_self(end.op, own):
@@ -272,12 +272,13 @@ class _Roles:
 def _loop(found: _Recursion, starts: Sequence[Expr]) -> Expr | None:
     """Return the value of a call of the recursion with `starts`, as a loop; None if it cannot."""
     try:
-        return _built(found, starts, _roles(found, starts))
+        return _build_loop(found, starts, _roles(found, starts))
     except RelayError:
         return None
 
 
 def _roles(found: _Recursion, starts: Sequence[Expr]) -> _Roles:
+    """Tell which parameters count, stay fixed, are stacks or are states."""
     indices = range(len(found.params))
     fixed = frozenset(
         index for index in indices if all(n is found.params[index] for n in found.new(index))
@@ -320,7 +321,7 @@ def _choices(found: _Recursion) -> list[Expr]:
     parts: list[Expr] = []
     pending = [found.again]
     while pending:
-        lets, end = _peeled(pending.pop())
+        lets, end = _peel_lets(pending.pop())
         parts += [let.value for let in lets]
         if isinstance(end, If):
             parts.append(end.cond)
@@ -338,7 +339,7 @@ def _limit(
     """Return the number of iterations that a counter allows, its index, and what else must hold."""
     parts = _conjuncts(found.going)
     for place, part in enumerate(parts):
-        bound = _bound(found, part, fixed)
+        bound = _read_comparison(found, part, fixed)
         if bound is None:
             continue
         index, stop, inclusive = bound
@@ -368,7 +369,9 @@ def _is_op(node: Expr, *names: str) -> bool:
     return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
-def _bound(found: _Recursion, part: Expr, fixed: frozenset[int]) -> tuple[int, Expr, bool] | None:
+def _read_comparison(
+    found: _Recursion, part: Expr, fixed: frozenset[int]
+) -> tuple[int, Expr, bool] | None:
     """Return which parameter is counted up by one, to what, and whether that is included."""
     if not isinstance(part, Call):
         return None
@@ -417,7 +420,7 @@ def _distance(stop: Expr, start: Expr, inclusive: bool) -> Expr:
 
 def _stacks(found: _Recursion, candidates: Sequence[int]) -> dict[int, tuple[Expr, bool]]:
     """Return the parameters that only grow by a row along axis 0, with the row."""
-    if len(found.leaves) != 1 or isinstance(_peeled(found.again)[1], If):
+    if len(found.leaves) != 1 or isinstance(_peel_lets(found.again)[1], If):
         return {}
     rows = {index: _row(found.params[index], found.new(index)[0]) for index in candidates}
     stacks = {index: row for index, row in rows.items() if row is not None}
@@ -450,7 +453,8 @@ def _row(param: Var, new: Expr) -> tuple[Expr, bool] | None:
     return row, front
 
 
-def _built(found: _Recursion, starts: Sequence[Expr], roles: _Roles) -> Expr:
+def _build_loop(found: _Recursion, starts: Sequence[Expr], roles: _Roles) -> Expr:
+    """Return the ``serde.loop`` that does what the recursion does."""
     body, captured = _body(found, starts, roles)
     going = None
     if roles.going is not None:
@@ -467,7 +471,7 @@ def _built(found: _Recursion, starts: Sequence[Expr], roles: _Roles) -> Expr:
     finals: dict[Var, Expr] = {found.params[i]: starts[i] for i in roles.fixed}
     finals |= {found.params[i]: each for i, each in zip(roles.states, fields, strict=False)}
     for (index, (_, front)), stack in zip(roles.stacks.items(), fields[len(state) :], strict=True):
-        finals[found.params[index]] = _joined(starts[index], stack, front)
+        finals[found.params[index]] = _concatenate_rows(starts[index], stack, front)
     result = substitute(found.within_lets(found.result), finals)
     whole = isinstance(result, Tuple) and len(result.fields) == len(fields)
     if whole and all(a is b for a, b in zip(children(result), fields, strict=True)):
@@ -475,7 +479,7 @@ def _built(found: _Recursion, starts: Sequence[Expr], roles: _Roles) -> Expr:
     return result
 
 
-def _joined(start: Expr, stack: Expr, front: bool) -> Expr:
+def _concatenate_rows(start: Expr, stack: Expr, front: bool) -> Expr:
     """Return a parameter that grew from `start` by the rows of `stack`."""
     if front:
         stack = call("reverse", stack, axis=0)
@@ -510,7 +514,7 @@ def _body(found: _Recursion, starts: Sequence[Expr], roles: _Roles) -> tuple[Fun
     wanted = [*roles.states, *(i for i in sorted(roles.checked) if i not in states)]
     following = _following(found, roles, wanted)
     count = len(wanted) + len(roles.stacks)
-    lets, value = _peeled(substitute(found.within_lets(following), {**inside, **kept}))
+    lets, value = _peel_lets(substitute(found.within_lets(following), {**inside, **kept}))
     fields = _fields(value, count)
     new: dict[Var, Expr] = {found.params[i]: each for i, each in zip(wanted, fields, strict=False)}
     going: Expr = const(True, "bool")

@@ -33,11 +33,11 @@ class RaiseSliceLike(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Replace each slice that is one."""
-        result = rewrite(function, _raised)
+        result = rewrite(function, _raise_slice)
         return result if isinstance(result, Function) else function
 
 
-def _raised(_node: Expr, node: Expr) -> Expr:
+def _raise_slice(_node: Expr, node: Expr) -> Expr:
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return node
     if node.op.name != "dyn.strided_slice" or node.attrs["slice_mode"] != "end":
@@ -48,10 +48,10 @@ def _raised(_node: Expr, node: Expr) -> Expr:
         return node
     rank = data.type.rank if isinstance(data.type, TensorType) else 0
     axes = [axis % rank for axis in node.attrs["axes"] or range(len(ends))]
-    return _cut(data, dict(zip(axes, ends, strict=True)), node)
+    return _slice_like(data, dict(zip(axes, ends, strict=True)), node)
 
 
-def _cut(data: Expr, ends: dict[int, _End], node: Call) -> Expr:
+def _slice_like(data: Expr, ends: dict[int, _End], node: Call) -> Expr:
     """Return `data` cut along axes, or the node where one tensor is longer along another axis."""
     likes: dict[Expr, list[int]] = {}
     for axis, end in ends.items():

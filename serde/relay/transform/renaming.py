@@ -32,8 +32,8 @@ def rename(
     if not inputs and not outputs:
         return model
     taken = set(model.params)
-    found_inputs = _renamed("rename_inputs", model.meta.inputs, inputs, taken)
-    found_outputs = _renamed("rename_outputs", model.meta.outputs, outputs, taken)
+    found_inputs = _apply_names("rename_inputs", model.meta.inputs, inputs, taken)
+    found_outputs = _apply_names("rename_outputs", model.meta.outputs, outputs, taken)
     _refuse_joined(model, found_inputs, found_outputs)
     meta = replace(
         model.meta,
@@ -54,7 +54,7 @@ def rename(
     return model.evolve(mod=InferType()(model.mod.with_functions(functions)), meta=meta)
 
 
-def _renamed(
+def _apply_names(
     option: str, names: Sequence[str], wanted: Mapping[str, str], weights: set[str]
 ) -> tuple[str, ...]:
     for old, new in wanted.items():

@@ -79,7 +79,7 @@ class _Items:
         if at is None or self.count > _MOST_COPIED:
             return None
         items = self.items()
-        return _whole([*items[:at], value, *items[at:]])
+        return _wrap_items([*items[:at], value, *items[at:]])
 
     def erased(self, place: int | None) -> _Items | None:
         at = self.position(-1 if place is None else place)
@@ -88,10 +88,10 @@ class _Items:
         if at is None or self.count > _MOST_COPIED:
             return None
         items = self.items()
-        return _whole([*items[:at], *items[at + 1 :]])
+        return _wrap_items([*items[:at], *items[at + 1 :]])
 
 
-def _whole(items: Sequence[Expr]) -> _Items:
+def _wrap_items(items: Sequence[Expr]) -> _Items:
     return _Items(list(items), len(items))
 
 
@@ -137,7 +137,7 @@ class _Followed:
         if chosen.type is None:
             return
         fields = [TupleGetItem(chosen, index, node.span) for index in range(left.count)]
-        self._known[node] = _whole(fields)
+        self._known[node] = _wrap_items(fields)
 
 
 def _place(node: Expr) -> int | None:
@@ -148,15 +148,15 @@ def _is_absent(node: Expr) -> bool:
     return isinstance(node, Tuple) and not node.fields
 
 
-def _constructed(node: Call) -> _Items | None:
+def _construct(node: Call) -> _Items | None:
     (data,) = node.args
     if isinstance(data, Tuple):
-        return _whole(data.fields)
+        return _wrap_items(data.fields)
     count = len(getattr(data.type, "fields", ()))
-    return _whole([TupleGetItem(data, index, node.span) for index in range(count)])
+    return _wrap_items([TupleGetItem(data, index, node.span) for index in range(count)])
 
 
-def _split(node: Call) -> _Items | None:
+def _split_tensor(node: Call) -> _Items | None:
     data, split = node.args
     axis = node.attrs["axis"]
     length = data.type.shape[axis] if isinstance(data.type, TensorType) else None
@@ -165,36 +165,36 @@ def _split(node: Call) -> _Items | None:
     if isinstance(split, Constant) and split.data.ndim == 1:
         return _parts(node, np.cumsum(split.data)[:-1].tolist(), len(split.data))
     if not length:
-        return _whole([]) if _is_absent(split) or isinstance(split, Constant) else None
+        return _wrap_items([]) if _is_absent(split) or isinstance(split, Constant) else None
     step = 1 if _is_absent(split) else _place(split)
     if step is None or length > _MOST_COPIED * step:
         return None
     found = _parts(node, list(range(step, length, step)), -(-length // step))
     if not _is_absent(split) or node.attrs["keepdims"]:
         return found
-    return _whole([call("squeeze", part, axis=(axis,)) for part in found.items()])
+    return _wrap_items([call("squeeze", part, axis=(axis,)) for part in found.items()])
 
 
 def _parts(node: Call, cuts: list[int], count: int) -> _Items:
     if not count:
-        return _whole([])
+        return _wrap_items([])
     axis = node.attrs["axis"]
     parts = call("split", node.args[0], indices_or_sections=cuts, axis=axis, span=node.span)
-    return _whole([TupleGetItem(parts, index, node.span) for index in range(count)])
+    return _wrap_items([TupleGetItem(parts, index, node.span) for index in range(count)])
 
 
-def _inserted(given: _Items, node: Call) -> _Items | None:
+def _insert(given: _Items, node: Call) -> _Items | None:
     _, value, position = node.args
     place = _place(position)
     return None if place is None and not _is_absent(position) else given.inserted(place, value)
 
 
-def _erased(given: _Items, node: Call) -> _Items | None:
+def _erase(given: _Items, node: Call) -> _Items | None:
     place = _place(node.args[1])
     return None if place is None and not _is_absent(node.args[1]) else given.erased(place)
 
 
-def _read(given: _Items, node: Call) -> Expr | None:
+def _read_item(given: _Items, node: Call) -> Expr | None:
     place = _place(node.args[1])
     index = None if place is None else given.position(place)
     return None if index is None else given.shared[index]
@@ -204,7 +204,7 @@ def _length(given: _Items, node: Call) -> Expr:
     return const(given.count, "int64")
 
 
-def _concatenated(given: _Items, node: Call) -> Expr | None:
+def _concatenate(given: _Items, node: Call) -> Expr | None:
     if not given.count:
         return None
     name = "stack" if node.attrs["new_axis"] else "concatenate"
@@ -212,16 +212,16 @@ def _concatenated(given: _Items, node: Call) -> Expr | None:
 
 
 _BEGINNINGS: Final[dict[str, Callable[[Call], _Items | None]]] = {
-    "construct": _constructed,
-    "empty": lambda node: _whole([]),
-    "split": _split,
+    "construct": _construct,
+    "empty": lambda node: _wrap_items([]),
+    "split": _split_tensor,
 }
 _CHANGES: Final[dict[str, Callable[[_Items, Call], _Items | None]]] = {
-    "erase": _erased,
-    "insert": _inserted,
+    "erase": _erase,
+    "insert": _insert,
 }
 _READINGS: Final[dict[str, Callable[[_Items, Call], Expr | None]]] = {
-    "at": _read,
-    "concat": _concatenated,
+    "at": _read_item,
+    "concat": _concatenate,
     "length": _length,
 }

@@ -155,14 +155,14 @@ def _concatenate(node: Call) -> Expr:
     axis = node.attrs["axis"] % node.type.rank
     at = 0
     for field in fields.fields:
-        length = _sliced(field, source, axis, at)
+        length = _match_slice(field, source, axis, at)
         if length is None:
             return node
         at += length
     return source if at == node.type.shape[axis] else node
 
 
-def _sliced(field: Expr, source: Expr, axis: int, begin: int) -> int | None:
+def _match_slice(field: Expr, source: Expr, axis: int, begin: int) -> int | None:
     """Return how many elements a slice takes from `begin` of one axis; None if it is none."""
     if not _is(field, "strided_slice") or not isinstance(field, Call):
         return None

@@ -99,8 +99,8 @@ class SimplifyInference(FunctionPass):
         if chain is not None:
             layer = _linear_layer(new, has_bias=len(chain) == 2)
             if layer is not None:
-                return _folded(new, layer, has_bias=len(chain) == 2)
-        return _expanded(new) if self.expand else None
+                return _fold_into_layer(new, layer, has_bias=len(chain) == 2)
+        return _expand_norm(new) if self.expand else None
 
 
 def _only_first_used(function: Function) -> set[Expr]:
@@ -140,7 +140,8 @@ def _linear_layer(norm: Call, *, has_bias: bool) -> Call | None:
     return node if isinstance(node, Call) and has_trait(node, Linear) else None
 
 
-def _folded(norm: Call, layer: Call, *, has_bias: bool) -> Expr | None:
+def _fold_into_layer(norm: Call, layer: Call, *, has_bias: bool) -> Expr | None:
+    """Return the layer with the norm in its weight and bias; None where it does not fit."""
     data, weight = norm.args[0], layer.args[1]
     if not isinstance(data.type, TensorType) or not isinstance(weight.type, TensorType):
         return None
@@ -265,7 +266,7 @@ def bias_vector(data: Expr, axis: int) -> Expr | None:
     return bias if bias.type.rank == 1 else call("reshape", bias, newshape=(-1,))
 
 
-def _expanded(norm: Call) -> Expr | None:
+def _expand_norm(norm: Call) -> Expr | None:
     data = norm.args[0]
     if not isinstance(data.type, TensorType) or not _same_dtype(norm, data.type.dtype):
         return None

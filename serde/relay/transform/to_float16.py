@@ -253,13 +253,13 @@ def float16_overflows(
         for node in each.overflowed
     ]
     for node in post_order(function):
-        weight = model.params.get(_narrowed(node))
+        weight = model.params.get(_find_narrowed(node))
         if weight is not None and _weight_overflows(weight):
-            found.append(f"weight {_narrowed(node)}")
+            found.append(f"weight {_find_narrowed(node)}")
     return found
 
 
-def _narrowed(node: Expr) -> str:
+def _find_narrowed(node: Expr) -> str:
     """Return the name of the variable that `node` casts to float16, or nothing."""
     if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.op.name != "cast":
         return ""

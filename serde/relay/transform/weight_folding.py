@@ -61,7 +61,7 @@ def fold_weights(
     _choose_names(folds, main, stay, weights)
     for fold in folds:
         _note(fold, report)
-    if not folds and mod is model.mod and not _unused(main, weights):
+    if not folds and mod is model.mod and not _has_unused(main, weights):
         return model
     memo: dict[Expr, Expr] = {expr: fold.variable for fold in folds for expr in fold.exprs}
     body = rewrite(main.body, lambda _node, new: new, memo)
@@ -132,11 +132,11 @@ def _folds(
 ) -> list[_Fold]:
     order = post_order(main.body)
     before = closed_nodes(main, {variable.name_hint for variable in weights})
-    closed = _in_proportion(order, before - _packed(order, packing), weights)
+    closed = _in_proportion(order, before - _find_packed(order, packing), weights)
     numbers = _numbers(node for node in order if node in closed)
-    wanted = _wanted(main.body, order, closed)
+    wanted = _find_wanted(main.body, order, closed)
     if share:
-        wanted = _unshared(main.body, wanted, numbers, weights)
+        wanted = _drop_shared(main.body, wanted, numbers, weights)
     found: dict[int, _Fold] = {}
     for expr in (node for node in order if node in wanted):
         known = found.get(numbers[expr])
@@ -150,7 +150,7 @@ def _folds(
     return list(found.values())
 
 
-def _wanted(body: Expr, order: Sequence[Expr], closed: Collection[Expr]) -> set[Expr]:
+def _find_wanted(body: Expr, order: Sequence[Expr], closed: Collection[Expr]) -> set[Expr]:
     """Return the largest closed expressions: those that something not closed uses.
 
     A tuple is no weight, so its fields are wanted where it is.
@@ -163,7 +163,7 @@ def _wanted(body: Expr, order: Sequence[Expr], closed: Collection[Expr]) -> set[
     return {node for node in wanted if _folds_away(node)}
 
 
-def _packed(order: Sequence[Expr], packing: Collection[str]) -> set[Expr]:
+def _find_packed(order: Sequence[Expr], packing: Collection[str]) -> set[Expr]:
     """Return what puts weights one behind the other for an operator among `packing`."""
     found: set[Expr] = set()
     for node in order:
@@ -180,7 +180,7 @@ def _calls(node: Expr, names: Collection[str]) -> bool:
     return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
-def _unshared(
+def _drop_shared(
     body: Expr,
     wanted: set[Expr],
     numbers: Mapping[Expr, int],
@@ -190,7 +190,7 @@ def _unshared(
     forms: dict[Var, set[int]] = {}
     moves: dict[Expr, Var] = {}
     for node in wanted:
-        source = _moved(node)
+        source = _strip_moves(node)
         if isinstance(source, Var) and weights[source].nbytes > _SHARED_BYTES:
             forms.setdefault(source, set()).add(numbers[node])
             moves[node] = source
@@ -201,7 +201,7 @@ def _unshared(
     return {node for node in wanted if moves.get(node) not in several}
 
 
-def _moved(node: Expr) -> Expr:
+def _strip_moves(node: Expr) -> Expr:
     """Return what `node` has the elements of, in another order or shape."""
     while has_trait(node, Reshape) or _calls(node, ("transpose",)):
         node = children(node)[0]
@@ -285,7 +285,7 @@ def _used_outside(body: Expr, folded: Collection[Expr]) -> set[Expr]:
     return found
 
 
-def _unused(main: Function, weights: Mapping[Var, Weight]) -> bool:
+def _has_unused(main: Function, weights: Mapping[Var, Weight]) -> bool:
     used = set(free_vars(main.body))
     return any(variable not in used for variable in weights)
 

@@ -18,7 +18,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import reduced
+from serde.relay.op.reduce.plain import reduced_axes
 
 REDUCTIONS = {
     "reduce_l1_norm": "serde.reduce_l1",
@@ -60,7 +60,7 @@ def _importer(target: str) -> Callable[..., Expr]:
 
 
 def _along(ctx: ExportContext, x: Value, axis: Sequence[int] | None, exclude: bool) -> list[int]:
-    return list(reduced(ctx.type(x).rank, axis, exclude))
+    return list(reduced_axes(ctx.type(x).rank, axis, exclude))
 
 
 def _exporter(op: str) -> Callable[..., Value]:
@@ -85,7 +85,7 @@ def _is_real(node: Call) -> bool:
     type_ = node.args[0].type
     if not isinstance(type_, TensorType) or not is_float(type_.dtype):
         return False
-    return bool(reduced(type_.rank, node.attrs["axis"], node.attrs["exclude"]))
+    return bool(reduced_axes(type_.rank, node.attrs["axis"], node.attrs["exclude"]))
 
 
 for _op, _target in REDUCTIONS.items():
@@ -100,7 +100,7 @@ def expand_mean(data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exc
     type_ = data.checked_type
     if not isinstance(type_, TensorType):
         raise Unsupported(f"expected a tensor, found {type_!r}")
-    axes = reduced(type_.rank, axis, exclude)
+    axes = reduced_axes(type_.rank, axis, exclude)
     if not axes:
         return data
     count = product(type_.shape[each] for each in axes)
@@ -116,7 +116,7 @@ def expand_logsumexp(
 ) -> Expr:
     """Over no axes, the logarithm of the exponential."""
     type_ = data.checked_type
-    if not isinstance(type_, TensorType) or reduced(type_.rank, axis, exclude):
+    if not isinstance(type_, TensorType) or reduced_axes(type_.rank, axis, exclude):
         raise Unsupported(f"a logarithm of {type_!r}")
     return data
 
@@ -197,7 +197,7 @@ def expand_variance(
     type_ = data.checked_type
     if not isinstance(type_, TensorType) or not is_float(type_.dtype):
         raise Unsupported(f"expected a tensor of floats, found {type_!r}")
-    axes = reduced(type_.rank, axis, exclude)
+    axes = reduced_axes(type_.rank, axis, exclude)
     apart = relay.subtract(data, mean)
     squares = relay.multiply(apart, apart)
     if not unbiased:

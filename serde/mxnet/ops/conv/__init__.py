@@ -1,1 +1,1 @@
-"""Convolutions: direct and transposed, and at learned places."""
+"""Convolutions: direct and transposed, and at learned positions."""

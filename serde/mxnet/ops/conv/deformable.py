@@ -1,7 +1,8 @@
-"""Convolution at learned places, and the correlation of two images."""
+"""Convolution at learned positions, and the correlation of two images."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any as AnyValue
 from typing import Literal
@@ -13,7 +14,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.direct import LAYOUTS
+from serde.mxnet.ops.conv.windows import ConvAttributes, RelayConv, has_mxnet_form
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
@@ -63,9 +64,24 @@ def export_correlation(
     )  # fmt: skip
 
 
-def _require_images(layout: str | None, kernel: tuple[int, ...]) -> None:
-    if layout not in (None, "NCHW") or len(kernel) != 2:
-        raise Unsupported(f"layout {layout} and kernel {list(kernel)}; MXNet has NCHW alone")
+@dataclass(frozen=True, kw_only=True)
+class DeformableAttributes(ConvAttributes):
+    """Attributes that the deformable convolutions of MXNet share."""
+
+    num_deformable_group: int = 1
+    no_bias: bool = False
+    layout: Literal["NCW", "NCHW", "NCDHW"] | None = None
+
+    def to_relay(self) -> dict[str, AnyValue]:
+        """Return the attributes of ``serde.deform_conv2d``.
+
+        Raises:
+            Unsupported: It is not over images.
+        """
+        if self.layout not in (None, "NCHW") or self.ndim != 2:
+            found = f"layout {self.layout} and kernel {list(self.kernel)}"
+            raise Unsupported(f"{found}; MXNet has NCHW alone")
+        return super().to_relay() | {"offset_groups": self.num_deformable_group}
 
 
 @OPS.imports("_contrib_ModulatedDeformableConvolution", ignored=("workspace", "im2col_step"))
@@ -77,22 +93,9 @@ def import_modulated_deformable_convolution(
     weight: Expr,
     bias: Expr | None = None,
     *,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...] = (),
-    dilate: tuple[int, ...] = (),
-    pad: tuple[int, ...] = (),
-    num_filter: int,
-    num_group: int = 1,
-    num_deformable_group: int = 1,
-    no_bias: bool = False,
-    layout: Literal["NCW", "NCHW", "NCDHW"] | None = None,
+    conv: DeformableAttributes,
 ) -> Expr:
-    _require_images(layout, kernel)
-    return call(
-        "serde.deform_conv2d", data, weight, offset, bias, mask, strides=stride or (1, 1),
-        padding=(pad or (0, 0)) * 2, dilation=dilate or (1, 1), groups=num_group,
-        offset_groups=num_deformable_group,
-    )  # fmt: skip
+    return call("serde.deform_conv2d", data, weight, offset, bias, mask, **conv.to_relay())
 
 
 @OPS.imports("_contrib_DeformableConvolution", ignored=("workspace",))
@@ -103,48 +106,39 @@ def import_deformable_convolution(
     weight: Expr,
     bias: Expr | None = None,
     *,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...] = (),
-    dilate: tuple[int, ...] = (),
-    pad: tuple[int, ...] = (),
-    num_filter: int,
-    num_group: int = 1,
-    num_deformable_group: int = 1,
-    no_bias: bool = False,
-    layout: Literal["NCW", "NCHW", "NCDHW"] | None = None,
+    conv: DeformableAttributes,
 ) -> Expr:
     """Edges do not fade: up to one pixel past the last it is repeated, before the first is zero."""
-    _require_images(layout, kernel)
-    strides, dilation, padding = stride or (1, 1), dilate or (1, 1), pad or (0, 0)
-    lengths, places = ctx.static_lengths(data, (2, 3)), ctx.static_lengths(offset, (2, 3))
-    taps = num_deformable_group * kernel[0] * kernel[1]
+    attrs, kernel = conv.to_relay(), conv.kernel
+    strides, dilation, padding = conv.strides, conv.dilation, conv.padding
+    lengths, outputs = ctx.static_lengths(data, (2, 3)), ctx.static_lengths(offset, (2, 3))
+    taps = conv.num_deformable_group * kernel[0] * kernel[1]
     dtype = ctx.type(data).dtype
-    shifts = relay.split(relay.reshape(offset, (-1, taps, 2, *places)), 2, axis=2)
-    held, inside = [], []
+    shifts = relay.split(relay.reshape(offset, (-1, taps, 2, *outputs)), 2, axis=2)
+    offsets, inside = [], []
     for axis, shift in enumerate(shifts):
-        steps = np.arange(places[axis]) * strides[axis] - padding[axis]
+        steps = np.arange(outputs[axis]) * strides[axis] - padding[axis]
         tap = np.indices(kernel)[axis].reshape(-1, 1, 1, 1) * dilation[axis]
         regular = tap + steps.reshape((1, 1, -1, 1) if axis == 0 else (1, 1, 1, -1))
-        regular = np.tile(regular, (num_deformable_group, 1, 1, 1))
+        regular = np.tile(regular, (conv.num_deformable_group, 1, 1, 1))
         first, end = (relay.Constant((n - regular).astype(dtype)) for n in (0, lengths[axis]))
         last = relay.Constant((lengths[axis] - 1 - regular).astype(dtype))
         inside += [relay.greater_equal(shift, first), relay.less(shift, end)]
-        held.append(relay.minimum(shift, last))
-    shown = relay.cast(reduce(relay.logical_and, inside), dtype)
+        offsets.append(relay.minimum(shift, last))
+    mask = relay.cast(reduce(relay.logical_and, inside), dtype)
     return call(
         "serde.deform_conv2d", data, weight,
-        relay.reshape(relay.concatenate(held, axis=2), (-1, 2 * taps, *places)), bias,
-        relay.squeeze(shown, [2]), strides=strides, padding=padding * 2, dilation=dilation,
-        groups=num_group, offset_groups=num_deformable_group,
+        relay.reshape(relay.concatenate(offsets, axis=2), (-1, 2 * taps, *outputs)), bias,
+        relay.squeeze(mask, [2]), **attrs,
     )  # fmt: skip
 
 
-def _modulated(node: Call) -> bool:
+def _is_symmetric(node: Call) -> bool:
     (top, left, *rest), data = node.attrs["padding"], tensor_type(node.args[0])
     return [top, left] == rest and data.dtype in FLOATS
 
 
-@OPS.exports("serde.deform_conv2d", when=_modulated)
+@OPS.exports("serde.deform_conv2d", when=_is_symmetric)
 def export_deform_conv2d(
     ctx: ExportContext,
     data: Value,
@@ -172,54 +166,39 @@ def export_deform_conv2d(
     )  # fmt: skip
 
 
-def _direct(node: Call) -> bool:
-    attrs, data = node.attrs, tensor_type(node.args[0])
-    return (
-        (attrs["data_layout"], attrs["kernel_layout"]) == LAYOUTS[2, None]
-        and attrs["out_layout"] in ("", "NCHW")
-        and data.dtype in FLOATS
-        and data.dtype == tensor_type(node.args[2]).dtype
-        and attrs["out_dtype"] in (None, data.dtype)
-    )
+def _is_direct(node: Call) -> bool:
+    data, _, weight = map(tensor_type, node.args)
+    return has_mxnet_form(node) and data.dtype == weight.dtype
 
 
-@OPS.exports("nn.deformable_conv2d", when=_direct)
+@OPS.exports("nn.deformable_conv2d", when=_is_direct)
 def export_deformable_conv2d(
     ctx: ExportContext,
     data: Value,
     offset: Value,
     weight: Value,
     *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    conv: RelayConv,
     deformable_groups: int,
-    groups: int,
-    channels: AnyValue,
-    kernel_size: AnyValue,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: AnyValue,
 ) -> Value:
     """Past the last pixel MXNet repeats it, Relay fades to zero: zeros there make them one.
 
     What MXNet computes for them is cut off.
     """
     filters = ctx.static_shape(weight)
-    before, after = split_padding(padding, 2)
+    before, after = split_padding(conv.padding, 2)
     wanted = ctx.static_lengths(offset, (2, 3))
     spare, more = [], []
     for axis, length in enumerate(ctx.static_lengths(data, (2, 3))):
         extra = max(1, after[axis] - before[axis])
-        reach = (filters[2 + axis] - 1) * dilation[axis] + 1
-        found = (length + extra + 2 * before[axis] - reach) // strides[axis] + 1
+        reach = (filters[2 + axis] - 1) * conv.dilation[axis] + 1
+        found = (length + extra + 2 * before[axis] - reach) // conv.strides[axis] + 1
         spare.append(extra)
         more.append(found - wanted[axis])
     result = ctx.emit(
-        "_contrib_DeformableConvolution", _extended(ctx, data, spare),
-        _extended(ctx, offset, more), weight, kernel=filters[2:], num_filter=filters[0],
-        stride=strides, dilate=dilation, pad=before, num_group=groups,
+        "_contrib_DeformableConvolution", _pad_after(ctx, data, spare),
+        _pad_after(ctx, offset, more), weight, kernel=filters[2:], num_filter=filters[0],
+        stride=conv.strides, dilate=conv.dilation, pad=before, num_group=conv.groups,
         num_deformable_group=deformable_groups, no_bias=True,
     )  # fmt: skip
     if not any(more):
@@ -227,7 +206,7 @@ def export_deformable_conv2d(
     return ctx.emit("slice", result, begin=(None, None, 0, 0), end=(None, None, *wanted))
 
 
-def _extended(ctx: ExportContext, x: Value, rows: list[int]) -> Value:
+def _pad_after(ctx: ExportContext, x: Value, rows: list[int]) -> Value:
     """Return images with zeros below and to the right."""
     if not any(rows):
         return x

@@ -47,22 +47,22 @@ for _name in ("and", "or", "xor"):
     _declare_logical_export(f"logical_{_name}", f"_npi_bitwise_{_name}")
 
 
-def _powers(places: Expr, dtype: str, count: int) -> Expr:
-    """Return 2 to the power `places`, each at most `count`; what does not fit is 0."""
+def _powers(indices: Expr, dtype: str, count: int) -> Expr:
+    """Return 2 to the power `indices`, each at most `count`; what does not fit is 0."""
     kind = numpy_dtype(dtype)
     table = np.zeros(count + 1, np.uint64)
     bits = min(count + 1, 8 * kind.itemsize)
     table[:bits] = np.uint64(1) << np.arange(bits, dtype=np.uint64)
-    return relay.take(relay.Constant(table.astype(kind)), places, axis=0, mode="clip")
+    return relay.take(relay.Constant(table.astype(kind)), indices, axis=0, mode="clip")
 
 
-def left_shifted(data: Expr, places: Expr) -> Expr:
+def left_shifted(data: Expr, indices: Expr) -> Expr:
     """Return the bits of `data` moved up."""
     dtype = dtype_of(data)
-    return relay.multiply(data, _powers(places, dtype, 8 * numpy_dtype(dtype).itemsize))
+    return relay.multiply(data, _powers(indices, dtype, 8 * numpy_dtype(dtype).itemsize))
 
 
-def right_shifted(data: Expr, places: Expr) -> Expr:
+def right_shifted(data: Expr, indices: Expr) -> Expr:
     """Return the bits of `data` moved down, the sign kept.
 
     The bits that go are cleared first, so the division has no remainder. The sign itself is no
@@ -70,16 +70,16 @@ def right_shifted(data: Expr, places: Expr) -> Expr:
     """
     kind = numpy_dtype(dtype_of(data))
     top = 8 * kind.itemsize - (2 if kind.kind == "i" else 1)
-    near = relay.minimum(places, relay.const(top, dtype_of(places)))
+    near = relay.minimum(indices, relay.const(top, dtype_of(indices)))
     power = _powers(near, kind.name, top)
     low = relay.bitwise_and(data, relay.subtract(power, relay.const(1, kind.name)))
     moved = relay.divide(relay.subtract(data, low), power)
-    if isinstance(places, Constant) and (places.data <= top).all():
+    if isinstance(indices, Constant) and (indices.data <= top).all():
         return moved
     none = relay.const(0, kind.name)
     far = relay.cast(relay.less(data, none), kind.name)
     far = relay.subtract(none, far) if kind.kind == "i" else none
-    return relay.where(relay.greater(places, near), far, moved)
+    return relay.where(relay.greater(indices, near), far, moved)
 
 
 @OPS.exports("left_shift")

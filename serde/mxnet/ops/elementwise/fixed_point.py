@@ -11,8 +11,8 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes
 
 
-def _rescaled(data: Expr, multiplier: Expr, left: Expr, right: Expr) -> Expr:
-    """Return data * 2**left * multiplier / 2**(31 + right), rounded, halves upwards."""
+def _rescale(data: Expr, multiplier: Expr, left: Expr, right: Expr) -> Expr:
+    """Return ``floor(data * 2**left * multiplier / 2**(31 + right) + 0.5)``."""
     wide, factor, up, down = (relay.cast(x, "int64") for x in (data, multiplier, left, right))
     product = relay.multiply(relay.left_shift(wide, up), factor)
     half = relay.left_shift(relay.const(1, "int64"), relay.add(down, relay.const(30, "int64")))
@@ -26,7 +26,7 @@ def export_fixed_point_multiply(
     ctx: ExportContext, data: Value, *, multiplier: int, shift: int
 ) -> Value:
     parts = [ctx.const(part, "int64") for part in (multiplier, max(shift, 0), max(-shift, 0))]
-    return ctx.spell(_rescaled, data, *parts)
+    return ctx.spell(_rescale, data, *parts)
 
 
 @OPS.exports("fixed_point_multiply_per_axis")
@@ -47,4 +47,4 @@ def export_fixed_point_multiply_per_axis(
     zero = ctx.const(0, "int64")
     left = ctx.reshape(left_shift, shape) if is_lshift_required else zero
     right = ctx.reshape(right_shift, shape) if is_rshift_required else zero
-    return ctx.spell(_rescaled, data, ctx.reshape(fp_multiplier, shape), left, right)
+    return ctx.spell(_rescale, data, ctx.reshape(fp_multiplier, shape), left, right)

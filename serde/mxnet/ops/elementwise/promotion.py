@@ -48,7 +48,7 @@ COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal", "not_e
 BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 
-def promoted(ctx: ImportContext, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
+def promote(ctx: ImportContext, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """Return both operands in the dtype of their result.
 
     Raises:
@@ -69,7 +69,7 @@ def _binary(name: str, target: str) -> Callable[..., AnyValue]:
         kinds = {ctx.type(lhs).dtype, ctx.type(rhs).dtype}
         if name in UNMIXED and len(kinds) > 1 and not any(is_float(kind) for kind in kinds):
             raise Unsupported(f"MXNet combines no {' with '.join(sorted(kinds))} here")
-        left, right = promoted(ctx, lhs, rhs)
+        left, right = promote(ctx, lhs, rhs)
         if kinds == {"bool"} and name in OF_TRUTHS:
             return OF_TRUTHS[name](left, right)
         return arithmetic(ctx, target, left, right)
@@ -95,7 +95,7 @@ for _name, _target in {**MIXED, **UNMIXED}.items():
         OPS.imports(f"_npi_r{_name}_scalar")(_scalar(_target, swapped=True))
 
 
-def _divided(ctx: ImportContext, x: Expr) -> Expr:
+def _as_float(ctx: ImportContext, x: Expr) -> Expr:
     """Return an operand of a true division: whole numbers and truth values become float32."""
     return x if is_float(ctx.type(x).dtype) else relay.cast(x, "float32")
 
@@ -105,14 +105,14 @@ def import_true_divide(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     left, right = ctx.type(lhs).dtype, ctx.type(rhs).dtype
     if left != right and is_float(left) == is_float(right):
         raise Unsupported(f"MXNet divides no {left} by {right}")
-    return relay.divide(*(_divided(ctx, x) for x in promoted(ctx, lhs, rhs)))
+    return relay.divide(*(_as_float(ctx, x) for x in promote(ctx, lhs, rhs)))
 
 
 @OPS.imports("_npi_true_divide_scalar")
 def import_true_divide_scalar(
     ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
 ) -> Expr:
-    tensor = _divided(ctx, data)
+    tensor = _as_float(ctx, data)
     return relay.divide(tensor, scalar_like(ctx, tensor, scalar))
 
 
@@ -120,7 +120,7 @@ def import_true_divide_scalar(
 def import_rtrue_divide_scalar(
     ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
 ) -> Expr:
-    tensor = _divided(ctx, data)
+    tensor = _as_float(ctx, data)
     return relay.divide(scalar_like(ctx, tensor, scalar), tensor)
 
 

@@ -1,1 +1,1 @@
-"""Images: resampled, rearranged, read at places."""
+"""Images: resampled, rearranged, read at coordinates."""

@@ -81,11 +81,11 @@ def expand_space_to_batch_nd(
     split = [shape[0]]
     for length, block in zip(shape[1:], block_shape, strict=False):
         split += [length // block, block]
-    places, blocks = range(1, 2 * rank, 2), range(2, 2 * rank + 1, 2)
-    order = (*blocks, 0, *places, *range(2 * rank + 1, 2 * rank + 1 + rest))
+    indices, blocks = range(1, 2 * rank, 2), range(2, 2 * rank + 1, 2)
+    order = (*blocks, 0, *indices, *range(2 * rank + 1, 2 * rank + 1 + rest))
     tail = shape[1 + rank :]
     moved = relay.transpose(relay.reshape(data, (*split, *tail)), order)
-    return relay.reshape(moved, (-1, *(split[place] for place in places), *tail))
+    return relay.reshape(moved, (-1, *(split[place] for place in indices), *tail))
 
 
 @OPS.expands("nn.batch_to_space_nd")

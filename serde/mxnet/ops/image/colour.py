@@ -8,7 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.image.pixels import GREY, drawn, require_colours, saturated
+from serde.mxnet.ops.image.pixels import GREY, adjust_pixels, drawn, require_colours
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
@@ -21,12 +21,12 @@ def _number(value: float) -> Expr:
     return relay.const(np.float32(value))
 
 
-def _brighter(x: Expr, factor: Expr) -> Expr:
+def _adjust_brightness(x: Expr, factor: Expr) -> Expr:
     return relay.multiply(x, factor)
 
 
-def _starker(x: Expr, factor: Expr) -> Expr:
-    """Away from the mean of what is grey in an image, or in its one channel."""
+def _adjust_contrast(x: Expr, factor: Expr) -> Expr:
+    """``x * factor + mean(grey) * (1 - factor)``; one channel is grey itself."""
     grey = x
     if tensor_type(x).shape[-1] != 1:
         grey = relay.sum(relay.multiply(x, relay.Constant(GREY)), axis=(-1,))
@@ -35,8 +35,8 @@ def _starker(x: Expr, factor: Expr) -> Expr:
     return relay.add(relay.multiply(x, factor), rest)
 
 
-def _saturated(x: Expr, factor: Expr) -> Expr:
-    """Away from what MXNet takes for grey: the part that the last channel has in it."""
+def _adjust_saturation(x: Expr, factor: Expr) -> Expr:
+    """``x * factor + grey * (1 - factor)``; MXNet's grey is the last channel's part in it."""
     if tensor_type(x).shape[-1] == 1:
         return x
     blue = relay.strided_slice(x, [2], [3], [1], axes=[-1])
@@ -45,8 +45,8 @@ def _saturated(x: Expr, factor: Expr) -> Expr:
     return relay.add(relay.multiply(x, factor), rest)
 
 
-def _turned(x: Expr, turns: Expr) -> Expr:
-    """Hue turned on its circle, of which red, green and blue are a third each apart."""
+def _rotate_hue(x: Expr, angle: Expr) -> Expr:
+    """``hue = (hue + 6 * angle) % 6``, red at 0, green at 2 and blue at 4; `angle` in turns."""
     most, least = (each(x, axis=(-1,), keepdims=True) for each in (relay.max, relay.min))
     span = relay.subtract(most, least)
     red, green, blue = relay.split(x, 3, axis=-1)
@@ -58,7 +58,7 @@ def _turned(x: Expr, turns: Expr) -> Expr:
 
     rest = relay.where(relay.equal(most, green), place(blue, red, 2), place(red, green, 4))
     hue = relay.where(relay.equal(most, red), place(green, blue, 0), rest)
-    hue = relay.floor_mod(relay.add(hue, relay.multiply(turns, _number(6))), _number(6))
+    hue = relay.floor_mod(relay.add(hue, relay.multiply(angle, _number(6))), _number(6))
     away = relay.abs(relay.subtract(hue, relay.const(np.array([3, 2, 4], np.float32))))
     signs, starts = (relay.const(np.array(each, np.float32)) for each in ([1, -1, -1], [-1, 2, 2]))
     share = relay.clip(relay.add(relay.multiply(away, signs), starts), 0.0, 1.0)
@@ -73,14 +73,14 @@ def _declare(name: str, adjust: Adjust) -> None:
         if name != "brightness" and (name == "hue" or ctx.type(data).shape[-1] != 1):
             require_colours(ctx, data)
         factor = drawn(min_factor, max_factor)
-        return saturated(ctx, data, lambda x: adjust(x, factor))
+        return adjust_pixels(ctx, data, lambda x: adjust(x, factor))
 
 
 ADJUSTMENTS: dict[str, Adjust] = {
-    "brightness": _brighter,
-    "contrast": _starker,
-    "saturation": _saturated,
-    "hue": _turned,
+    "brightness": _adjust_brightness,
+    "contrast": _adjust_contrast,
+    "saturation": _adjust_saturation,
+    "hue": _rotate_hue,
 }
 
 for _name, _adjust in ADJUSTMENTS.items():
@@ -110,7 +110,7 @@ def import_random_color_jitter(
     order = relay.split(relay.argsort(uniform, dtype="int32"), len(used))
     for step in order:
         changed = [
-            saturated(ctx, data, lambda x, name=name: ADJUSTMENTS[name](x, factors[name]))  # type: ignore[misc]
+            adjust_pixels(ctx, data, lambda x, name=name: ADJUSTMENTS[name](x, factors[name]))  # type: ignore[misc]
             for name in used
         ]
         chosen = relay.take(relay.stack(changed, 0), step, 0, mode="fast")

@@ -1,4 +1,4 @@
-"""Images read at places that are computed: grids, boxes, and the window of a morphology."""
+"""Images read at coordinates that are computed: grids, boxes, and the window of a morphology."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def import_grid_generator(
     transform_type: Literal["affine", "warp"],
     target_shape: tuple[int, ...] = (0, 0),
 ) -> Expr:
-    """A flow of pixels is added to their places, which are then normalised."""
+    """A flow of pixels is added to their coordinates, which are then normalised."""
     if transform_type == "affine":
         return relay.image.affine_grid(relay.reshape(data, (-1, 2, 3)), target_shape)
     height, width = ctx.static_lengths(data, (2, 3))
     dtype = ctx.type(data).dtype
     rows, columns = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
-    places = relay.add(data, relay.Constant(np.stack([columns, rows])[None].astype(dtype)))
+    indices = relay.add(data, relay.Constant(np.stack([columns, rows])[None].astype(dtype)))
     spans = np.array([(width - 1) / 2, (height - 1) / 2], dtype).reshape(1, 2, 1, 1)
-    normal = relay.divide(places, relay.Constant(spans))
+    normal = relay.divide(indices, relay.Constant(spans))
     return relay.subtract(normal, relay.const(1, dtype))
 
 

@@ -26,9 +26,9 @@ UNIT = 2048
 
 
 class Taps(NamedTuple):
-    """What is read for each pixel of the result along an axis: places, and their weights."""
+    """What is read for each pixel of the result along an axis: indices, and their weights."""
 
-    places: Array
+    indices: Array
     weights: Array
 
 
@@ -43,8 +43,8 @@ def _linear(length: int, size: int, *, held: bool) -> Taps:
     whole, part = _centres(length, size)
     if held:
         part = np.where((whole < 0) | (whole >= length - 1), np.float32(0), part)
-    places = np.clip(np.stack([whole, whole + 1], 1), 0, length - 1)
-    return Taps(places, np.stack([1 - part, part], 1))
+    indices = np.clip(np.stack([whole, whole + 1], 1), 0, length - 1)
+    return Taps(indices, np.stack([1 - part, part], 1))
 
 
 def _cubic(length: int, size: int) -> Taps:
@@ -92,12 +92,12 @@ def _shares(length: int, size: int) -> Array:
     return covered / np.minimum(scale, length - ends[:-1, None])
 
 
-def _tapped(data: Expr, axis: int, taps: Taps, dtype: str) -> list[Expr]:
+def _weigh_taps(data: Expr, axis: int, taps: Taps, dtype: str) -> list[Expr]:
     """Return what is read at each tap, times its weight; `axis` is counted from the end."""
     parts = []
-    for places, weights in zip(taps.places.T, taps.weights.T, strict=True):
+    for indices, weights in zip(taps.indices.T, taps.weights.T, strict=True):
         factor = relay.Constant(weights.reshape((-1,) + (1,) * (-axis - 1)).astype(dtype))
-        read = relay.take(data, relay.const(places.astype(np.int32)), axis, mode="fast")
+        read = relay.take(data, relay.const(indices.astype(np.int32)), axis, mode="fast")
         parts.append(relay.multiply(read, factor))
     return parts
 
@@ -113,20 +113,20 @@ def _int(value: int) -> Expr:
 def _of_bytes(data: Expr, rows: Taps, columns: Taps, *, linear: bool) -> Expr:
     """Return bytes weighed in whole numbers; of two rows each is cut off before they are added."""
     rows, columns = (
-        Taps(each.places, np.rint(each.weights * np.float32(UNIT))) for each in (rows, columns)
+        Taps(each.indices, np.rint(each.weights * np.float32(UNIT))) for each in (rows, columns)
     )
-    wide = _sum(_tapped(relay.cast(data, "int32"), -2, columns, "int32"))
+    wide = _sum(_weigh_taps(relay.cast(data, "int32"), -2, columns, "int32"))
     if linear:
         cut = relay.trunc_divide(wide, _int(16))
-        parts = [relay.trunc_divide(x, _int(1 << 16)) for x in _tapped(cut, -3, rows, "int32")]
+        parts = [relay.trunc_divide(x, _int(1 << 16)) for x in _weigh_taps(cut, -3, rows, "int32")]
         total = relay.trunc_divide(relay.add(_sum(parts), _int(2)), _int(4))
     else:
-        total = relay.add(_sum(_tapped(wide, -3, rows, "int32")), _int(1 << 21))
+        total = relay.add(_sum(_weigh_taps(wide, -3, rows, "int32")), _int(1 << 21))
         total = relay.floor_divide(total, _int(1 << 22))
     return relay.cast(relay.clip(total, 0, 255), "uint8")
 
 
-def _averaged(data: Expr, dtype: str, rows: Array, columns: Array) -> Expr:
+def _average_areas(data: Expr, dtype: str, rows: Array, columns: Array) -> Expr:
     """Return means over what each pixel covers; bytes are rounded to even, halved ones up."""
     wide = "float64" if dtype == "uint8" else dtype
     below, right = (relay.Constant(each.astype(wide)) for each in (rows, columns))
@@ -143,7 +143,7 @@ def _averaged(data: Expr, dtype: str, rows: Array, columns: Array) -> Expr:
     return relay.cast(down, "uint8")
 
 
-def resized(ctx: ImportContext, data: Expr, width: int, height: int, interp: int) -> Expr:
+def resize_images(ctx: ImportContext, data: Expr, width: int, height: int, interp: int) -> Expr:
     """Return images ``(..., H, W, C)`` resized by one of OpenCV's ways of interpolation."""
     dtype, rank = ctx.type(data).dtype, ctx.type(data).rank
     if dtype not in ("uint8", "float32", "float64"):
@@ -159,12 +159,12 @@ def resized(ctx: ImportContext, data: Expr, width: int, height: int, interp: int
         raise Unsupported(f"interp={interp} of bytes, which OpenCV rounds as its vectors fall")
     if interp == NEAREST:
         for axis, (old, new) in zip((-3, -2), axes, strict=True):
-            places = np.minimum(np.floor(np.arange(new) * (old / new)), old - 1).astype(np.int32)
-            data = relay.take(data, relay.Constant(places), axis, mode="fast")
+            indices = np.minimum(np.floor(np.arange(new) * (old / new)), old - 1).astype(np.int32)
+            data = relay.take(data, relay.Constant(indices), axis, mode="fast")
         return data
     halved = interp == LINEAR and all(old == 2 * new for old, new in axes)
     if halved or (interp == AREA and all(old >= new for old, new in axes)):
-        return _averaged(data, dtype, *(_shares(old, new) for old, new in axes))
+        return _average_areas(data, dtype, *(_shares(old, new) for old, new in axes))
     if interp in (LINEAR, LINEAR_EXACT):
         rows, columns = _linear(*axes[0], held=False), _linear(*axes[1], held=True)
     else:
@@ -172,8 +172,8 @@ def resized(ctx: ImportContext, data: Expr, width: int, height: int, interp: int
         rows, columns = (of_axis(*each) for each in axes)
     if dtype == "uint8":
         return _of_bytes(data, rows, columns, linear=interp != LANCZOS)
-    across = _sum(_tapped(data, -2, columns, dtype))
-    return _sum(_tapped(across, -3, rows, dtype))
+    across = _sum(_weigh_taps(data, -2, columns, dtype))
+    return _sum(_weigh_taps(across, -3, rows, dtype))
 
 
 @OPS.imports("_image_resize")
@@ -197,17 +197,17 @@ def import_resize(
             height = rows * width // columns
         else:
             width = columns * height // rows
-    return resized(ctx, data, width, height, interp)
+    return resize_images(ctx, data, width, height, interp)
 
 
 @OPS.imports("_cvimresize")
 def import_cvimresize(
     ctx: ImportContext, src: Expr, *, w: int, h: int, interp: int = LINEAR
 ) -> Expr:
-    return resized(ctx, src, w, h, interp)
+    return resize_images(ctx, src, w, h, interp)
 
 
-def _border_places(kind: int, before: int, length: int, after: int) -> Array:
+def _border_indices(kind: int, before: int, length: int, after: int) -> Array:
     """Return which pixel of an axis each of a bordered one repeats."""
     at = np.arange(-before, length + after)
     if kind == 1:
@@ -239,8 +239,8 @@ def import_copy_make_border(
     rows, columns, channels = ctx.static_shape(src)
     if type:
         for axis, sides in enumerate(((top, rows, bot), (left, columns, right))):
-            places = _border_places(type, *sides).astype(np.int32)
-            src = relay.take(src, relay.Constant(places), axis, mode="fast")
+            indices = _border_indices(type, *sides).astype(np.int32)
+            src = relay.take(src, relay.Constant(indices), axis, mode="fast")
         return src
     fill = np.zeros(channels) if values else np.full(channels, value)
     fill[: len(values)] = values[:channels]

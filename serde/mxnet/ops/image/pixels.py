@@ -110,7 +110,7 @@ def require_colours(ctx: ImportContext, data: Expr) -> None:
         )
 
 
-def saturated(ctx: ImportContext, data: Expr, adjust: Callable[[Expr], Expr]) -> Expr:
+def adjust_pixels(ctx: ImportContext, data: Expr, adjust: Callable[[Expr], Expr]) -> Expr:
     """Return an image adjusted in float32, cut off at the limits of its dtype."""
     dtype = ctx.type(data).dtype
     result = adjust(converted(data, "float32"))
@@ -123,7 +123,7 @@ def saturated(ctx: ImportContext, data: Expr, adjust: Callable[[Expr], Expr]) ->
 def import_adjust_lighting(ctx: ImportContext, data: Expr, *, alpha: tuple[float, ...]) -> Expr:
     require_colours(ctx, data)
     light = relay.Constant(LIGHT @ np.array(alpha, np.float32))
-    return saturated(ctx, data, lambda x: relay.add(x, light))
+    return adjust_pixels(ctx, data, lambda x: relay.add(x, light))
 
 
 @OPS.imports("_image_random_lighting")
@@ -131,4 +131,4 @@ def import_random_lighting(ctx: ImportContext, data: Expr, *, alpha_std: float =
     require_colours(ctx, data)
     alpha = call("serde.random_normal", None, shape=(3,), scale=alpha_std, dtype="float32")
     light = relay.sum(relay.multiply(relay.Constant(LIGHT), alpha), axis=(1,))
-    return saturated(ctx, data, lambda x: relay.add(x, light))
+    return adjust_pixels(ctx, data, lambda x: relay.add(x, light))

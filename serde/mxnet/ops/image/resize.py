@@ -15,7 +15,6 @@ from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.direct import transposed
 from serde.mxnet.ops.layout import FLOATS, SPATIAL, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
@@ -24,61 +23,6 @@ from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
 from serde.weights import dtype_name
-
-
-@OPS.imports("UpSampling", ignored=("workspace",))
-def import_up_sampling(
-    ctx: ImportContext,
-    *data: Expr,
-    scale: int,
-    sample_type: Literal["bilinear", "nearest"],
-    num_filter: int = 0,
-    multi_input_mode: Literal["concat", "sum"] = "concat",
-    num_args: int = 1,
-) -> Expr:
-    """Bilinear is a grouped transposed convolution whose weight is the second input."""
-    if sample_type == "bilinear":
-        if len(data) != 2:
-            raise Unsupported(f"bilinear: expected data and weight, found {len(data)} inputs")
-        return _bilinear(ctx, data[0], data[1], scale, num_filter)
-    wanted = [length * scale for length in ctx.type(data[0]).shape[2:]]
-    parts = [relay.nn.upsampling(data[0], float(scale), float(scale))]
-    parts += [_grown(each, ctx.type(each).shape[2:], wanted) for each in data[1:]]
-    if len(parts) > 1 and multi_input_mode == "concat":
-        return relay.concatenate(parts, axis=1)
-    total = parts[0]
-    for part in parts[1:]:
-        total = relay.add(total, part)
-    return total
-
-
-def _grown(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
-    """Repeat rows and columns up to lengths of which those of `data` are whole fractions."""
-    factors = []
-    for length, target in zip(lengths, wanted, strict=True):
-        if isinstance(length, int) and isinstance(target, int):
-            if target % length:
-                raise Unsupported(f"{list(lengths)} is no whole fraction of {list(wanted)}")
-            factors.append(target // length)
-    if len(factors) == len(lengths):
-        height, width = map(float, factors)
-        return relay.nn.upsampling(data, height, width)
-    return relay.image.resize2d(
-        data,
-        tuple(wanted),
-        method="nearest_neighbor",
-        coordinate_transformation_mode="asymmetric",
-        rounding_method="floor",
-    )
-
-
-def _bilinear(ctx: ImportContext, data: Expr, weight: Expr, scale: int, num_filter: int) -> Expr:
-    kernel = 2 * scale - scale % 2
-    pad = scale // 2
-    channels = num_filter or ctx.static_shape(weight)[0]
-    return transposed(
-        2, data, weight, channels, (kernel,) * 2, (scale,) * 2, (pad,) * 2, (0, 0), (1, 1), channels
-    )
 
 
 @OPS.imports("_contrib_BilinearResize2D")
@@ -96,6 +40,7 @@ def import_bilinear_resize(
     ] = "size",
     align_corners: bool = True,
 ) -> Expr:
+    """`mode` tells where the lengths come from; an empty result is made here."""
     lengths = ctx.type(data).shape[2:]
     if mode == "like":
         if like is None:
@@ -108,7 +53,7 @@ def import_bilinear_resize(
             raise Unsupported(f"mode={mode!r} needs scale_height and scale_width")
         size = _scaled_lengths(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
     else:
-        size = tuple(_made(mode, length) for length in lengths)
+        size = tuple(_round_length(mode, length) for length in lengths)
     if isinstance(size, tuple) and 0 in size:
         empty = (*ctx.type(data).shape[:2], *size)
         return relay.full(relay.const(0, ctx.type(data).dtype), empty)
@@ -121,7 +66,7 @@ def import_bilinear_resize(
     )
 
 
-def _made(mode: str, length: Dim) -> Dim:
+def _round_length(mode: str, length: Dim) -> Dim:
     """Return the even or odd length that `mode` makes of one."""
     even_down = length // 2 * 2
     if mode == "to_even_down":
@@ -234,6 +179,8 @@ def export_resize2d(
 
 
 def _resize_expansion(ndim: int) -> Callable[..., Expr]:
+    """Return what a resize of so many axes is made of."""
+
     def expand_resize(
         data: Expr,
         *,
@@ -252,7 +199,9 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
         lengths = _lengths(size)
         if lengths is None:
             how = Interpolation(method, coordinate_transformation_mode, rounding_method)
-            repeated = _repeated(data, size, layout_axes(layout, "NC" + SPATIAL[ndim])[2:], how)
+            repeated = _repeat_open_lengths(
+                data, size, layout_axes(layout, "NC" + SPATIAL[ndim])[2:], how
+            )
             if repeated is not None:
                 dtype = tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
                 return converted(repeated, dtype)
@@ -266,12 +215,12 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
         result, edges = _working(data, method), []
         for index, axis in enumerate(layout_axes(layout, "NC" + SPATIAL[ndim])[2:]):
             (length,) = fixed_shape(data, [axis])
-            places = how.places(length, lengths[index], region[index], region[ndim + index])
-            edges.append((axis, (places < 0) | (places > length - 1)))
-            result = _read(result, axis, places, length, how)
+            indices = how.places(length, lengths[index], region[index], region[ndim + index])
+            edges.append((axis, (indices < 0) | (indices > length - 1)))
+            result = _read_positions(result, axis, indices, length, how)
         if mode == "tf_crop_and_resize":
             for axis, outside in edges:
-                result = _replaced(result, axis, outside, extrapolation_value)
+                result = _fill_where(result, axis, outside, extrapolation_value)
         return converted(result, dtype if out_dtype is None else dtype_name(out_dtype))
 
     return expand_resize
@@ -281,12 +230,12 @@ for _ndim in (1, 2, 3):
     OPS.expands(f"image.resize{_ndim}d")(_resize_expansion(_ndim))
 
 
-def _repeated(
+def _repeat_open_lengths(
     data: Expr, size: Sequence[Dim], axes: Sequence[int], how: Interpolation
 ) -> Expr | None:
     """Return open lengths times whole numbers where the nearest pixels are repeated ones.
 
-    The places of pixels then repeat from one pixel to the next, so that those of a few tell all.
+    The positions of pixels then repeat from one pixel to the next, so that those of a few tell all.
     """
     if how.method != "nearest_neighbor" or how.mode not in ("asymmetric", "half_pixel"):
         return None
@@ -296,8 +245,8 @@ def _repeated(
     for factor in factors:
         if factor is None or factor == 1:
             continue
-        places = how.places(probe, probe * factor, 0.0, 0.0)
-        (index, weight), *others = how.taps(places, probe)
+        indices = how.places(probe, probe * factor, 0.0, 0.0)
+        (index, weight), *others = how.taps(indices, probe)
         if others or weight is not None or list(index) != [i // factor for i in range(len(index))]:
             return None
     whole = [factor for factor in factors if factor is not None]
@@ -321,11 +270,13 @@ def _working(data: Expr, method: str) -> Expr:
     return converted(data, "float32")
 
 
-def _read(data: Expr, axis: int, places: AnyValue, length: int, how: Interpolation) -> Expr:
-    """Return `data` read at `places` along an axis; whole repetitions are said as such."""
+def _read_positions(
+    data: Expr, axis: int, indices: AnyValue, length: int, how: Interpolation
+) -> Expr:
+    """Return `data` read at `indices` along an axis; whole repetitions are said as such."""
     total: Expr | None = None
-    for index, weight in how.taps(places, length):
-        part = _taken(data, axis, index, length)
+    for index, weight in how.taps(indices, length):
+        part = _take_or_repeat(data, axis, index, length)
         if weight is not None:
             shape = [1] * tensor_type(data).rank
             shape[axis] = -1
@@ -335,91 +286,18 @@ def _read(data: Expr, axis: int, places: AnyValue, length: int, how: Interpolati
     return data if total is None else total
 
 
-def _taken(data: Expr, axis: int, index: AnyValue, length: int) -> Expr:
+def _take_or_repeat(data: Expr, axis: int, index: AnyValue, length: int) -> Expr:
     times = len(index) // length
     if len(index) % length == 0 and np.array_equal(index, np.repeat(np.arange(length), times)):
         return data if times == 1 else relay.repeat(data, times, axis)
     return relay.take(data, relay.const(index.astype(np.int32)), axis, mode="clip")
 
 
-def _replaced(data: Expr, axis: int, mask: AnyValue, value: float) -> Expr:
-    """Return `data` with places along an axis replaced by a number."""
+def _fill_where(data: Expr, axis: int, mask: AnyValue, value: float) -> Expr:
+    """Return `data` with indices along an axis replaced by a number."""
     if not mask.any():
         return data
     shape = [1] * tensor_type(data).rank
     shape[axis] = -1
     fill = relay.const(value, tensor_type(data).dtype)
     return relay.where(relay.Constant(mask.reshape(shape)), fill, data)
-
-
-def _is_repeated(call: Call) -> bool:
-    """Whether each pixel is repeated as often in both directions."""
-    attrs = call.attrs
-    scale = attrs["scale_h"]
-    return (
-        attrs["layout"] == "NCHW"
-        and attrs["method"] == "nearest_neighbor"
-        and not attrs["align_corners"]
-        and scale == attrs["scale_w"] == int(scale)
-        and tensor_type(call.args[0]).dtype in FLOATS
-    )
-
-
-@OPS.exports("nn.upsampling", when=_is_repeated)
-def export_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
-) -> Value:
-    return ctx.emit("UpSampling", data, scale=int(scale_h), sample_type="nearest", num_args=1)
-
-
-@OPS.expands("nn.upsampling")
-def expand_upsampling(
-    data: Expr, *, scale_h: float, scale_w: float, layout: str, method: str, align_corners: bool
-) -> Expr:
-    """With corners aligned, bilinear is what MXNet resizes by."""
-    mode = "align_corners" if align_corners else "asymmetric"
-    return _upsampled(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
-
-
-@OPS.expands("nn.upsampling3d")
-def expand_upsampling3d(
-    data: Expr,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-) -> Expr:
-    how, mode = method.removeprefix("tri"), coordinate_transformation_mode
-    return _upsampled(data, (scale_d, scale_h, scale_w), layout, how, mode)
-
-
-def _upsampled(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
-    """Return `data` scaled; repeated along each axis where that is all, whatever its length."""
-    ndim = len(scales)
-    axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]
-    whole = all(scale == int(scale) for scale in scales)
-    if method == "nearest_neighbor" and mode == "asymmetric" and whole:
-        for axis, scale in zip(axes, scales, strict=True):
-            data = relay.repeat(data, int(scale), axis) if scale != 1 else data
-        return data
-    size = [
-        int(np.floor(length * scale + 0.5))
-        for length, scale in zip(fixed_shape(data, axes), scales, strict=True)
-    ]
-    dtype = tensor_type(data).dtype
-    build = getattr(relay.image, f"resize{ndim}d")
-    result = build(
-        data, size, layout=layout, method=method, coordinate_transformation_mode=mode,
-        rounding_method="",
-    )  # fmt: skip
-    return converted(result, dtype)

@@ -80,17 +80,17 @@ def _taken_by_batch(
     view = (*own.shape[:batch], *[1] * (axis - batch), *own.shape[batch:])
     grids = np.indices(shape, sparse=True)[:axis]
 
-    def spelled(x: Expr, places: Expr) -> Expr:
+    def build(x: Expr, positions: Expr) -> Expr:
         last = relay.const(lengths[-1] - 1, own.dtype)
         if mode == "wrap":
-            places = relay.floor_mod(places, relay.const(lengths[-1], own.dtype))
+            positions = relay.floor_mod(positions, relay.const(lengths[-1], own.dtype))
         else:
-            places = relay.maximum(relay.minimum(places, last), relay.const(0, own.dtype))
-        chosen = relay.broadcast_to(relay.reshape(places, view), shape)
+            positions = relay.maximum(relay.minimum(positions, last), relay.const(0, own.dtype))
+        chosen = relay.broadcast_to(relay.reshape(positions, view), shape)
         rows = [relay.Constant(np.broadcast_to(grid, shape).astype(own.dtype)) for grid in grids]
         return relay.gather_nd(x, relay.stack([*rows, chosen], 0))
 
-    return ctx.spell(spelled, data, indices)
+    return ctx.spell(build, data, indices)
 
 
 def _one_index(ctx: ExportContext) -> TensorType:
@@ -120,6 +120,7 @@ def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
 def export_gather_nd(
     ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
 ) -> Value:
+    """MXNet wants indices of rank 2 at least; those of batch axes are written out."""
     type_ = ctx.type(indices)
     if type_.rank == 1:
         shape = ctx.result_type().shape
@@ -143,7 +144,7 @@ def export_gather_nd(
 
 @OPS.exports("gather")
 def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
-    """MXNet picks along one axis with an index for each place: a gather of tuples of places."""
+    """MXNet picks along one axis with an index for each element: a gather of tuples of indices."""
     along = (axis or 0) % ctx.type(data).rank
     shape = ctx.static_shape(indices)
     length = ctx.static_lengths(data, [along])[0]
@@ -160,11 +161,11 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     return ctx.emit_bytes("gather_nd", data, replace(stacked, type=ctx.type(indices)))
 
 
-def wrapped(places: Expr, length: int) -> Expr:
-    """Return `places` counted from the start of an axis."""
-    dtype = places.checked_type.dtype if isinstance(places.checked_type, TensorType) else "int64"
-    negative = relay.less(places, relay.const(0, dtype))
-    return relay.where(negative, relay.add(places, relay.const(length, dtype)), places)
+def wrap_indices(indices: Expr, length: int) -> Expr:
+    """Return `indices` counted from the start of an axis."""
+    dtype = indices.checked_type.dtype if isinstance(indices.checked_type, TensorType) else "int64"
+    negative = relay.less(indices, relay.const(0, dtype))
+    return relay.where(negative, relay.add(indices, relay.const(length, dtype)), indices)
 
 
 @OPS.exports("adv_index")
@@ -175,14 +176,14 @@ def export_adv_index(ctx: ExportContext, inputs: tuple[Value, ...]) -> Value:
     result = ctx.result_type().shape
     shape = result[: len(result) - free]
 
-    def spelled(x: Expr, *places: Expr) -> Expr:
+    def build(x: Expr, *positions: Expr) -> Expr:
         rows = [
-            relay.broadcast_to(relay.cast(wrapped(place, length), "int64"), shape)
-            for place, length in zip(places, lengths, strict=True)
+            relay.broadcast_to(relay.cast(wrap_indices(place, length), "int64"), shape)
+            for place, length in zip(positions, lengths, strict=True)
         ]
         return relay.gather_nd(x, relay.stack(rows, 0))
 
-    return ctx.spell(spelled, data, *indices)
+    return ctx.spell(build, data, *indices)
 
 
 @OPS.imports("_ravel_multi_index")
@@ -198,11 +199,11 @@ def import_unravel_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ..
     """The first coordinate grows without end; quotients are rounded towards zero."""
     if ctx.type(data).rank != 1:
         raise Unsupported(f"places {ctx.type(data)!r}: MXNet writes those of a vector alone")
-    places = converted(data, "int64")
+    indices = converted(data, "int64")
     rows = []
     for axis, length in enumerate(shape):
         step = prod(shape[axis + 1 :])
-        row = relay.divide(places, relay.const(step, "int64")) if step != 1 else places
+        row = relay.divide(indices, relay.const(step, "int64")) if step != 1 else indices
         rows.append(relay.trunc_mod(row, relay.const(length, "int64")) if axis else row)
     return converted(relay.stack(rows, 0), ctx.type(data).dtype)
 
@@ -227,15 +228,15 @@ def export_unravel_index(ctx: ExportContext, data: Value, shape: Value) -> Value
     lengths = [int(length) for length in ctx.constant(shape)]
     dtype = ctx.type(data).dtype
 
-    def spelled(places: Expr) -> Expr:
+    def build(indices: Expr) -> Expr:
         rows = []
         for axis, length in enumerate(lengths):
             step = relay.const(prod(lengths[axis + 1 :]), dtype)
-            row = relay.floor_divide(places, step) if axis + 1 < len(lengths) else places
+            row = relay.floor_divide(indices, step) if axis + 1 < len(lengths) else indices
             rows.append(relay.floor_mod(row, relay.const(length, dtype)))
         return relay.stack(rows, 0)
 
-    return ctx.spell(spelled, data)
+    return ctx.spell(build, data)
 
 
 @OPS.exports("sparse_reshape")
@@ -250,13 +251,13 @@ def export_sparse_reshape(
     dtype = ctx.type(sparse_indices).dtype
     steps = np.array([prod(before[axis + 1 :]) for axis in range(len(before))])
 
-    def spelled(rows: Expr) -> Expr:
+    def build(rows: Expr) -> Expr:
         parts = relay.multiply(rows, relay.Constant(steps.astype(dtype)))
         flat = relay.sum(parts, axis=(1,))
         moved = relay.unravel_index(flat, relay.Constant(after.astype(np.int64)))
         return relay.transpose(moved, [1, 0])
 
-    return ctx.spell(spelled, sparse_indices), ctx.const(after)
+    return ctx.spell(build, sparse_indices), ctx.const(after)
 
 
 @OPS.imports("pick")
@@ -274,11 +275,11 @@ def import_pick(
         raise Unsupported("axis=None, which MXNet has no meaning for")
     rank = ctx.type(data).rank
     along = normalize_axis(axis, rank)
-    places = as_index(ctx, index)
+    indices = as_index(ctx, index)
     if ctx.type(index).rank == rank:
-        places = relay.squeeze(places, (along,))
+        indices = relay.squeeze(indices, (along,))
     rows = axes_last(ctx, data, along)
-    picked = relay.take(rows, places, axis=rank - 1, batch_dims=rank - 1, mode=mode)
+    picked = relay.take(rows, indices, axis=rank - 1, batch_dims=rank - 1, mode=mode)
     return relay.expand_dims(picked, along) if keepdims or rank == 1 else picked
 
 
@@ -287,9 +288,9 @@ def import_batch_take(ctx: ImportContext, a: Expr, indices: Expr) -> Expr:
     """The indices may have any shape of as many elements as the matrix has rows."""
     if ctx.type(a).rank != 2:
         raise Unsupported(f"of {ctx.type(a)!r}, which is no matrix, MXNet reads past the end")
-    places = indices if ctx.type(indices).rank == 1 else relay.reshape(indices, (-1,))
-    picked = relay.take(a, places, axis=1, batch_dims=1, mode="clip")
-    return picked if places is indices else relay.reshape_like(picked, indices)
+    positions = indices if ctx.type(indices).rank == 1 else relay.reshape(indices, (-1,))
+    picked = relay.take(a, positions, axis=1, batch_dims=1, mode="clip")
+    return picked if positions is indices else relay.reshape_like(picked, indices)
 
 
 @OPS.imports("one_hot")

@@ -18,7 +18,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.index.gather import as_index, wrapped
+from serde.mxnet.ops.index.gather import as_index, wrap_indices
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
@@ -37,33 +37,33 @@ COMBINE: dict[str, Callable[[Expr, Expr], Expr]] = {
 }
 
 
-def _before(data: Expr, places: int, fill: float) -> Expr:
-    """Return the rows `places` earlier, the first ones filled."""
+def _shift_rows(data: Expr, offset: int, fill: float) -> Expr:
+    """Return the rows `offset` earlier, the first ones filled."""
     type_ = data.checked_type
     if not isinstance(type_, TensorType):
         raise Unsupported(f"expected a tensor, found {type_!r}")
-    first = relay.full(relay.const(fill, type_.dtype), [places, *type_.shape[1:]], type_.dtype)
-    return relay.concatenate([first, relay.strided_slice(data, [0], [-places], [1], axes=[0])], 0)
+    first = relay.full(relay.const(fill, type_.dtype), [offset, *type_.shape[1:]], type_.dtype)
+    return relay.concatenate([first, relay.strided_slice(data, [0], [-offset], [1], axes=[0])], 0)
 
 
 def _totals(rows: Expr, place: Expr, count: int, mode: Mode) -> Expr:
     """Return each row combined with the rows before it that have the same place."""
     reach = 1
     while reach < count and mode in COMBINE:
-        same = relay.expand_dims(relay.equal(place, _before(place, reach, -1)), 1)
-        rows = relay.where(same, COMBINE[mode](_before(rows, reach, 0), rows), rows)
+        same = relay.expand_dims(relay.equal(place, _shift_rows(place, reach, -1)), 1)
+        rows = relay.where(same, COMBINE[mode](_shift_rows(rows, reach, 0), rows), rows)
         reach *= 2
     return rows
 
 
-def _ordered(places: Expr, updates: Expr, size: int, count: int, mode: Mode) -> Expr:
+def _sort_updates(indices: Expr, updates: Expr, size: int, count: int, mode: Mode) -> Expr:
     """Return where the rows go, the rows, and how many each stands for.
 
     A row that is not the last of its place goes behind the end.
     """
     number = relay.Constant(np.arange(count))
     factor = relay.const(count, "int64")
-    keys = relay.sort(relay.add(relay.multiply(places, factor), number), 0)
+    keys = relay.sort(relay.add(relay.multiply(indices, factor), number), 0)
     place = relay.divide(keys, factor)
     origin = relay.subtract(keys, relay.multiply(place, factor))
     rows = _totals(relay.take(updates, origin, axis=0, mode="clip"), place, count, mode)
@@ -78,18 +78,20 @@ def _ordered(places: Expr, updates: Expr, size: int, count: int, mode: Mode) -> 
 
 
 def _write(
-    ctx: ExportContext, data: Value, places: Value, updates: Value, size: int, mode: Mode
+    ctx: ExportContext, data: Value, indices: Value, updates: Value, size: int, mode: Mode
 ) -> Value:
-    """Return `data` of `size` rows with `updates` at rows; places are of int64 and one axis."""
-    count = ctx.static_shape(places)[0]
+    """Return `data` of `size` rows with `updates` at rows; indices are of int64 and one axis."""
+    count = ctx.static_shape(indices)[0]
     type_ = ctx.type(data)
     width = ctx.static_shape(data)[1]
-    parts = ctx.spell_tuple(lambda at, rows: _ordered(at, rows, size, count, mode), places, updates)
+    parts = ctx.spell_tuple(
+        lambda at, rows: _sort_updates(at, rows, size, count, mode), indices, updates
+    )
     if isinstance(parts, Value):
         raise Unsupported("no updates")
     target, rows, numbers = parts
 
-    def scattered(x: Value, columns: int) -> Value:
+    def scatter(x: Value, columns: int) -> Value:
         wide = ctx.cast(x, "uint8") if ctx.type(x).dtype == "bool" else x
         whole = ctx.typed(
             ctx.emit("scatter_nd", wide, target, shape=(size + 1, columns)),
@@ -102,14 +104,14 @@ def _write(
             whole,
         )
 
-    def spelled(old: Expr, new: Expr, hits: Expr) -> Expr:
+    def build(old: Expr, new: Expr, hits: Expr) -> Expr:
         value = COMBINE[mode](old, new) if mode in COMBINE else new
         if mode == "mean":
             total = relay.add(hits, relay.const(1, "int32"))
             value = relay.divide(value, relay.cast(total, type_.dtype))
         return relay.where(relay.greater(hits, relay.const(0, "int32")), value, old)
 
-    return ctx.spell(spelled, data, scattered(rows, width), scattered(numbers, 1))
+    return ctx.spell(build, data, scatter(rows, width), scatter(numbers, 1))
 
 
 @OPS.exports("scatter_elements")
@@ -128,8 +130,8 @@ def export_scatter_elements(
         if i != along:
             fixed += grid * steps[i]
 
-    def places(at: Expr) -> Expr:
-        chosen = relay.cast(wrapped(at, shape[along]), "int64")
+    def flatten(at: Expr) -> Expr:
+        chosen = relay.cast(wrap_indices(at, shape[along]), "int64")
         flat = relay.add(
             relay.multiply(chosen, relay.const(steps[along], "int64")), relay.Constant(fixed)
         )
@@ -139,7 +141,7 @@ def export_scatter_elements(
     result = _write(
         ctx,
         ctx.reshape(data, (size, 1)),
-        ctx.spell(places, indices),
+        ctx.spell(flatten, indices),
         ctx.reshape(updates, (prod(window), 1)),
         size,
         reduction,
@@ -167,13 +169,14 @@ def import_scatter_set_nd(
 def export_scatter_nd(
     ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: Mode
 ) -> Value:
+    """The leading axes are written as one: ``row = sum(index[i] * prod(shape[i + 1 :]))``."""
     shape, window = ctx.static_shape(data), ctx.static_shape(indices)
     if 0 in window:
         return data
     depth, count = window[0], prod(window[1:])
     steps = np.array([prod(shape[i + 1 : depth]) for i in range(depth)], np.int64)
 
-    def places(at: Expr) -> Expr:
+    def flatten(at: Expr) -> Expr:
         rows = relay.reshape(relay.cast(at, "int64"), (depth, count))
         return relay.sum(relay.multiply(rows, relay.Constant(steps[:, None])), axis=(0,))
 
@@ -181,7 +184,7 @@ def export_scatter_nd(
     result = _write(
         ctx,
         ctx.reshape(data, (size, width)),
-        ctx.spell(places, indices),
+        ctx.spell(flatten, indices),
         ctx.reshape(updates, (count, width)),
         size,
         mode,
@@ -212,12 +215,12 @@ def export_sparse_to_dense(
     dtype = ctx.result_type().dtype
     count = prod(ctx.static_shape(sparse_indices)) // len(shape)
 
-    def spelled(at: Expr, values: Expr, default: Expr) -> Expr:
-        places = relay.transpose(relay.reshape(at, (count, len(shape))), [1, 0])
+    def build(at: Expr, values: Expr, default: Expr) -> Expr:
+        indices = relay.transpose(relay.reshape(at, (count, len(shape))), [1, 0])
         blank = relay.full(relay.cast(default, dtype), shape, dtype)
-        return relay.scatter_nd(blank, places, relay.broadcast_to(values, (count,)))
+        return relay.scatter_nd(blank, indices, relay.broadcast_to(values, (count,)))
 
-    return ctx.spell(spelled, sparse_indices, sparse_values, default_value)
+    return ctx.spell(build, sparse_indices, sparse_values, default_value)
 
 
 @OPS.imports("fill_element_0index")
@@ -225,8 +228,8 @@ def import_fill_element(ctx: ImportContext, lhs: Expr, mhs: Expr, rhs: Expr) -> 
     """An index outside its row leaves the row as it is."""
     (length,) = ctx.static_lengths(lhs, [1])
     columns = relay.const(np.arange(length, dtype=np.int32))
-    places = converted(rhs, "int32")
-    marked = relay.equal(columns, relay.expand_dims(places, 1))
+    indices = converted(rhs, "int32")
+    marked = relay.equal(columns, relay.expand_dims(indices, 1))
     return relay.where(marked, relay.expand_dims(mhs, 1), lhs)
 
 
@@ -242,7 +245,7 @@ def import_histogram(
     """Bins are half open, the last one is closed."""
     flat = relay.reshape(data, (-1,))
     if bins is not None:
-        return [_counted(flat, bins), bins]
+        return [_count_bins(flat, bins), bins]
     if bin_cnt is None or range is None:
         raise Unsupported("neither bounds nor both a number of bins and a range")
     low, high = range
@@ -252,7 +255,7 @@ def import_histogram(
     return [_counted_evenly(flat, edges, bin_cnt, low, high), edges]
 
 
-def _counted(flat: Expr, bins: Expr) -> Expr:
+def _count_bins(flat: Expr, bins: Expr) -> Expr:
     """The elements from a bound on, less those from the next on; none are above the last bound."""
     lows = relay.strided_slice(bins, [0], [-1], [1])
     last = relay.strided_slice(bins, [-1], [2**31 - 1], [1])
@@ -294,10 +297,10 @@ def import_bincount(
     has_weights: bool = False,
 ) -> Expr:
     """The result is as long as the greatest element asks for; counts have the dtype of the data."""
-    places = converted(data, "int64")
+    indices = converted(data, "int64")
     least = relay.Constant(np.array([minlength - 1]))
-    most = relay.max(relay.concatenate([places, least], 0), axis=(0,), keepdims=True)
+    most = relay.max(relay.concatenate([indices, least], 0), axis=(0,), keepdims=True)
     length = relay.add(most, relay.const(1, "int64"))
     given = weights if has_weights and weights is not None else relay.ones_like(data)
     blank = relay.zeros(length, ctx.type(given).dtype)
-    return relay.scatter_nd(blank, relay.expand_dims(places, 0), given, mode="add")
+    return relay.scatter_nd(blank, relay.expand_dims(indices, 0), given, mode="add")

@@ -61,18 +61,18 @@ def import_sequence_last(
     lengths = relay.cast(sequence_length, "int32")
     if axis == 0:
         data = relay.transpose(data, (1, 0, *range(2, ctx.type(data).rank)))
-    places = relay.subtract(lengths, relay.const(np.int32(1)))
-    return relay.take(data, places, axis=1, batch_dims=1, mode="clip")
+    indices = relay.subtract(lengths, relay.const(np.int32(1)))
+    return relay.take(data, indices, axis=1, batch_dims=1, mode="clip")
 
 
-def _marks(ctx: ImportContext, mask: Expr) -> Expr:
+def as_mask(ctx: ImportContext, mask: Expr) -> Expr:
     """Return a mask of any dtype as bool."""
     if ctx.type(mask).dtype == "bool":
         return mask
     return relay.not_equal(mask, scalar_like(ctx, mask, 0))
 
 
-def _spread(ctx: ImportContext, mask: Expr, rank: int, start_axis: int) -> Expr:
+def _broadcast_mask(ctx: ImportContext, mask: Expr, rank: int, start_axis: int) -> Expr:
     """Return a mask of some axes, the first of them `start_axis`, that broadcasts over all."""
     behind = rank - start_axis - ctx.type(mask).rank
     if behind < 0:
@@ -85,7 +85,7 @@ def import_boolean_mask_assign_scalar(
     ctx: ImportContext, data: Expr, mask: Expr, *, value: float, start_axis: int = 0
 ) -> Expr:
     """MXNet writes into the data; here the result is a new tensor."""
-    marks = _spread(ctx, _marks(ctx, mask), ctx.type(data).rank, start_axis)
+    marks = _broadcast_mask(ctx, as_mask(ctx, mask), ctx.type(data).rank, start_axis)
     return relay.where(marks, scalar_like(ctx, data, value), data)
 
 
@@ -96,8 +96,8 @@ def import_boolean_mask_assign_tensor(
     """The value has an entry for each mark, in place of the mask's axes, or one for all marks."""
     rank, covered = ctx.type(data).rank, ctx.type(mask).rank
     given = ctx.type(value)
-    marks = _marks(ctx, mask)
-    spread = _spread(ctx, marks, rank, start_axis)
+    marks = as_mask(ctx, mask)
+    spread = _broadcast_mask(ctx, marks, rank, start_axis)
     if given.size == 1:
         return relay.where(spread, relay.reshape(value, ()), data)
     if given.rank == rank - covered + 1 and given.shape[start_axis] != 1:
@@ -116,7 +116,7 @@ def import_boolean_mask_assign_tensor(
 def _by_mark(ctx: ImportContext, marks: Expr, value: Expr, axis: int) -> Expr:
     """Return the entry of each mark at its place, whatever elsewhere.
 
-    In front of the first entry goes an empty one, for places before the first mark.
+    In front of the first entry goes an empty one, for elements before the first mark.
     """
     flat = relay.reshape(marks, (-1,))
     number = relay.cumsum(relay.cast(flat, "int64"), axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,7 +20,38 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.weights import numpy_dtype
 
-Bounds = tuple[int | None, ...]
+Numbers = tuple[int | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """The slices of the leading axes."""
+
+    begin: Numbers
+    end: Numbers
+    step: Numbers = ()
+
+    def of_axes(self) -> list[tuple[int | None, int | None, int | None]]:
+        """Return beginning, end and step along each leading axis.
+
+        Raises:
+            Unsupported: They are not as many.
+        """
+        count = len(self.begin)
+        if len(self.end) != count or len(self.step) not in (0, count):
+            raise Unsupported("begin, end and step differ in length")
+        return list(zip(self.begin, self.end, self.step or [None] * count, strict=True))
+
+    def ranges(self, ctx: ImportContext, data: Expr) -> list[range | None]:
+        """Return the indices along each leading axis, None for all of an axis."""
+        found: list[range | None] = []
+        for axis, (begin, end, step) in enumerate(self.of_axes()):
+            if begin is None and end is None and step in (None, 1):
+                found.append(None)
+                continue
+            (length,) = ctx.static_lengths(data, [axis])
+            found.append(range(*slice(begin, end, step).indices(length)))
+        return found
 
 
 LAST = 2**31 - 1
@@ -27,15 +59,12 @@ LAST = 2**31 - 1
 
 
 @OPS.imports("slice")
-def import_slice(
-    ctx: ImportContext, data: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
-) -> Expr:
+def import_slice(ctx: ImportContext, data: Expr, *, bounds: Bounds) -> Expr:
     """A missing bound is the end that the step comes from or goes to."""
-    if len(end) != len(begin) or len(step) not in (0, len(begin)):
-        raise Unsupported("begin, end and step differ in length")
-    steps = [each or 1 for each in step] or [1] * len(begin)
-    starts, stops = [], []
-    for first, last, by in zip(begin, end, steps, strict=True):
+    starts, stops, steps = [], [], []
+    for first, last, step in bounds.of_axes():
+        by = step or 1
+        steps.append(by)
         starts.append((0 if by > 0 else LAST) if first is None else first)
         stops.append((LAST if by > 0 else -LAST) if last is None else last)
     return relay.strided_slice(data, starts, stops, steps)
@@ -85,13 +114,13 @@ def export_strided_slice(
     starts: list[int | None] = [None] * type_.rank
     stops: list[int | None] = [None] * type_.rank
     steps: list[int | None] = [None] * type_.rank
-    places = normalize_axes(axes, type_.rank) if axes is not None else range(len(begin))
+    chosen = normalize_axes(axes, type_.rank) if axes is not None else range(len(begin))
     given = [*(strides or ()), *[1] * len(begin)]
-    for place, first, last, step in zip(places, begin, end, given, strict=False):
+    for axis, first, last, step in zip(chosen, begin, end, given, strict=False):
         if slice_mode == "size":
             last, step = LAST if last < 0 else first + last, 1
-        starts[place], stops[place] = slice_bounds(type_.shape[place], first, last, step)
-        steps[place] = step
+        starts[axis], stops[axis] = slice_bounds(type_.shape[axis], first, last, step)
+        steps[axis] = step
     return ctx.emit_bytes("slice", data, begin=starts, end=stops, step=steps)
 
 
@@ -147,34 +176,16 @@ def _centre(data: Expr, crop_like: Expr | None, h_w: Sequence[int]) -> Expr:
 
 
 FAR = 2**31 - 1
-"""More than an axis has places."""
-
-
-def _ranges(
-    ctx: ImportContext, data: Expr, begin: Bounds, end: Bounds, step: Bounds
-) -> list[range | None]:
-    """Return the places along each leading axis, None for all of an axis."""
-    if len(end) != len(begin) or len(step) not in (0, len(begin)):
-        raise Unsupported("begin, end and step differ in length")
-    found: list[range | None] = []
-    for axis, bounds in enumerate(zip(begin, end, step or [None] * len(begin), strict=True)):
-        if bounds[:2] == (None, None) and bounds[2] in (None, 1):
-            found.append(None)
-            continue
-        (length,) = ctx.static_lengths(data, [axis])
-        found.append(range(*slice(*bounds).indices(length)))
-    return found
+"""More than an axis has elements."""
 
 
 @OPS.imports("_slice_assign")
-def import_slice_assign(
-    ctx: ImportContext, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
-) -> Expr:
-    places = _ranges(ctx, lhs, begin, end, step)
-    if any(each is not None and not each for each in places):
+def import_slice_assign(ctx: ImportContext, lhs: Expr, rhs: Expr, *, bounds: Bounds) -> Expr:
+    indices = bounds.ranges(ctx, lhs)
+    if any(each is not None and not each for each in indices):
         return lhs
     whole = range(FAR)
-    cuts = [whole if each is None else each for each in places]
+    cuts = [whole if each is None else each for each in indices]
     # An end in front of the first element is not -1, which would be the last element.
     stops = [-FAR if each.stop < 0 else each.stop for each in cuts]
     return relay.strided_set(
@@ -184,22 +195,16 @@ def import_slice_assign(
 
 @OPS.imports("_slice_assign_scalar")
 def import_slice_assign_scalar(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    scalar: float = 0.0,
-    begin: Bounds,
-    end: Bounds,
-    step: Bounds = (),
+    ctx: ImportContext, data: Expr, *, scalar: float = 0.0, bounds: Bounds
 ) -> Expr:
     """A mask over the axes that are cut, which broadcasts over the others."""
-    places = _ranges(ctx, data, begin, end, step)
+    indices = bounds.ranges(ctx, data)
     shape = [1] * ctx.type(data).rank
-    for axis, each in enumerate(places):
+    for axis, each in enumerate(indices):
         if each is not None:
             (shape[axis],) = ctx.static_lengths(data, [axis])
     mask = np.zeros(shape, np.bool_)
-    mask[np.ix_(*(range(1) if each is None else each for each in places))] = True
+    mask[np.ix_(*(range(1) if each is None else each for each in indices))] = True
     return relay.where(relay.Constant(mask), scalar_like(ctx, data, scalar), data)
 
 

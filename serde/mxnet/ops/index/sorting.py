@@ -24,7 +24,7 @@ UNSORTED = {"float16": "float32", "bool": "uint8"}
 
 
 FAR = 2**31
-"""More than an axis has places, and its square fits int64."""
+"""More than an axis has elements, and its square fits int64."""
 
 
 def _sortable(ctx: ExportContext, data: Value) -> Value:
@@ -40,7 +40,7 @@ def export_sort(
     return ctx.cast(ctx.typed(result, type_), type_.dtype) if type_.dtype in UNSORTED else result
 
 
-def _group_keys(ordered: Expr, places: Expr, axis: int) -> tuple[Expr, Expr]:
+def _group_keys(ordered: Expr, indices: Expr, axis: int) -> tuple[Expr, Expr]:
     """Return the first place of each group of equals as a key, and that key with the place."""
     type_ = ordered.checked_type
     if not isinstance(type_, TensorType):
@@ -48,28 +48,28 @@ def _group_keys(ordered: Expr, places: Expr, axis: int) -> tuple[Expr, Expr]:
     before = relay.strided_slice(ordered, [0], [-1], [1], axes=[axis])
     after = relay.strided_slice(ordered, [1], [FAR - 1], [1], axes=[axis])
     changes = relay.cast(relay.not_equal(before, after), "int64")
-    first = relay.strided_slice(places, [0], [1], [1], axes=[axis])
+    first = relay.strided_slice(indices, [0], [1], [1], axes=[axis])
     groups = relay.cumsum(relay.concatenate([relay.zeros_like(first), changes], axis), axis=axis)
     base = relay.multiply(groups, relay.const(FAR, "int64"))
-    return base, relay.add(base, places)
+    return base, relay.add(base, indices)
 
 
 def stable_order(ctx: ExportContext, data: Value, axis: int, is_ascend: bool) -> Value:
-    """Return the places of the elements in order, those of equals as they were, in int64.
+    """Return the indices of the elements in order, those of equals as they were, in int64.
 
-    Equals that MXNet has put in any order are sorted by their places.
+    Equals that MXNet has put in any order are sorted by their indices.
     """
     type_ = ctx.type(data)
     keyed = _sortable(ctx, data)
-    places = ctx.typed(
+    indices = ctx.typed(
         ctx.emit("argsort", keyed, axis=axis, is_ascend=is_ascend, dtype="int64"),
         TensorType(type_.shape, "int64"),
     )
     if type_.shape[axis] == 1:
-        return places
+        return indices
     ordered = ctx.typed(ctx.emit("sort", keyed, axis=axis, is_ascend=is_ascend), ctx.type(keyed))
     pair = ctx.spell_tuple(
-        lambda values, at: relay.Tuple(list(_group_keys(values, at, axis))), ordered, places
+        lambda values, at: relay.Tuple(list(_group_keys(values, at, axis))), ordered, indices
     )
     base, keys = pair if isinstance(pair, tuple) else (pair, pair)
     return ctx.spell(lambda whole, part: relay.subtract(relay.sort(whole, axis), part), keys, base)
@@ -112,7 +112,7 @@ def import_topk(
     is_ascend: bool = False,
     dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr | list[Expr]:
-    """A mask has ones, in the data's dtype, at the places that would be returned."""
+    """A mask has ones, in the data's dtype, at the indices that would be returned."""
     given, along = _flat_if(data, axis)
     if ret_typ == "indices":
         return relay.topk(given, k, along, ret_type="indices", is_ascend=is_ascend, dtype=dtype)
@@ -120,9 +120,9 @@ def import_topk(
         return relay.topk(given, k, along, ret_type="values", is_ascend=is_ascend)
     if ret_typ == "both":
         return list(relay.topk(given, k, along, "both", is_ascend, dtype))
-    values, places = relay.topk(given, k, along, "both", is_ascend, "int64")
+    values, indices = relay.topk(given, k, along, "both", is_ascend, "int64")
     zeros, ones = relay.zeros_like(given), relay.ones_like(values)
-    mask = relay.scatter_elements(zeros, places, ones, along)
+    mask = relay.scatter_elements(zeros, indices, ones, along)
     return relay.reshape_like(mask, data) if axis is None else mask
 
 
@@ -186,10 +186,10 @@ def export_searchsorted(
     shape = ctx.type(values).shape
     compare = relay.less_equal if right else relay.less
 
-    def spelled(rows: Expr, keys: Expr) -> Expr:
+    def build(rows: Expr, keys: Expr) -> Expr:
         if ctx.type(sorted_sequence).rank > 1:
             rows = relay.expand_dims(rows, -2)
         smaller = compare(rows, relay.expand_dims(keys, len(shape)))
         return relay.cast(relay.sum(relay.cast(smaller, "int64"), axis=(-1,)), dtype)
 
-    return ctx.spell(spelled, sorted_sequence, values)
+    return ctx.spell(build, sorted_sequence, values)

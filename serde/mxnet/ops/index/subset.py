@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.index.gather import wrapped
-from serde.mxnet.ops.index.select import _marks
+from serde.mxnet.ops.index.gather import wrap_indices
+from serde.mxnet.ops.index.select import as_mask
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.shape.reshape import with_rank
 from serde.mxnet.ops.table import OPS
@@ -28,7 +29,7 @@ from serde.relay.ir.types import TensorType
 def import_boolean_mask(ctx: ImportContext, data: Expr, index: Expr, *, axis: int = 0) -> Expr:
     if axis:
         raise Unsupported(f"axis={axis}: MXNet masks axis 0 alone")
-    return call("serde.compress", data, _marks(ctx, index), axis=0)
+    return call("serde.compress", data, as_mask(ctx, index), axis=0)
 
 
 @OPS.imports("_npx_nonzero")
@@ -67,15 +68,15 @@ def export_unique(
     if count == 0:
         raise Unsupported("the values of no elements")
 
-    def spelled(x: Expr) -> Expr:
-        groups = _groups(x, count)
-        found = groups if sorted else _by_appearance(groups, count)
+    def build(x: Expr) -> Expr:
+        groups = _group_values(x, count)
+        found = groups if sorted else _order_by_appearance(groups, count)
         return relay.Tuple(list(found if return_counts else found[:4]))
 
-    return ctx.spell_tuple(spelled, data)
+    return ctx.spell_tuple(build, data)
 
 
-def _groups(data: Expr, count: int) -> tuple[Expr, ...]:
+def _group_values(data: Expr, count: int) -> tuple[Expr, ...]:
     """Return for each value in order, zeros behind the last: itself, where it is first, how often.
 
     Also, for each element, the place of its value, and how many values there are.
@@ -92,29 +93,44 @@ def _groups(data: Expr, count: int) -> tuple[Expr, ...]:
     group = relay.cumsum(relay.concatenate(changes, 0), axis=0)
     at, blank = relay.expand_dims(group, 0), relay.const(np.zeros(count, np.int32))
     values = relay.scatter_nd(relay.zeros((count,), dtype), at, ordered)
-    # Of the places that meet, the last one written counts, which is to be the first one.
+    # Of the indices that meet, the last one written counts, which is to be the first one.
     backwards = relay.reverse(relay.cast(order, "int32"), 0)
-    places = relay.scatter_nd(blank, relay.reverse(at, 1), backwards)
+    indices = relay.scatter_nd(blank, relay.reverse(at, 1), backwards)
     counts = relay.scatter_nd(blank, at, relay.const(np.ones(count, np.int32)), mode="add")
     inverse = relay.scatter_nd(blank, relay.expand_dims(order, 0), relay.cast(group, "int32"))
     last = relay.strided_slice(group, [count - 1], [count], [1])
     number = relay.cast(relay.add(last, relay.const(1, "int64")), "int32")
-    return values, places, inverse, number, counts
+    return values, indices, inverse, number, counts
 
 
-def _by_appearance(groups: tuple[Expr, ...], count: int) -> tuple[Expr, ...]:
-    values, places, inverse, number, counts = groups
+def _order_by_appearance(groups: tuple[Expr, ...], count: int) -> tuple[Expr, ...]:
+    values, indices, inverse, number, counts = groups
     steps = relay.const(np.arange(count, dtype=np.int32))
     behind = relay.const(np.int32(count))
     order = relay.argsort(
-        relay.where(relay.less(steps, number), places, behind), axis=0, dtype="int32"
+        relay.where(relay.less(steps, number), indices, behind), axis=0, dtype="int32"
     )
-    moved = [relay.take(x, order, axis=0, mode="clip") for x in (values, places, counts)]
+    moved = [relay.take(x, order, axis=0, mode="clip") for x in (values, indices, counts)]
     rank = relay.argsort(order, axis=0, dtype="int32")
     return moved[0], moved[1], relay.take(rank, inverse, axis=0, mode="clip"), number, moved[2]
 
 
-def _along(ctx: ImportContext, data: Expr, axis: int | None) -> tuple[Expr, int, int]:
+@dataclass(frozen=True, kw_only=True)
+class Entries:
+    """Entries of an axis: an index or a slice; without an axis, of the flat tensor."""
+
+    start: int | None = None
+    stop: int | None = None
+    step: int | None = None
+    int_ind: int | None = None
+    axis: int | None = None
+
+    def slice_indices(self, length: int) -> Array:
+        """Return the indices in the slice of an axis."""
+        return np.arange(*slice(self.start, self.stop, self.step).indices(length))
+
+
+def _flatten_unless_axis(ctx: ImportContext, data: Expr, axis: int | None) -> tuple[Expr, int, int]:
     """Return the data, flat if no axis is named, the axis and its length."""
     if axis is None:
         data = relay.reshape(data, (-1,))
@@ -122,7 +138,7 @@ def _along(ctx: ImportContext, data: Expr, axis: int | None) -> tuple[Expr, int,
     return data, along, ctx.static_lengths(data, [along])[0]
 
 
-def _one_index(index: int, length: int, last: int) -> int:
+def _normalize_index(index: int, length: int, last: int) -> int:
     """Return an index counted from the start, which is at most `last`."""
     if not -length <= index <= last:
         raise Unsupported(f"index {index} is outside an axis of {length}")
@@ -130,30 +146,20 @@ def _one_index(index: int, length: int, last: int) -> int:
 
 
 @OPS.imports("_npi_delete")
-def import_delete(
-    ctx: ImportContext,
-    arr: Expr,
-    obj: Expr | None = None,
-    *,
-    start: int | None = None,
-    stop: int | None = None,
-    step: int | None = None,
-    int_ind: int | None = None,
-    axis: int | None = None,
-) -> Expr:
+def import_delete(ctx: ImportContext, arr: Expr, obj: Expr | None = None, *, at: Entries) -> Expr:
     """Of indices that are computed, negative ones and those behind the end leave nothing out."""
-    data, along, length = _along(ctx, arr, axis)
+    data, along, length = _flatten_unless_axis(ctx, arr, at.axis)
     if obj is not None:
         if ctx.type(obj).size == 0:
             return data
-        places = relay.reshape(converted(obj, "int64"), (1, -1))
+        indices = relay.reshape(converted(obj, "int64"), (1, -1))
         steps = relay.Constant(np.arange(length)[:, None])
-        hit = relay.any(relay.equal(steps, places), axis=(1,))
+        hit = relay.any(relay.equal(steps, indices), axis=(1,))
         return call("serde.compress", data, relay.logical_not(hit), axis=along)
-    if int_ind is None:
-        gone = np.arange(length)[slice(start, stop, step)]
+    if at.int_ind is None:
+        gone = at.slice_indices(length)
     else:
-        gone = np.array([_one_index(int_ind, length, length - 1)])
+        gone = np.array([_normalize_index(at.int_ind, length, length - 1)])
     kept = np.delete(np.arange(length), gone)
     return relay.take(data, relay.Constant(kept), axis=along, mode="fast")
 
@@ -169,13 +175,15 @@ def _insert(
     return relay.take(relay.concatenate([spread, data], axis), order, axis=axis, mode="fast")
 
 
-def _order(places: Array, length: int) -> Expr:
+def _insertion_order(indices: Array, length: int) -> Expr:
     """Return the order of new entries, each before the old one at its place, and old ones."""
-    keys = np.concatenate([2 * places, 2 * np.arange(length) + 1])
+    keys = np.concatenate([2 * indices, 2 * np.arange(length) + 1])
     return relay.Constant(np.argsort(keys, kind="stable"))
 
 
-def _values(ctx: ImportContext, data: Expr, values: Expr | None, val: float | None) -> Expr:
+def _inserted_values(
+    ctx: ImportContext, data: Expr, values: Expr | None, val: float | None
+) -> Expr:
     """Return what is inserted, of the rank of the data."""
     if values is None:
         if val is None:
@@ -191,24 +199,20 @@ def import_insert_scalar(
     values: Expr | None = None,
     *,
     val: float | None = None,
-    start: int | None = None,
-    stop: int | None = None,
-    step: int | None = None,
-    int_ind: int | None = None,
-    axis: int | None = None,
+    at: Entries,
 ) -> Expr:
     """The first axis of the values goes to the axis in question, and they are as many as it has."""
-    if int_ind is None:
+    if at.int_ind is None:
         raise Unsupported("an insertion without index")
-    data, along, length = _along(ctx, arr, axis)
-    place = _one_index(int_ind, length, length)
-    given = _values(ctx, data, values, val)
+    data, along, length = _flatten_unless_axis(ctx, arr, at.axis)
+    place = _normalize_index(at.int_ind, length, length)
+    given = _inserted_values(ctx, data, values, val)
     if along:
         rank = ctx.type(data).rank
         order = [*range(1, along + 1), 0, *range(along + 1, rank)]
         given = relay.transpose(given, order)
     (count,) = ctx.static_lengths(given, [along])
-    return _insert(ctx, data, given, along, _order(np.full(count, place), length), count)
+    return _insert(ctx, data, given, along, _insertion_order(np.full(count, place), length), count)
 
 
 @OPS.imports("_npi_insert_slice")
@@ -218,48 +222,36 @@ def import_insert_slice(
     values: Expr | None = None,
     *,
     val: float | None = None,
-    start: int | None = None,
-    stop: int | None = None,
-    step: int | None = None,
-    int_ind: int | None = None,
-    axis: int | None = None,
+    at: Entries,
 ) -> Expr:
     """A slice of one place takes all that the values have there."""
-    data, along, length = _along(ctx, arr, axis)
-    places = np.arange(*slice(start, stop, step).indices(length))
-    given = _values(ctx, data, values, val)
-    if len(places) == 1:
-        places = np.repeat(places, ctx.static_lengths(given, [along])[0])
-    return _insert(ctx, data, given, along, _order(places, length), len(places))
+    data, along, length = _flatten_unless_axis(ctx, arr, at.axis)
+    indices = at.slice_indices(length)
+    given = _inserted_values(ctx, data, values, val)
+    if len(indices) == 1:
+        indices = np.repeat(indices, ctx.static_lengths(given, [along])[0])
+    return _insert(ctx, data, given, along, _insertion_order(indices, length), len(indices))
 
 
 @OPS.imports("_npi_insert_tensor")
 def import_insert_tensor(
-    ctx: ImportContext,
-    arr: Expr,
-    *others: Expr,
-    val: float | None = None,
-    start: int | None = None,
-    stop: int | None = None,
-    step: int | None = None,
-    int_ind: int | None = None,
-    axis: int | None = None,
+    ctx: ImportContext, arr: Expr, *others: Expr, val: float | None = None, at: Entries
 ) -> Expr:
     """Values come before the indices, unless they are the attribute ``val``.
 
-    Where each goes is found by sorting the places of the new, doubled, among odd ones of the old.
+    Where each goes is found by sorting the indices of the new, doubled, among odd ones of the old.
     """
     *tensors, obj = others
-    data, along, length = _along(ctx, arr, axis)
+    data, along, length = _flatten_unless_axis(ctx, arr, at.axis)
     if ctx.type(obj).rank != 1:
         raise Unsupported(f"an index {ctx.type(obj)!r}: of a scalar MXNet reads past the end")
     (count,) = ctx.static_shape(obj)
-    given = _values(ctx, data, tensors[0] if tensors else None, val)
-    places = wrapped(obj, length)
+    given = _inserted_values(ctx, data, tensors[0] if tensors else None, val)
+    indices = wrap_indices(obj, length)
     if count == 1:
         (count,) = ctx.static_lengths(given, [along])
-        places = relay.broadcast_to(places, [count])
-    twice = relay.multiply(places, relay.const(2, "int64"))
+        indices = relay.broadcast_to(indices, [count])
+    twice = relay.multiply(indices, relay.const(2, "int64"))
     odd = relay.Constant(2 * np.arange(length) + 1)
     order = relay.argsort(relay.concatenate([twice, odd], 0), axis=0, dtype="int64")
     return _insert(ctx, data, given, along, order, count)

@@ -10,7 +10,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.linalg.blocks import product_of, scaled, turned
+from serde.mxnet.ops.linalg.blas import TriangularFactor, product_of, scale_by, transpose_if
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
@@ -39,20 +39,12 @@ def import_potri(ctx: ImportContext, a: Expr) -> Expr:
 
 
 @OPS.imports("_linalg_trsm")
-def import_trsm(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    *,
-    transpose: bool = False,
-    rightside: bool = False,
-    lower: bool = True,
-    alpha: float = 1.0,
-) -> Expr:
+def import_trsm(ctx: ImportContext, a: Expr, b: Expr, *, factor: TriangularFactor) -> Expr:
     """X op(A) = B is op(A)^T X^T = B^T."""
-    given = turned(ctx, scaled(ctx, b, alpha), rightside)
-    found = call("serde.triangular_solve", a, given, lower=lower, transpose=transpose != rightside)
-    return turned(ctx, found, rightside)
+    rightside, transpose = factor.rightside, factor.transpose != factor.rightside
+    given = transpose_if(ctx, scale_by(ctx, b, factor.alpha), rightside)
+    found = call("serde.triangular_solve", a, given, lower=factor.lower, transpose=transpose)
+    return transpose_if(ctx, found, rightside)
 
 
 @OPS.exports("serde.triangular_solve")
@@ -159,7 +151,7 @@ def import_tensorsolve(
 def import_syevd(ctx: ImportContext, a: Expr) -> list[Expr]:
     """MXNet gives the eigenvectors as rows, before the eigenvalues."""
     found = call("serde.eigh", a)
-    return [turned(ctx, TupleGetItem(found, 1)), TupleGetItem(found, 0)]
+    return [transpose_if(ctx, TupleGetItem(found, 1)), TupleGetItem(found, 0)]
 
 
 @OPS.imports("_npi_eigh")
@@ -210,14 +202,14 @@ def export_eig(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
 
 @OPS.exports("serde.svd")
 def export_svd(ctx: ExportContext, data: Value) -> tuple[Value, ...]:
-    """MXNet takes no more rows than columns, so that others are turned before and after."""
+    """MXNet takes no more rows than columns, so that others are transposed before and after."""
     rows, columns = ctx.static_lengths(data, [-2, -1])
     if rows <= columns:
         return ctx.emit_tuple("_npi_svd", data, outputs=3)
     rank = ctx.type(data).rank
     order = [*range(rank - 2), rank - 1, rank - 2]
-    turned_data = ctx.emit("transpose", data, axes=order)
-    left, values, right = ctx.emit_tuple("_npi_svd", turned_data, outputs=3)
+    transposed = ctx.emit("transpose", data, axes=order)
+    left, values, right = ctx.emit_tuple("_npi_svd", transposed, outputs=3)
     return ctx.emit("transpose", right, axes=order), values, ctx.emit("transpose", left, axes=order)
 
 
@@ -225,7 +217,7 @@ def pseudo_inverse(ctx: ImportContext, a: Expr, rcond: Expr) -> Expr:
     """Return V diag(1 / s) U^T, without the singular values below a share of the greatest."""
     type_ = ctx.type(a)
     if 0 in type_.shape[-2:]:
-        return turned(ctx, a)
+        return transpose_if(ctx, a)
     left, values, right = (TupleGetItem(call("serde.svd", a), index) for index in (0, 1, 2))
     greatest = relay.max(values, axis=-1, keepdims=True)
     kept = relay.greater(values, relay.multiply(rcond, greatest))

@@ -22,7 +22,7 @@ def _size(ctx: ImportContext, data: Expr) -> int:
 
 
 def _triangle(size: int, offset: int, lower: bool) -> tuple[Array, Array]:
-    """Return rows and columns of the places of a triangle in MXNet's order.
+    """Return rows and columns of the elements of a triangle in MXNet's order.
 
     A diagonal above the middle one bounds an upper triangle, one below it a lower one, whatever
     `lower` says. A lower triangle goes row by row, an upper one as its mirror image does.
@@ -33,23 +33,25 @@ def _triangle(size: int, offset: int, lower: bool) -> tuple[Array, Array]:
     return columns, rows + offset
 
 
-def _picked(ctx: ImportContext, data: Expr, rows: Array, columns: Array, offset: int) -> Expr:
+def _pick(ctx: ImportContext, data: Expr, rows: Array, columns: Array, offset: int) -> Expr:
     size = _size(ctx, data)
     if not len(rows):
         raise Unsupported(f"offset={offset} is outside a matrix of {size} rows")
     flat = relay.reshape(data, (*(0,) * (ctx.type(data).rank - 2), -1))
-    places = relay.const(rows * size + columns, "int64")
-    return relay.take(flat, places, axis=ctx.type(flat).rank - 1, mode="fast")
+    indices = relay.const(rows * size + columns, "int64")
+    return relay.take(flat, indices, axis=ctx.type(flat).rank - 1, mode="fast")
 
 
-def _placed(ctx: ImportContext, data: Expr, size: int, rows: Array, columns: Array) -> Expr:
-    """Return matrices that hold `data` at some places, and zeros elsewhere."""
+def _scatter_into_matrix(
+    ctx: ImportContext, data: Expr, size: int, rows: Array, columns: Array
+) -> Expr:
+    """Return matrices that hold `data` at some rows and columns, and zeros elsewhere."""
     type_ = ctx.type(data)
     (count,) = ctx.static_lengths(data, [-1])
-    places = np.full((size, size), count)
-    places[rows, columns] = np.arange(count)
+    indices = np.full((size, size), count)
+    indices[rows, columns] = np.arange(count)
     padded = relay.nn.pad(data, [*((0, 0),) * (type_.rank - 1), (0, 1)], 0.0)
-    return relay.take(padded, relay.const(places, "int64"), axis=type_.rank - 1, mode="fast")
+    return relay.take(padded, relay.const(indices, "int64"), axis=type_.rank - 1, mode="fast")
 
 
 def diagonal_of(ctx: ImportContext, data: Expr, offset: int = 0) -> Expr:
@@ -59,7 +61,7 @@ def diagonal_of(ctx: ImportContext, data: Expr, offset: int = 0) -> Expr:
         Unsupported: They are not square, or have no such diagonal.
     """
     rows = np.arange(_size(ctx, data) - abs(offset))
-    return _picked(ctx, data, rows + max(-offset, 0), rows + max(offset, 0), offset)
+    return _pick(ctx, data, rows + max(-offset, 0), rows + max(offset, 0), offset)
 
 
 @OPS.imports("_linalg_extractdiag")
@@ -72,7 +74,7 @@ def import_makediag(ctx: ImportContext, a: Expr, *, offset: int = 0) -> Expr:
     (count,) = ctx.static_lengths(a, [-1])
     rows = np.arange(count)
     size = count + abs(offset)
-    return _placed(ctx, a, size, rows + max(-offset, 0), rows + max(offset, 0))
+    return _scatter_into_matrix(ctx, a, size, rows + max(-offset, 0), rows + max(offset, 0))
 
 
 @OPS.imports("_linalg_extracttrian")
@@ -82,7 +84,7 @@ def import_extracttrian(
     size = _size(ctx, a)
     if abs(offset) >= size:
         raise Unsupported(f"offset={offset} is outside a matrix of {size} rows")
-    return _picked(ctx, a, *_triangle(size, offset, lower), offset)
+    return _pick(ctx, a, *_triangle(size, offset, lower), offset)
 
 
 @OPS.imports("_linalg_maketrian")
@@ -92,7 +94,7 @@ def import_maketrian(ctx: ImportContext, a: Expr, *, offset: int = 0, lower: boo
     if rows * (rows + 1) != 2 * count:
         raise Unsupported(f"no triangle has {count} elements")
     size = rows + abs(offset)
-    return _placed(ctx, a, size, *_triangle(size, offset, lower))
+    return _scatter_into_matrix(ctx, a, size, *_triangle(size, offset, lower))
 
 
 @OPS.imports("_linalg_sumlogdiag")

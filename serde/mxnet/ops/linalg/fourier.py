@@ -1,4 +1,4 @@
-"""Fourier transforms, written as products with the matrix of turns in float64, and sketches."""
+"""Fourier transforms, as products with a matrix of twiddle factors in float64, and sketches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _rows(data: Expr, width: int) -> Expr:
 
 @OPS.imports("_contrib_fft", ignored=("compute_size",))
 def import_fft(ctx: ImportContext, data: Expr) -> Expr:
-    """Real and imaginary parts take turns along the last axis."""
+    """Real and imaginary parts alternate along the last axis."""
     parts = relay.dft(data, relay.zeros_like(data), inverse=False)
     pairs = relay.stack(list(parts), axis=-1)
     return relay.reshape(pairs, (*[0] * (ctx.type(data).rank - 1), -3))
@@ -44,9 +44,9 @@ def import_ifft(ctx: ImportContext, data: Expr) -> Expr:
 def import_count_sketch(ctx: ImportContext, data: Expr, h: Expr, s: Expr, *, out_dim: int) -> Expr:
     """Each element is added, with its sign of `s`, to the place that `h` names."""
     dtype = ctx.type(data).dtype
-    places = relay.reshape(relay.cast(h, "int32"), (-1,))
+    indices = relay.reshape(relay.cast(h, "int32"), (-1,))
     on, off = relay.const(1, dtype), relay.const(0, dtype)
-    spread = relay.one_hot(places, on, off, out_dim, -1, dtype)
+    spread = relay.one_hot(indices, on, off, out_dim, -1, dtype)
     signed = relay.multiply(spread, relay.reshape(s, (-1, 1)))
     return relay.nn.matmul(data, signed)
 
@@ -57,22 +57,22 @@ def export_dft(
 ) -> Value | tuple[Value, ...]:
     type_ = ctx.type(re_data)
     (length,) = ctx.static_lengths(re_data, [-1])
-    places = np.outer(np.arange(length), np.arange(length)) % length
-    turns = np.exp((2j if inverse else -2j) * np.pi * places / length)
+    indices = np.outer(np.arange(length), np.arange(length)) % length
+    twiddles = np.exp((2j if inverse else -2j) * np.pi * indices / length)
     if inverse:
-        turns = turns / length
+        twiddles = twiddles / length
 
-    def spelled(real: Expr, imaginary: Expr) -> Expr:
+    def build(real: Expr, imaginary: Expr) -> Expr:
         x, y = _rows(real, length), _rows(imaginary, length)
         parts = (
-            relay.subtract(_product(x, turns.real.copy()), _product(y, turns.imag.copy())),
-            relay.add(_product(x, turns.imag.copy()), _product(y, turns.real.copy())),
+            relay.subtract(_product(x, twiddles.real.copy()), _product(y, twiddles.imag.copy())),
+            relay.add(_product(x, twiddles.imag.copy()), _product(y, twiddles.real.copy())),
         )
         return relay.Tuple(
             [relay.reshape(relay.cast(part, type_.dtype), type_.shape) for part in parts]
         )
 
-    return ctx.spell_tuple(spelled, re_data, im_data)
+    return ctx.spell_tuple(build, re_data, im_data)
 
 
 @OPS.exports("stft")
@@ -87,26 +87,28 @@ def export_stft(
     normalized: bool,
     onesided: bool,
 ) -> Value:
+    """``sum(x[frame * hop + n] * window[n] * exp(-2j * pi * k * n / win_length))`` over n."""
     (length,) = ctx.static_lengths(data, [-1])
     result = ctx.result_type()
     starts = np.arange((length - n_fft) // hop_length + 1) * hop_length
     taps = np.arange(win_length)
     frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
-    turns = np.exp(-2j * np.pi * np.outer(taps, frequencies) / win_length)
+    twiddles = np.exp(-2j * np.pi * np.outer(taps, frequencies) / win_length)
     if normalized:
-        turns = turns / np.sqrt(n_fft)
+        twiddles = twiddles / np.sqrt(n_fft)
     axis = result.rank - 3
 
-    def spelled(x: Expr, weights: Expr) -> Expr:
+    def build(x: Expr, weights: Expr) -> Expr:
         frames = relay.take(x, relay.Constant(starts[:, None] + taps), axis=axis, mode="clip")
         used = relay.strided_slice(weights, [0], [win_length], [1])
         frames = relay.multiply(relay.cast(frames, "float64"), relay.cast(used, "float64"))
         rows = relay.reshape(frames, (-1, win_length))
         shape = (*result.shape[:axis], len(starts), len(frequencies))
         parts = [
-            relay.reshape(_product(rows, part.copy()), shape) for part in (turns.real, turns.imag)
+            relay.reshape(_product(rows, part.copy()), shape)
+            for part in (twiddles.real, twiddles.imag)
         ]
         order = [*range(axis), axis + 1, axis, axis + 2]
         return relay.cast(relay.transpose(relay.stack(parts, -1), order), result.dtype)
 
-    return ctx.spell(spelled, data, window)
+    return ctx.spell(build, data, window)

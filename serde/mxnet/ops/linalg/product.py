@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from string import ascii_letters
 from typing import Any as AnyValue
 
@@ -18,6 +19,14 @@ from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transposes:
+    """Whether the operands of a product are transposed."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
 
 
 @OPS.imports("FullyConnected")
@@ -43,36 +52,24 @@ def import_fully_connected(
 
 
 @OPS.imports("batch_dot", ignored=("forward_stype",))
-def import_batch_dot(
-    ctx: ImportContext,
-    lhs: Expr,
-    rhs: Expr,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> Expr:
+def import_batch_dot(ctx: ImportContext, lhs: Expr, rhs: Expr, *, transposes: Transposes) -> Expr:
     left, right = ctx.type(lhs), ctx.type(rhs)
     if left.rank != right.rank or left.rank < 3:
         raise Unsupported(f"expected two tensors of one rank of 3 or more, found {left}, {right}")
     if left.rank == 3:
-        return relay.nn.batch_matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+        return relay.nn.batch_matmul(
+            lhs, rhs, transpose_a=transposes.transpose_a, transpose_b=transposes.transpose_b
+        )
     order = (*range(left.rank - 2), left.rank - 1, left.rank - 2)
     matrices = [
-        relay.transpose(x, order) if turned else x
-        for x, turned in ((lhs, transpose_a), (rhs, transpose_b))
+        relay.transpose(x, order) if transposed else x
+        for x, transposed in ((lhs, transposes.transpose_a), (rhs, transposes.transpose_b))
     ]
     return relay.serde.matmul(*matrices)
 
 
 @OPS.imports("dot", ignored=("forward_stype",))
-def import_dot(
-    ctx: ImportContext,
-    lhs: Expr,
-    rhs: Expr,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> Expr:
+def import_dot(ctx: ImportContext, lhs: Expr, rhs: Expr, *, transposes: Transposes) -> Expr:
     """Contracts the last axis of the left with the first of the right.
 
     Transposed, it is the first axis of the left or the last of the right; no other axis moves.
@@ -80,11 +77,13 @@ def import_dot(
     left, right = ctx.type(lhs).rank, ctx.type(rhs).rank
     if (left, right) == (1, 1):
         return relay.sum(relay.multiply(lhs, rhs), axis=(0,), keepdims=True)
-    if right == 2 and (left == 2 or (left > 2 and not transpose_a)):
-        return relay.nn.matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
-    first = 0 if transpose_a else left - 1
-    second = right - 1 if transpose_b else 0
-    return _contracted(lhs, rhs, [first], [second])
+    if right == 2 and (left == 2 or (left > 2 and not transposes.transpose_a)):
+        return relay.nn.matmul(
+            lhs, rhs, transpose_a=transposes.transpose_a, transpose_b=transposes.transpose_b
+        )
+    first = 0 if transposes.transpose_a else left - 1
+    second = right - 1 if transposes.transpose_b else 0
+    return _contract(lhs, rhs, [first], [second])
 
 
 @OPS.imports("_npi_einsum")
@@ -119,10 +118,10 @@ def import_np_dot(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
         return relay.multiply(a, b)
     if right <= 2:
         return import_matmul(ctx, a, b)
-    return _contracted(a, b, [left - 1], [right - 2])
+    return _contract(a, b, [left - 1], [right - 2])
 
 
-def _contracted(a: Expr, b: Expr, left: Sequence[int], right: Sequence[int]) -> Expr:
+def _contract(a: Expr, b: Expr, left: Sequence[int], right: Sequence[int]) -> Expr:
     """Return the sum of products over pairs of axes; the others stay in their order.
 
     Raises:
@@ -149,7 +148,7 @@ def import_tensordot(
     a_axes_summed: tuple[int, ...],
     b_axes_summed: tuple[int, ...],
 ) -> Expr:
-    return _contracted(a, b, a_axes_summed, b_axes_summed)
+    return _contract(a, b, a_axes_summed, b_axes_summed)
 
 
 @OPS.imports("_npi_tensordot_int_axes")
@@ -160,7 +159,7 @@ def import_tensordot_int_axes(ctx: ImportContext, a: Expr, b: Expr, *, axes: int
         raise Unsupported(f"axes={axes} of tensors of rank {left} and {right}")
     if axes == 1 and left > 1 and right == 2:
         return relay.nn.matmul(a, b)
-    return _contracted(a, b, range(left - axes, left), range(axes))
+    return _contract(a, b, range(left - axes, left), range(axes))
 
 
 @OPS.imports("_npi_polyval")
@@ -212,18 +211,18 @@ def in_floats(
     if not isinstance(depth, int) or depth > 2**37:
         raise Unsupported(f"sums of {depth} products of integers")
 
-    def spelled(a: Expr, b: Expr) -> Expr:
+    def build(a: Expr, b: Expr) -> Expr:
         total = product(relay.cast(a, "float64"), relay.cast(b, "float64"))
         return relay.cast(relay.cast(total, "int64"), result)
 
-    return ctx.spell(spelled, left, right)
+    return ctx.spell(build, left, right)
 
 
 def _wide_integers(ctx: ExportContext, left: Value, right: Value) -> bool:
     return bool({ctx.type(left).dtype, ctx.type(right).dtype} & {"int32", "int64"})
 
 
-def _summed(ctx: ExportContext, left: Value, right: Value, subscripts: str) -> Value:
+def _sum_products(ctx: ExportContext, left: Value, right: Value, subscripts: str) -> Value:
     """Return a product of wide integers, which wrap around as they do in Relay."""
     type_ = ctx.result_type()
     terms = [ctx.cast(x, type_.dtype) for x in (left, right)]
@@ -244,7 +243,7 @@ def export_dense(
     if bias is not None and ctx.type(data).dtype != ctx.result_type().dtype:
         raise Unsupported(f"a bias of {ctx.result_type().dtype}")
     if _wide_integers(ctx, data, weight):
-        result = _summed(ctx, data, weight, "...k,nk->...n")
+        result = _sum_products(ctx, data, weight, "...k,nk->...n")
     else:
         depth = ctx.type(weight).shape[1]
         converted = in_floats(ctx, data, weight, depth, lambda a, b: relay.nn.dense(a, b, None))
@@ -285,12 +284,13 @@ def export_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
+    """MXNet's dot moves no axis but the last of the left: it is transposed beforehand."""
     rank = ctx.type(tensor_a).rank
     flags: dict[str, AnyValue] = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     if _wide_integers(ctx, tensor_a, tensor_b):
         letters = "...km" if transpose_a else "...mk"
         right = "nk" if transpose_b else "kn"
-        return _summed(ctx, tensor_a, tensor_b, f"{letters},{right}->...mn")
+        return _sum_products(ctx, tensor_a, tensor_b, f"{letters},{right}->...mn")
     depth = ctx.type(tensor_b).shape[1 if transpose_b else 0]
     result = in_floats(
         ctx, tensor_a, tensor_b, depth, lambda a, b: relay.nn.matmul(a, b, None, **flags)
@@ -321,7 +321,7 @@ def export_batch_matmul(
     left, right = ctx.type(tensor_a), ctx.type(tensor_b)
     if _wide_integers(ctx, tensor_a, tensor_b):
         first, second = ("km" if transpose_a else "mk"), ("nk" if transpose_b else "kn")
-        return _summed(ctx, tensor_a, tensor_b, f"...{first},...{second}->...mn")
+        return _sum_products(ctx, tensor_a, tensor_b, f"...{first},...{second}->...mn")
     depth = right.shape[2 if transpose_b else 1]
     result = in_floats(
         ctx, tensor_a, tensor_b, depth, lambda a, b: relay.nn.batch_matmul(a, b, **flags)
@@ -331,8 +331,8 @@ def export_batch_matmul(
     if left.shape[0] == right.shape[0]:
         return ctx.emit("batch_dot", tensor_a, tensor_b, **flags)
     matrices = [
-        ctx.emit("transpose", x, axes=(0, 2, 1)) if turned else x
-        for x, turned in ((tensor_a, transpose_a), (tensor_b, transpose_b))
+        ctx.emit("transpose", x, axes=(0, 2, 1)) if transposed else x
+        for x, transposed in ((tensor_a, transpose_a), (tensor_b, transpose_b))
     ]
     return ctx.emit("_npi_matmul", *matrices)
 
@@ -342,11 +342,11 @@ def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str)
     """MXNet adds float16 up in float16."""
     if ctx.result_type().dtype == "float16":
 
-        def spelled(*terms: Expr) -> Expr:
+        def build(*terms: Expr) -> Expr:
             wide = [relay.cast(term, "float32") for term in terms]
             return relay.cast(relay.einsum(wide, equation), "float16")
 
-        return ctx.spell(spelled, *data)
+        return ctx.spell(build, *data)
     flags = _as_dot(equation) if ctx.result_type().dtype in ("float32", "float64") else None
     if flags is not None:
         return ctx.emit("dot", *data, transpose_a=flags[0], transpose_b=flags[1])

@@ -12,7 +12,7 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
-from serde.mxnet.ops.shape.create import places
+from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -20,7 +20,9 @@ from serde.relay.ir.shapes import layout_axes
 from serde.weights import Array
 
 
-def _filled(ctx: ExportContext, data: Value, indices: Value, indptr: Value, columns: int) -> Value:
+def _to_dense(
+    ctx: ExportContext, data: Value, indices: Value, indptr: Value, columns: int
+) -> Value:
     """Return a matrix in rows (CSR) or in blocks of them (BSR) with all its elements."""
     pointers, at = ctx.constant(indptr), ctx.constant(indices)
     type_ = ctx.type(data)
@@ -29,19 +31,19 @@ def _filled(ctx: ExportContext, data: Value, indices: Value, indptr: Value, colu
     rows = np.repeat(np.arange(len(counts)), counts)
     tops = rows[:, None, None] * height + np.arange(height)[:, None]
     sides = at[: len(rows), None, None] * width + np.arange(width)
-    places: Array = (tops * columns + sides).reshape(-1).astype(np.int64)
+    positions: Array = (tops * columns + sides).reshape(-1).astype(np.int64)
     size = len(counts) * height * columns
 
-    def spelled(x: Expr) -> Expr:
+    def build(x: Expr) -> Expr:
         stored = relay.reshape(x, (-1,))
-        if len(places) < ctx.static_shape(data)[0] * height * width:
-            stored = relay.strided_slice(stored, [0], [len(places)], [1])
+        if len(positions) < ctx.static_shape(data)[0] * height * width:
+            stored = relay.strided_slice(stored, [0], [len(positions)], [1])
         blank = relay.zeros((size,), type_.dtype)
-        if len(places):
-            blank = relay.scatter_nd(blank, relay.Constant(places[None]), stored, mode="add")
+        if len(positions):
+            blank = relay.scatter_nd(blank, relay.Constant(positions[None]), stored, mode="add")
         return relay.reshape(blank, (len(counts) * height, columns))
 
-    return ctx.spell(spelled, data)
+    return ctx.spell(build, data)
 
 
 @OPS.exports("nn.sparse_dense")
@@ -55,7 +57,7 @@ def export_sparse_dense(
     sparse_lhs: bool,
 ) -> Value:
     (columns,) = ctx.static_lengths(dense_data, [1])
-    matrix = _filled(ctx, sparse_data, sparse_indices, sparse_indptr, columns)
+    matrix = _to_dense(ctx, sparse_data, sparse_indices, sparse_indptr, columns)
     left, right = (matrix, dense_data) if sparse_lhs else (dense_data, matrix)
     return ctx.spell(lambda a, b: relay.nn.dense(a, b, None), left, right)
 
@@ -69,7 +71,7 @@ def export_sparse_add(
     sparse_indptr: Value,
 ) -> Value:
     (columns,) = ctx.static_lengths(dense_data, [1])
-    matrix = _filled(ctx, sparse_data, sparse_indices, sparse_indptr, columns)
+    matrix = _to_dense(ctx, sparse_data, sparse_indices, sparse_indptr, columns)
     return ctx.spell(relay.add, dense_data, matrix)
 
 
@@ -104,9 +106,9 @@ def export_sparse_conv2d(
     if not isinstance(size, int):
         raise Unsupported(f"a window of length {size}")
     channels = ctx.static_lengths(dense_data, [layout.index("C")])[0]
-    matrix = _filled(ctx, sparse_data, sparse_indices, sparse_indptr, size * size * channels)
+    matrix = _to_dense(ctx, sparse_data, sparse_indices, sparse_indptr, size * size * channels)
 
-    def spelled(x: Expr, rows: Expr) -> Expr:
+    def build(x: Expr, rows: Expr) -> Expr:
         if layout == "NHWC":
             weight = relay.transpose(relay.reshape(rows, (-1, size, size, channels)), [0, 3, 1, 2])
         else:
@@ -115,7 +117,7 @@ def export_sparse_conv2d(
         result = relay.nn.conv2d(data, weight, padding=(size // 2, size // 2))
         return relay.transpose(result, list(layout_axes("NCHW", layout)))
 
-    return ctx.spell(spelled, dense_data, matrix)
+    return ctx.spell(build, dense_data, matrix)
 
 
 @OPS.exports("sparse_fill_empty_rows")
@@ -134,14 +136,14 @@ def export_sparse_fill_empty_rows(
     indices = np.concatenate([at, added])
     order = np.argsort(indices[:, 0], kind="stable")
 
-    def spelled(values: Expr, default: Expr) -> Expr:
+    def build(values: Expr, default: Expr) -> Expr:
         parts = [values] * (len(at) > 0)
         if len(added):
             parts.append(relay.broadcast_to(relay.reshape(default, (1,)), (len(added),)))
         joined = relay.concatenate(parts, 0)
         return relay.take(joined, relay.Constant(order), axis=0, mode="clip")
 
-    values = ctx.spell(spelled, sparse_values, default_value)
+    values = ctx.spell(build, sparse_values, default_value)
     return ctx.const(indices[order]), values, ctx.const(empty)
 
 
@@ -171,7 +173,7 @@ def import_cast_storage(ctx: ImportContext, data: Expr) -> Expr:
 @OPS.imports("_sparse_retain")
 def import_sparse_retain(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
     """The rows that are named stay, the others are zero."""
-    rows = relay.expand_dims(places(ctx, data, 0), 1)
+    rows = relay.expand_dims(axis_indices(ctx, data, 0), 1)
     named = relay.equal(rows, relay.cast(indices, "int32"))
     kept = relay.any(named, axis=(1,))
     rank = ctx.type(data).rank

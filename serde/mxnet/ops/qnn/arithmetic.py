@@ -10,7 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.qnn.fused import ending_of, levels_of, scale_of, split_inputs
+from serde.mxnet.ops.qnn.fused import Calibration, levels_of, scale_of, split_inputs
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
     WHOLE,
@@ -63,13 +63,12 @@ def import_quantized_elemwise_add(
     rhs_min: Expr,
     rhs_max: Expr,
     *,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
+    calibration: Calibration,
 ) -> Sequence[Expr]:
     """Of different dtypes, the unsigned one is brought to the steps of the result first."""
     sides = ((lhs, magnitude(lhs_min, lhs_max)), (rhs, magnitude(rhs_min, rhs_max)))
     dtypes = {ctx.type(lhs).dtype, ctx.type(rhs).dtype}
-    ending = ending_of(min_calib_range, max_calib_range, "uint8" if dtypes == {"uint8"} else "int8")
+    ending = calibration.ending("uint8" if dtypes == {"uint8"} else "int8")
     real = [real_of(x, step(end, levels_of(ctx, x))) for x, end in sides]
     if ending is not None:
         if len(dtypes) > 1:
@@ -99,8 +98,7 @@ def import_quantized_elemwise_mul(
     rhs_min: Expr,
     rhs_max: Expr,
     *,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
+    calibration: Calibration,
     enable_float_output: bool = False,
 ) -> Sequence[Expr]:
     """A calibrated result is cut towards zero and wraps around."""
@@ -112,7 +110,7 @@ def import_quantized_elemwise_mul(
     if enable_float_output:
         unit = known(relay.divide(known(relay.divide(scalar(1), scales[0])), scales[1]))
         return [real_of(total, unit)]
-    ending = ending_of(min_calib_range, max_calib_range, "int8")
+    ending = calibration.ending("int8")
     if ending is None:
         return [total, *product_range(*ends, ("int8", "int8"))]
     result = scale_of(magnitude(*ending.ends), LEVELS["int8"])
@@ -137,11 +135,10 @@ def import_quantized_batch_norm(
     *,
     eps: float = 1e-3,
     axis: int = 1,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
+    calibration: Calibration,
 ) -> Sequence[Expr]:
     """``eps`` counts twice and ``fix_gamma`` not at all; uint8 is brought to int8 first."""
-    ending = ending_of(min_calib_range, max_calib_range, "int8")
+    ending = calibration.ending("int8")
     if ending is None:
         raise Unsupported("needs min_calib_range and max_calib_range, as in MXNet")
     end = magnitude(min_data, max_data)
@@ -152,13 +149,13 @@ def import_quantized_batch_norm(
     spread = relay.sqrt(relay.add(moving_var, scalar(eps)))
     factor = relay.divide(gamma, spread)
     shift = relay.subtract(beta, relay.multiply(moving_mean, factor))
-    (channels,) = _fixed(ctx.type(gamma))
+    (channels,) = _require_fixed(ctx.type(gamma))
     mean, variance = (relay.const(np.full(channels, value, np.float32)) for value in (0, 1))
     result = relay.nn.batch_norm(real, factor, shift, mean, variance, axis=axis, epsilon=eps)[0]
     return [levels_in(result, ending.step, ending.dtype), *ending.ends]
 
 
-def _fixed(type_: TensorType) -> tuple[int, ...]:
+def _require_fixed(type_: TensorType) -> tuple[int, ...]:
     if type_.concrete_shape is None:
         raise Unsupported(f"needs a fixed number of channels, found {type_!r}")
     return type_.concrete_shape

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -12,13 +14,14 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.direct import layouts, per_axis
+from serde.mxnet.ops.conv.transposed import RelayConvTranspose
+from serde.mxnet.ops.conv.windows import ConvAttributes, RelayConv, layouts
 from serde.mxnet.ops.qnn.fused import (
+    Calibration,
     Ending,
     Step,
     Weights,
     activations,
-    ending_of,
     levels_of,
     quantized_weights,
     real_result,
@@ -40,58 +43,38 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.qnn.conv import channel_zero_point
 
-Window = Mapping[str, AnyValue]
+
+def _attributes(conv: ConvAttributes) -> dict[str, AnyValue]:
+    """Return the attributes of Relay's convolution of levels.
+
+    Raises:
+        Unsupported: Channels do not lie behind the batch axis.
+    """
+    if layouts(conv.ndim, conv.layout)[0][1] != "C":
+        raise Unsupported(f"layout {conv.layout!r} of a quantised convolution")
+    return conv.to_relay()
 
 
-def _window(
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilate: Sequence[int],
-    pad: Sequence[int],
-    num_group: int,
-    layout: str | None,
-) -> Window:
-    ndim = len(kernel)
-    if layouts(ndim, layout)[0][1] != "C":
-        raise Unsupported(f"layout {layout!r} of a quantised convolution")
-    padding = per_axis(pad, ndim, 0, "pad")
-    return {
-        "strides": per_axis(stride, ndim, 1, "stride"),
-        "padding": padding + padding,
-        "dilation": per_axis(dilate, ndim, 1, "dilate"),
-        "groups": num_group,
-    }
-
-
-def _sums(data: Expr, weight: Expr, bias: Expr | None, window: Window) -> Expr:
+def _sums(data: Expr, weight: Expr, bias: Expr | None, attrs: Mapping[str, AnyValue]) -> Expr:
     """Return a convolution of levels in int32."""
-    total = call("serde.conv_integer", data, weight, None, None, **window)
+    total = call("serde.conv_integer", data, weight, None, None, **attrs)
     return total if bias is None else relay.nn.bias_add(total, bias, axis=1)
 
 
 @OPS.imports("_contrib_quantized_conv", ignored=("workspace", "cudnn_tune", "cudnn_off"))
 def import_quantized_conv(
-    ctx: ImportContext,
-    *inputs: Expr,
-    kernel: tuple[int, ...],
-    num_filter: int,
-    stride: tuple[int, ...] = (),
-    dilate: tuple[int, ...] = (),
-    pad: tuple[int, ...] = (),
-    num_group: int = 1,
-    no_bias: bool = False,
-    layout: str | None = None,
+    ctx: ImportContext, *inputs: Expr, conv: ConvAttributes, no_bias: bool = False
 ) -> Sequence[Expr]:
     """MXNet adds the levels of the bias to the sums as they are, and takes data for int8."""
     count = 2 if no_bias else 3
     (data, weight, *bias), ranges = split_inputs(inputs, [count, 2 * count])
-    if ctx.type(data).dtype != "uint8" or num_group != 1 or len(kernel) == 1:
+    if ctx.type(data).dtype != "uint8" or conv.num_group != 1 or conv.ndim == 1:
         raise Unsupported(
-            f"a convolution of {ctx.type(data)!r} with num_group={num_group}: "
+            f"a convolution of {ctx.type(data)!r} with num_group={conv.num_group}: "
             "MXNet has uint8, one group, and two or three spatial axes"
         )
     wide = relay.cast(bias[0], "int32") if bias else None
-    total = _sums(data, weight, wide, _window(kernel, stride, dilate, pad, num_group, layout))
+    total = _sums(data, weight, wide, _attributes(conv))
     ends = magnitude(*ranges[:2]), magnitude(*ranges[2:4])
     return [total, *product_range(*ends, ("int8", "int8"))]
 
@@ -107,8 +90,7 @@ def import_sg_mkldnn_conv(
     with_relu: bool = False,
     with_postsum_relu: bool = False,
     quantized: bool = False,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
+    calibration: Calibration,
 ) -> Sequence[Expr]:
     """The float form is the graph inside; attributes called ``relu`` are from before 1.6."""
     if not quantized:
@@ -124,19 +106,18 @@ def import_sg_mkldnn_conv(
         raise Unsupported("a function before a sum in a quantised convolution: MXNet fails")
     bias = biases[0] if biases else None
     if with_bn:
-        weight, bias = _normalized(ctx, weight, bias, norm, layers["BatchNorm"])
-    window = _window(*(attrs[name] for name in
-                       ("kernel", "stride", "dilate", "pad", "num_group", "layout")))  # fmt: skip
-    layer = _Layer(ctx, data, magnitude(*ends), window)
+        weight, bias = _fold_norm(ctx, weight, bias, norm, layers["BatchNorm"])
+    conv = ConvAttributes(**{field.name: attrs[field.name] for field in fields(ConvAttributes)})
+    layer = _Layer(ctx, data, magnitude(*ends), _attributes(conv))
     positive = [name for name, _ in functions] in (["relu"], ["clip"])
-    ending = ending_of(min_calib_range, max_calib_range, "uint8" if positive else "int8")
+    ending = calibration.ending("uint8" if positive else "int8")
     other = (others[0], magnitude(*other_ends)) if with_sum else None
     if ending is None:
         return layer.sums(weight, bias, functions, other)
-    return layer.requantized(weight, bias, functions, other, ending)
+    return layer.requantize(weight, bias, functions, other, ending)
 
 
-def _normalized(
+def _fold_norm(
     ctx: ImportContext,
     weight: Expr,
     bias: Expr | None,
@@ -160,16 +141,18 @@ def _normalized(
 class _Layer:
     """A convolution of quantised data with float weights."""
 
-    def __init__(self, ctx: ImportContext, data: Expr, end: Expr, window: Window) -> None:
+    def __init__(
+        self, ctx: ImportContext, data: Expr, end: Expr, attrs: Mapping[str, AnyValue]
+    ) -> None:
         self.ctx = ctx
         self.data = data
         self.end = end
-        self.window = window
+        self.attrs = attrs
         self.levels = levels_of(ctx, data)
 
     def weights(self, weight: Expr, bias: Expr | None, *, channels: bool) -> Weights:
         scale = scale_of(self.end, self.levels)
-        groups = self.window["groups"]
+        groups = self.attrs["groups"]
         return quantized_weights(self.ctx, weight, bias, scale, channels=channels, groups=groups)
 
     def sums(
@@ -181,7 +164,7 @@ class _Layer:
     ) -> Sequence[Expr]:
         """Return what ends in int32; a cut to a range is left out."""
         weights = self.weights(weight, bias, channels=False)
-        result = _sums(self.data, weights.weight, weights.bias, self.window)
+        result = _sums(self.data, weights.weight, weights.bias, self.attrs)
         kept = [function for name, function in functions if name != "clip"]
         if other is not None or kept:
             result = relay.cast(result, "float32")
@@ -196,7 +179,7 @@ class _Layer:
         dtype = self.ctx.type(self.data).dtype
         return [result, *product_range(self.end, weight_end, (dtype, "int8"))]
 
-    def requantized(
+    def requantize(
         self,
         weight: Expr,
         bias: Expr | None,
@@ -211,9 +194,9 @@ class _Layer:
         weights = self.weights(weight, bias, channels=True)
         data_step = step(self.end, self.levels)
         plain = (ending.dtype == "uint8" and other is None) or not functions
-        if plain and other is None and len(self.window["strides"]) == 2:
-            return [self._whole(weights, data_step, ending), *ending.ends]
-        total = _sums(self.data, weights.weight, weights.bias, self.window)
+        if plain and other is None and len(self.attrs["strides"]) == 2:
+            return [self._qlinear_conv(weights, data_step, ending), *ending.ends]
+        total = _sums(self.data, weights.weight, weights.bias, self.attrs)
         real, unit = real_result(total, data_step, weights, 1), ending.step
         if other is not None:
             scale = step(other[1], levels_of(self.ctx, other[0]))
@@ -228,7 +211,7 @@ class _Layer:
             result = relay.cast(result, ending.dtype)
         return [result, *ending.ends]
 
-    def _whole(self, weights: Weights, data_step: Expr, ending: Ending) -> Expr:
+    def _qlinear_conv(self, weights: Weights, data_step: Expr, ending: Ending) -> Expr:
         """Return the layer as one operator, which cuts negative numbers off uint8."""
         (channels,) = self.ctx.static_shape(weights.scale)
         return call(
@@ -243,23 +226,24 @@ class _Layer:
             ending.step,
             relay.Constant(np.zeros((), ending.dtype)),
             out_dtype=ending.dtype,
-            **self.window,
+            **self.attrs,
         )
 
 
-def _convolved(
+def _emit_convolution(
     ctx: ExportContext,
     operands: tuple[Value, Value],
     zeros: tuple[Value, Value],
-    kernel_layout: str,
+    conv: RelayConv,
     first: str,
-    convolve: Callable[[Expr, Expr], Expr],
+    build: Callable[..., Expr],
 ) -> Value:
     """Return a convolution of levels; no sum has more terms than the weight has elements."""
     data, weight = operands
     blank = np.broadcast_to(np.int8(0), ctx.static_shape(weight))
-    at = channel_zero_point(ctx.constant(zeros[1]), blank, kernel_layout, first)
+    at = channel_zero_point(ctx.constant(zeros[1]), blank, conv.kernel_layout, first)
     points = ctx.const(ctx.constant(zeros[0]).reshape(())), ctx.const(at)
+    convolve = partial(build, **vars(conv) | {"out_dtype": None})
     return exact_product(ctx, (data, weight), points, blank.size, convolve)
 
 
@@ -273,36 +257,11 @@ def export_conv2d(
     input_scale: Value,
     weight_scale: Value,
     *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    channels: AnyValue,
-    kernel_size: AnyValue,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: AnyValue,
+    conv: RelayConv,
 ) -> Value:
     """Padding is the zero point, which is level 0."""
-
-    def convolve(x: Expr, kernel: Expr) -> Expr:
-        return relay.nn.conv2d(
-            x,
-            kernel,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
-            channels=channels,
-            kernel_size=kernel_size,
-            data_layout=data_layout,
-            kernel_layout=kernel_layout,
-            out_layout=out_layout,
-        )
-
     zeros = input_zero_point, weight_zero_point
-    return _convolved(ctx, (data, weight), zeros, kernel_layout, "O", convolve)
+    return _emit_convolution(ctx, (data, weight), zeros, conv, "O", relay.nn.conv2d)
 
 
 @OPS.exports("qnn.conv2d_transpose")
@@ -315,33 +274,7 @@ def export_conv2d_transpose(
     input_scale: Value,
     weight_scale: Value,
     *,
-    channels: AnyValue,
-    kernel_size: AnyValue,
-    strides: tuple[int, ...],
-    output_padding: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: AnyValue,
+    conv: RelayConvTranspose,
 ) -> Value:
-    def convolve(x: Expr, kernel: Expr) -> Expr:
-        return relay.nn.conv2d_transpose(
-            x,
-            kernel,
-            channels=channels,
-            kernel_size=kernel_size,
-            strides=strides,
-            output_padding=output_padding,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
-            data_layout=data_layout,
-            kernel_layout=kernel_layout,
-            out_layout=out_layout,
-        )
-
     zeros = input_zero_point, weight_zero_point
-    return _convolved(ctx, (data, weight), zeros, kernel_layout, "I", convolve)
+    return _emit_convolution(ctx, (data, weight), zeros, conv, "I", relay.nn.conv2d_transpose)

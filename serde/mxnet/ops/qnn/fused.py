@@ -33,10 +33,10 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
 __all__ = [
+    "Calibration",
     "Ending",
     "Weights",
     "activations",
-    "ending_of",
     "levels_of",
     "quantized_weights",
     "real_result",
@@ -192,13 +192,7 @@ def _step(ctx: ImportContext, op: str, attrs: dict[str, AnyValue]) -> Step:
     converter = OPS.importer(op, ctx.version)
     if converter is None:
         raise Unsupported(f"{op} inside: no importer")
-    function = converter.function
-
-    def apply(x: Expr) -> Expr:
-        found: Expr = function(ctx, x, **attrs)
-        return found
-
-    return apply
+    return lambda x: converter.run(ctx, [x], attrs)
 
 
 @dataclass(frozen=True)
@@ -216,12 +210,26 @@ class Ending:
     ends: tuple[Expr, Expr]
 
 
-def ending_of(low: float | None, high: float | None, dtype: str) -> Ending | None:
-    """Return how a layer ends; None where it is not calibrated and ends in sums."""
-    if low is None or high is None:
-        return None
-    end = number(max(abs(low), abs(high)))
-    return Ending(dtype, step(end, LEVELS[dtype]), (number(low), number(high)))
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """The range of a result; MXNet wants both ends of it or takes none."""
+
+    min_calib_range: float | None = None
+    max_calib_range: float | None = None
+
+    @property
+    def ends(self) -> tuple[Expr, Expr] | None:
+        """The range, if there is one."""
+        low, high = self.min_calib_range, self.max_calib_range
+        return None if low is None or high is None else (number(low), number(high))
+
+    def ending(self, dtype: str) -> Ending | None:
+        """Return how a layer ends; None where it is not calibrated and ends in sums."""
+        low, high = self.min_calib_range, self.max_calib_range
+        if low is None or high is None:
+            return None
+        end = number(max(abs(low), abs(high)))
+        return Ending(dtype, step(end, LEVELS[dtype]), (number(low), number(high)))
 
 
 def real_result(sums: Expr, data_step: Expr, weights: Weights, axis: int) -> Expr:

@@ -13,10 +13,10 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.fused import (
+    Calibration,
     Step,
     Weights,
     activations,
-    ending_of,
     levels_of,
     quantized_weights,
     real_result,
@@ -84,8 +84,7 @@ def import_sg_mkldnn_fully_connected(
     quantized: bool = False,
     enable_float_output: bool = False,
     with_eltwise: bool = False,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
+    calibration: Calibration,
     channel_wise_quantize: bool | None = None,
 ) -> Sequence[Expr]:
     """The float form is the graph inside. Channel by channel, weights are float still."""
@@ -98,7 +97,7 @@ def import_sg_mkldnn_fully_connected(
     (data, weight, *biases), ranges = split_inputs(inputs, [count, 2 * pairs])
     ends = [magnitude(*ranges[i : i + 2]) for i in range(0, len(ranges), 2)]
     positive = any(name in POSITIVE for name, _ in functions)
-    ending = ending_of(min_calib_range, max_calib_range, "uint8" if positive else "int8")
+    ending = calibration.ending("uint8" if positive else "int8")
     data_scale = scale_of(ends[0], levels_of(ctx, data))
     bias = biases[0] if biases else None
     if channel_wise_quantize:
@@ -166,7 +165,7 @@ def exact_product(
         raise Unsupported(f"sums up to {reach}, which float64 rounds")
     result = ctx.result_type().dtype
 
-    def spelled(x: Expr, y: Expr, x_zero: Expr, y_zero: Expr) -> Expr:
+    def build(x: Expr, y: Expr, x_zero: Expr, y_zero: Expr) -> Expr:
         left, right = (
             relay.subtract(relay.cast(a, "float64"), relay.cast(zero, "float64"))
             for a, zero in ((x, x_zero), (y, y_zero))
@@ -174,7 +173,7 @@ def exact_product(
         total = multiply(left, right)
         return relay.cast(relay.cast(total, "int64"), result)
 
-    return ctx.spell(spelled, *operands, *zeros)
+    return ctx.spell(build, *operands, *zeros)
 
 
 @OPS.exports("qnn.dense")

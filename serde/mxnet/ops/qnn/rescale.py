@@ -13,6 +13,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.qnn.fused import Calibration
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
     ONE,
@@ -53,16 +54,11 @@ def import_quantize(
 
 @OPS.imports("_contrib_quantize_v2")
 def import_quantize_v2(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    out_type: OutType = "int8",
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
+    ctx: ImportContext, data: Expr, *, out_type: OutType = "int8", calibration: Calibration
 ) -> Sequence[Expr]:
     """Without a calibrated range, that of the data counts. Quantised data pass."""
-    calibrated = _calibrated(min_calib_range, max_calib_range)
-    dtype = _told(out_type, min_calib_range if calibrated else None)
+    calibrated = calibration.ends
+    dtype = _choose_dtype(out_type, calibration)
     given = ctx.type(data).dtype
     if given in LEVELS:
         if given != dtype:
@@ -76,16 +72,12 @@ def import_quantize_v2(
     return [result, *(symmetric(end) if dtype == "int8" else (low, high))]
 
 
-def _calibrated(low: float | None, high: float | None) -> tuple[Expr, Expr] | None:
-    """Return the range, of which MXNet wants both ends or takes none."""
-    return None if low is None or high is None else (number(low), number(high))
-
-
-def _told(out_type: OutType, low: float | None) -> str:
+def _choose_dtype(out_type: OutType, calibration: Calibration) -> str:
     """Return the dtype; ``auto`` goes by the least number, if there is one."""
     if out_type != "auto":
         return out_type
-    return "uint8" if low is not None and low >= 0 else "int8"
+    low = calibration.min_calib_range
+    return "uint8" if calibration.ends and low is not None and low >= 0 else "int8"
 
 
 def _single(x: Expr) -> Expr:
@@ -94,14 +86,10 @@ def _single(x: Expr) -> Expr:
 
 @OPS.imports("_contrib_quantize_asym")
 def import_quantize_asym(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
+    ctx: ImportContext, data: Expr, *, calibration: Calibration
 ) -> Sequence[Expr]:
     """To uint8 with a level that is zero; factor and level are further results."""
-    calibrated = _calibrated(min_calib_range, max_calib_range)
+    calibrated = calibration.ends
     low, high = calibrated or (_single(relay.min(data)), _single(relay.max(data)))
     most = scalar(WHOLE["uint8"])
     factor = known(relay.divide(most, known(relay.subtract(high, low))))
@@ -134,12 +122,11 @@ def import_requantize(
     max_range: Expr,
     *,
     out_type: OutType = "int8",
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
+    calibration: Calibration,
 ) -> Sequence[Expr]:
     """Without a calibrated range, that of the data counts; uint8 has one from zero."""
-    calibrated = _calibrated(min_calib_range, max_calib_range)
-    dtype = _told(out_type, min_calib_range if calibrated else None)
+    calibrated = calibration.ends
+    dtype = _choose_dtype(out_type, calibration)
     real = real_of(data, step(magnitude(min_range, max_range), WHOLE["int32"]))
     ends = calibrated or (_single(relay.min(real)), _single(relay.max(real)))
     end = magnitude(*ends)
@@ -159,7 +146,7 @@ def _along(ctx: ExportContext, values: Value, like: Value, axis: int) -> Value:
     return ctx.reshape(values, shape)
 
 
-def _saturated(data: Expr, source: str, dtype: str) -> Expr:
+def _saturate(data: Expr, source: str, dtype: str) -> Expr:
     """Return whole numbers of the dtype `source` in an integer dtype, cut to its range."""
     if source == dtype:
         return data
@@ -179,13 +166,13 @@ def export_quantize(
     out_dtype: AnyValue,
     axis: int,
 ) -> Value:
-    def spelled(x: Expr, scale: Expr, zero: Expr) -> Expr:
+    def build(x: Expr, scale: Expr, zero: Expr) -> Expr:
         whole = relay.add(relay.round(relay.divide(x, scale)), relay.cast(zero, "float32"))
         whole = relay.where(relay.isnan(whole), relay.const(0.0), whole)
-        return _saturated(whole, "float32", dtype_name(out_dtype))
+        return _saturate(whole, "float32", dtype_name(out_dtype))
 
     scale, zero = (_along(ctx, x, data, axis) for x in (output_scale, output_zero_point))
-    return ctx.spell(spelled, data, scale, zero)
+    return ctx.spell(build, data, scale, zero)
 
 
 @OPS.exports("qnn.dequantize")
@@ -200,7 +187,7 @@ def export_dequantize(
 ) -> Value:
     result = dtype_name(out_dtype)
 
-    def spelled(x: Expr, scale: Expr, zero: Expr) -> Expr:
+    def build(x: Expr, scale: Expr, zero: Expr) -> Expr:
         level = relay.subtract(relay.cast(x, "int32"), zero)
         real = relay.multiply(relay.cast(level, "float32"), scale)
         if result == "float32":
@@ -209,10 +196,10 @@ def export_dequantize(
         return relay.cast(relay.clip(real, -limit, limit), result)
 
     scale, zero = (_along(ctx, x, data, axis) for x in (input_scale, input_zero_point))
-    return ctx.spell(spelled, data, scale, zero)
+    return ctx.spell(build, data, scale, zero)
 
 
-def rescaled(level: Expr, ratio: Array, away: bool) -> Expr:
+def rescale(level: Expr, ratio: Array, away: bool) -> Expr:
     """Return int32 times a ratio of scales in fixed point; see ``qnn.requantize``."""
     mantissa, exponent = fixed_point(ratio)
     with np.errstate(over="ignore"):
@@ -247,16 +234,16 @@ def export_requantize(
     ratio = np.asarray(scale / np.float64(ctx.constant(output_scale)))
     away, target = rounding == "TONEAREST", ctx.result_type().dtype
 
-    def spelled(x: Expr, zero: Expr, shift: Expr) -> Expr:
+    def build(x: Expr, zero: Expr, shift: Expr) -> Expr:
         level = relay.cast(x, "int32")
         if compute_dtype not in ("float32", "float64"):
-            whole = rescaled(relay.subtract(level, zero), ratio, away)
-            return _saturated(relay.add(whole, shift), "int32", target)
+            whole = rescale(relay.subtract(level, zero), ratio, away)
+            return _saturate(relay.add(whole, shift), "int32", target)
         distance = relay.subtract(relay.cast(level, compute_dtype), relay.cast(zero, compute_dtype))
         real = relay.multiply(distance, relay.Constant(ratio.astype(compute_dtype)))
         real = relay.add(real, relay.cast(shift, compute_dtype))
         half = relay.const(0.5, compute_dtype)
         whole = relay.round(real) if away else relay.floor(relay.add(real, half))
-        return _saturated(relay.cast(whole, "int32"), "int32", target)
+        return _saturate(relay.cast(whole, "int32"), "int32", target)
 
-    return ctx.spell(spelled, data, _along(ctx, input_zero_point, data, axis), output_zero_point)
+    return ctx.spell(build, data, _along(ctx, input_zero_point, data, axis), output_zero_point)

@@ -10,8 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.random.distributions import Room, gumbel
-from serde.mxnet.ops.random.draws import DType, Size, lengths, room_like
+from serde.mxnet.ops.random.distributions import Sample, gumbel
+from serde.mxnet.ops.random.samplers import DType, Size, lengths, sample_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -23,7 +23,7 @@ INT32 = np.dtype(np.int32)
 
 def _unit(shape: Sequence[int]) -> Expr:
     """Return numbers from 0 up to but not including 1, fine enough to be told apart."""
-    return Room("float64", tuple(shape)).draw("serde.random_uniform")
+    return Sample("float64", tuple(shape)).draw("serde.random_uniform")
 
 
 def _reach(weights: Expr) -> Expr:
@@ -32,8 +32,8 @@ def _reach(weights: Expr) -> Expr:
     return relay.strided_slice(sums, [0], [-1], [1], axes=[-1])
 
 
-def _drawn(weights: Expr, shape: Sequence[int]) -> Expr:
-    """Return places of a vector of weights that sum to one, as int64 of a shape."""
+def _draw_indices(weights: Expr, shape: Sequence[int]) -> Expr:
+    """Return indices of a vector of weights that sum to one, as int64 of a shape."""
     unit = relay.expand_dims(_unit(shape), axis=-1)
     passed = relay.greater_equal(unit, _reach(weights))
     return relay.sum(relay.cast(passed, "int64"), axis=-1)
@@ -73,10 +73,10 @@ def import_sample_multinomial(
     rows = data if len(lead) == 1 else relay.reshape(data, newshape=(-1, classes))
     odds = relay.log(rows)
     drawn = call("serde.multinomial", relay.cast(odds, "float32"), sample_size=count)
-    places = relay.cast(_rows(lead, drawn, behind), dtype_name(dtype))
+    indices = relay.cast(_rows(lead, drawn, behind), dtype_name(dtype))
     if not get_prob:
-        return [places]
-    return [places, _rows(lead, relay.gather(odds, 1, drawn), behind)]
+        return [indices]
+    return [indices, _rows(lead, relay.gather(odds, 1, drawn), behind)]
 
 
 @OPS.imports("_npi_multinomial")
@@ -91,9 +91,9 @@ def import_multinomial(
     if len(inputs) != (pvals is None):
         raise Unsupported(f"{len(inputs)} tensors beside pvals={pvals}")
     weights = inputs[0] if inputs else relay.Constant(np.array(pvals))
-    (places,) = ctx.static_shape(weights)
-    drawn = _drawn(weights, (*lengths(size or ()), n))
-    marks = relay.equal(relay.expand_dims(drawn, axis=-1), relay.Constant(np.arange(places)))
+    (indices,) = ctx.static_shape(weights)
+    drawn = _draw_indices(weights, (*lengths(size or ()), n))
+    marks = relay.equal(relay.expand_dims(drawn, axis=-1), relay.Constant(np.arange(indices)))
     return relay.sum(relay.cast(marks, "int64"), axis=-2)
 
 
@@ -115,7 +115,7 @@ def import_choice(
     count = math.prod(wanted)
     if replace:
         if weighted:
-            return _drawn(inputs[-1], wanted)
+            return _draw_indices(inputs[-1], wanted)
         scaled = relay.multiply(_unit(wanted), relay.const(float(a), "float64"))
         return relay.cast(relay.floor(scaled), "int64")
     if count > a:
@@ -124,21 +124,21 @@ def import_choice(
     return relay.reshape(found, newshape=wanted)
 
 
-def _heaviest(weights: Expr, places: int, count: int) -> Expr:
-    """Return places in the order in which draws without repetition bring them up.
+def _heaviest(weights: Expr, indices: int, count: int) -> Expr:
+    """Return indices in the order in which draws without repetition bring them up.
 
     That is the order of their weights' logarithms, to each of which a number of Gumbel's
     distribution is added.
     """
     odds = relay.log(relay.cast(weights, "float64"))
-    keys = relay.add(odds, gumbel(Room("float64", (places,)), 0.0, 1.0))
+    keys = relay.add(odds, gumbel(Sample("float64", (indices,)), 0.0, 1.0))
     return relay.topk(keys, k=count, axis=-1, ret_type="indices", dtype="int64")
 
 
-def _reservoir(places: int, count: int) -> Expr:
-    """Return the last of all places that took each place of the result, which is its own first."""
+def _reservoir(indices: int, count: int) -> Expr:
+    """Return the last index that took each position of the result, which is its own first."""
     own = np.arange(count)
-    later = np.arange(count, places)
+    later = np.arange(count, indices)
     if not later.size or not count:
         return relay.Constant(own)
     scaled = relay.multiply(_unit(later.shape), relay.Constant(later + 1.0))
@@ -151,11 +151,11 @@ def _reservoir(places: int, count: int) -> Expr:
 
 @OPS.imports("_shuffle")
 def import_shuffle(ctx: ImportContext, data: Expr) -> Expr:
-    """Whole slices of the first axis change places."""
+    """Whole slices of the first axis are exchanged."""
     like = data
     for _ in range(ctx.type(data).rank - 1):
         like = relay.take(like, relay.const(0, "int64"), axis=-1)
-    keys = room_like(ctx, like, "float64").draw("serde.random_uniform")
+    keys = sample_like(ctx, like, "float64").draw("serde.random_uniform")
     return relay.take(data, relay.argsort(keys, axis=0, dtype="int64"), axis=0)
 
 
@@ -170,18 +170,18 @@ def import_sample_unique_zipfian(
     """
     if shape is None or len(shape) != 2 or not 0 < shape[1] <= range_max:
         raise Unsupported(f"shape {shape}: expected rows of 1 to {range_max} numbers")
-    places = np.arange(float(range_max))
-    spread = np.log(np.minimum(places + 1.5, range_max) / np.maximum(places + 0.5, 1.0))
+    indices = np.arange(float(range_max))
+    spread = np.log(np.minimum(indices + 1.5, range_max) / np.maximum(indices + 0.5, 1.0))
     odds = spread / spread.sum()
     rows, count = shape
-    keys = gumbel(Room("float64", (rows, range_max)), 0.0, 1.0)
+    keys = gumbel(Sample("float64", (rows, range_max)), 0.0, 1.0)
     keys = relay.add(keys, relay.Constant(np.log(odds)))
     found = relay.topk(keys, k=count, axis=-1, ret_type="indices", dtype="int64")
     if ctx.outputs == 1:
         return [found]
     seen = relay.cumsum(relay.take(relay.Constant(odds), found, axis=0), axis=-1)
     seen = relay.strided_slice(seen, [0], [count - 1], [1], axes=[-1])
-    unit = Room("float64", (rows, count - 1)).unit()
+    unit = Sample("float64", (rows, count - 1)).unit()
     again = relay.floor(relay.divide(relay.log(unit), relay.log(seen)))
     tries = relay.sum(relay.cast(again, "int64"), axis=-1)
     return [found, relay.add(tries, relay.const(count, "int64"))]

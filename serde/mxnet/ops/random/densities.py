@@ -87,7 +87,7 @@ DENSITIES: dict[str, tuple[Density, int]] = {
 """Logarithms of densities, and how many parameters they have."""
 
 
-def _spread(ctx: ImportContext, param: Expr, rank: int) -> Expr:
+def _expand_to_rank(ctx: ImportContext, param: Expr, rank: int) -> Expr:
     """Return a parameter with axes behind its own, of length 1, up to a rank."""
     missing = rank - ctx.type(param).rank
     if missing < 0:
@@ -95,25 +95,25 @@ def _spread(ctx: ImportContext, param: Expr, rank: int) -> Expr:
     return relay.expand_dims(param, axis=-1, num_newaxis=missing) if missing else param
 
 
-def _evaluated(
+def _evaluate(
     ctx: ImportContext, density: Density, sample: Expr, params: list[Expr], is_log: bool
 ) -> Expr:
     type_ = ctx.type(sample)
     require_float(type_)
     wide = "float64" if type_.dtype == "float64" else "float32"
-    spread = [relay.cast(_spread(ctx, param, type_.rank), wide) for param in params]
+    spread = [relay.cast(_expand_to_rank(ctx, param, type_.rank), wide) for param in params]
     found = density(wide, relay.cast(sample, wide), *spread)
     return relay.cast(found if is_log else relay.exp(found), type_.dtype)
 
 
 def _register(name: str, density: Density, count: int) -> None:
     def import_one(ctx: ImportContext, sample: Expr, param: Expr, *, is_log: bool = False) -> Expr:
-        return _evaluated(ctx, density, sample, [param], is_log)
+        return _evaluate(ctx, density, sample, [param], is_log)
 
     def import_two(
         ctx: ImportContext, sample: Expr, first: Expr, second: Expr, *, is_log: bool = False
     ) -> Expr:
-        return _evaluated(ctx, density, sample, [first, second], is_log)
+        return _evaluate(ctx, density, sample, [first, second], is_log)
 
     OPS.imports(f"_random_pdf_{name}")(import_one if count == 1 else import_two)
 
@@ -126,7 +126,7 @@ for _name, (_density, _count) in DENSITIES.items():
 def import_random_pdf_dirichlet(
     ctx: ImportContext, sample: Expr, alpha: Expr, *, is_log: bool = False
 ) -> Expr:
-    """The last axis is one of places; a single sample gives one element, not a scalar."""
+    """The last axis is the distribution's; a single sample gives one element, not a scalar."""
     type_ = ctx.type(sample)
     require_float(type_)
     missing = type_.rank - ctx.type(alpha).rank

@@ -18,7 +18,7 @@ from serde.weights import numpy_dtype
 
 __all__ = [
     "Distribution",
-    "Room",
+    "Sample",
     "exponential",
     "gamma",
     "generalized_negative_binomial",
@@ -42,7 +42,7 @@ Distribution = Callable[..., Expr]
 
 
 @dataclass(frozen=True)
-class Room:
+class Sample:
     """What is drawn: how many numbers, and of which type.
 
     Attributes:
@@ -79,119 +79,119 @@ class Room:
         step = 2.0**-53 if self.wide == "float64" else 2.0**-24
         return self.draw("serde.random_uniform", low=step, high=1 - step)
 
-    def filled(self, parameter: Expr) -> Expr:
+    def fill(self, parameter: Expr) -> Expr:
         """Return a parameter for each number."""
         if self.like is None:
             return relay.broadcast_to(parameter, self.shape)
         zeros = relay.zeros_like(relay.cast(self.like, self.wide))
         return relay.add(parameter, zeros)
 
-    def rated(self, kind: str, rate: Expr) -> Expr:
+    def draw_each(self, kind: str, rate: Expr) -> Expr:
         """Return numbers of which each has its own parameter of the distribution."""
         if self.like is None:
             return call(kind, rate, shape=self.shape)
-        return call(kind, self.filled(rate))
+        return call(kind, self.fill(rate))
 
     def finish(self, drawn: Expr) -> Expr:
         """Return what is drawn in the dtype of the result."""
         return drawn if self.dtype == self.wide else relay.cast(drawn, self.dtype)
 
 
-def uniform(room: Room, low: Parameter, high: Parameter) -> Expr:
+def uniform(sample: Sample, low: Parameter, high: Parameter) -> Expr:
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
-        return room.finish(room.draw("serde.random_uniform", low=low, high=high))
-    unit = room.draw("serde.random_uniform")
-    first = room.value(low)
-    width = relay.subtract(room.value(high), first)
-    return room.finish(relay.add(relay.multiply(unit, width), first))
+        return sample.finish(sample.draw("serde.random_uniform", low=low, high=high))
+    unit = sample.draw("serde.random_uniform")
+    first = sample.value(low)
+    width = relay.subtract(sample.value(high), first)
+    return sample.finish(relay.add(relay.multiply(unit, width), first))
 
 
-def normal(room: Room, loc: Parameter, scale: Parameter) -> Expr:
+def normal(sample: Sample, loc: Parameter, scale: Parameter) -> Expr:
     if isinstance(loc, (int, float)) and isinstance(scale, (int, float)):
-        return room.finish(room.draw("serde.random_normal", mean=loc, scale=scale))
-    drawn = room.draw("serde.random_normal")
-    return room.finish(relay.add(relay.multiply(drawn, room.value(scale)), room.value(loc)))
+        return sample.finish(sample.draw("serde.random_normal", mean=loc, scale=scale))
+    drawn = sample.draw("serde.random_normal")
+    return sample.finish(relay.add(relay.multiply(drawn, sample.value(scale)), sample.value(loc)))
 
 
-def _waiting(room: Room) -> Expr:
+def _waiting(sample: Sample) -> Expr:
     """Return exponential numbers of rate 1."""
-    return relay.negative(relay.log(room.unit()))
+    return relay.negative(relay.log(sample.unit()))
 
 
-def exponential(room: Room, lam: Parameter) -> Expr:
-    return room.finish(relay.divide(_waiting(room), room.value(lam)))
+def exponential(sample: Sample, lam: Parameter) -> Expr:
+    return sample.finish(relay.divide(_waiting(sample), sample.value(lam)))
 
 
-def scaled_exponential(room: Room, scale: Parameter) -> Expr:
-    return room.finish(relay.multiply(_waiting(room), room.value(scale)))
+def scaled_exponential(sample: Sample, scale: Parameter) -> Expr:
+    return sample.finish(relay.multiply(_waiting(sample), sample.value(scale)))
 
 
-def gamma(room: Room, alpha: Parameter, scale: Parameter) -> Expr:
-    drawn = room.rated("serde.random_gamma", room.value(alpha))
-    return room.finish(relay.multiply(drawn, room.value(scale)))
+def gamma(sample: Sample, alpha: Parameter, scale: Parameter) -> Expr:
+    drawn = sample.draw_each("serde.random_gamma", sample.value(alpha))
+    return sample.finish(relay.multiply(drawn, sample.value(scale)))
 
 
-def poisson(room: Room, lam: Parameter) -> Expr:
-    return room.finish(room.rated("serde.random_poisson", room.value(lam)))
+def poisson(sample: Sample, lam: Parameter) -> Expr:
+    return sample.finish(sample.draw_each("serde.random_poisson", sample.value(lam)))
 
 
-def negative_binomial(room: Room, k: Parameter, p: Parameter) -> Expr:
+def negative_binomial(sample: Sample, k: Parameter, p: Parameter) -> Expr:
     """Failures before success `k`: Poisson numbers whose rate is a gamma number."""
-    odds = room.value(p)
-    scale = relay.divide(relay.subtract(relay.const(1.0, room.wide), odds), odds)
-    rate = relay.multiply(room.rated("serde.random_gamma", room.value(k)), scale)
-    return poisson(room, rate)
+    odds = sample.value(p)
+    scale = relay.divide(relay.subtract(relay.const(1.0, sample.wide), odds), odds)
+    rate = relay.multiply(sample.draw_each("serde.random_gamma", sample.value(k)), scale)
+    return poisson(sample, rate)
 
 
-def generalized_negative_binomial(room: Room, mu: Parameter, alpha: Parameter) -> Expr:
+def generalized_negative_binomial(sample: Sample, mu: Parameter, alpha: Parameter) -> Expr:
     """Of mean `mu` and dispersion `alpha`; without dispersion, Poisson numbers."""
     if alpha == 0:
-        return poisson(room, mu)
-    mean, spread = room.value(mu), room.value(alpha)
-    one, zero = (relay.const(number, room.wide) for number in (1.0, 0.0))
+        return poisson(sample, mu)
+    mean, spread = sample.value(mu), sample.value(alpha)
+    one, zero = (relay.const(number, sample.wide) for number in (1.0, 0.0))
     if isinstance(alpha, (int, float)):
-        found = room.rated("serde.random_gamma", relay.const(1 / alpha, room.wide))
-        return poisson(room, relay.multiply(found, relay.multiply(spread, mean)))
+        found = sample.draw_each("serde.random_gamma", relay.const(1 / alpha, sample.wide))
+        return poisson(sample, relay.multiply(found, relay.multiply(spread, mean)))
     none = relay.equal(spread, zero)
     shape = relay.divide(one, relay.where(none, one, spread))
-    found = room.rated("serde.random_gamma", shape)
+    found = sample.draw_each("serde.random_gamma", shape)
     rate = relay.where(none, one, relay.multiply(found, spread))
-    return poisson(room, relay.multiply(rate, mean))
+    return poisson(sample, relay.multiply(rate, mean))
 
 
-def gumbel(room: Room, loc: Parameter, scale: Parameter) -> Expr:
-    drawn = relay.multiply(relay.log(_waiting(room)), room.value(scale))
-    return room.finish(relay.subtract(room.value(loc), drawn))
+def gumbel(sample: Sample, loc: Parameter, scale: Parameter) -> Expr:
+    drawn = relay.multiply(relay.log(_waiting(sample)), sample.value(scale))
+    return sample.finish(relay.subtract(sample.value(loc), drawn))
 
 
-def logistic(room: Room, loc: Parameter, scale: Parameter) -> Expr:
-    unit = room.unit()
-    rest = relay.subtract(relay.const(1.0, room.wide), unit)
-    drawn = relay.multiply(relay.log(relay.divide(unit, rest)), room.value(scale))
-    return room.finish(relay.add(room.value(loc), drawn))
+def logistic(sample: Sample, loc: Parameter, scale: Parameter) -> Expr:
+    unit = sample.unit()
+    rest = relay.subtract(relay.const(1.0, sample.wide), unit)
+    drawn = relay.multiply(relay.log(relay.divide(unit, rest)), sample.value(scale))
+    return sample.finish(relay.add(sample.value(loc), drawn))
 
 
-def rayleigh(room: Room, scale: Parameter) -> Expr:
-    root = relay.sqrt(relay.multiply(_waiting(room), relay.const(2.0, room.wide)))
-    return room.finish(relay.multiply(root, room.value(scale)))
+def rayleigh(sample: Sample, scale: Parameter) -> Expr:
+    root = relay.sqrt(relay.multiply(_waiting(sample), relay.const(2.0, sample.wide)))
+    return sample.finish(relay.multiply(root, sample.value(scale)))
 
 
-def _exponent(room: Room, a: Parameter) -> Expr:
+def _exponent(sample: Sample, a: Parameter) -> Expr:
     """Return 1 / a, which MXNet takes in whole numbers where `a` is a tensor of them."""
     if isinstance(a, Expr) and isinstance(a.type, TensorType) and not is_float(a.type.dtype):
-        return relay.cast(relay.divide(relay.const(1, a.type.dtype), a), room.wide)
-    return relay.divide(relay.const(1.0, room.wide), room.value(a))
+        return relay.cast(relay.divide(relay.const(1, a.type.dtype), a), sample.wide)
+    return relay.divide(relay.const(1.0, sample.wide), sample.value(a))
 
 
-def weibull(room: Room, a: Parameter) -> Expr:
-    return room.finish(relay.power(_waiting(room), _exponent(room, a)))
+def weibull(sample: Sample, a: Parameter) -> Expr:
+    return sample.finish(relay.power(_waiting(sample), _exponent(sample, a)))
 
 
-def power(room: Room, a: Parameter) -> Expr:
-    return room.finish(relay.power(room.unit(), _exponent(room, a)))
+def power(sample: Sample, a: Parameter) -> Expr:
+    return sample.finish(relay.power(sample.unit(), _exponent(sample, a)))
 
 
-def pareto(room: Room, a: Parameter) -> Expr:
+def pareto(sample: Sample, a: Parameter) -> Expr:
     """Less one: what NumPy draws is the distribution of Lomax."""
-    drawn = relay.exp(relay.divide(_waiting(room), room.value(a)))
-    return room.finish(relay.subtract(drawn, relay.const(1.0, room.wide)))
+    drawn = relay.exp(relay.divide(_waiting(sample), sample.value(a)))
+    return sample.finish(relay.subtract(drawn, relay.const(1.0, sample.wide)))

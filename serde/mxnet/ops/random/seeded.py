@@ -18,7 +18,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
 
 
-def _drawn(
+def _emit_draw(
     ctx: ExportContext, op: str, like: Value | None, type_: TensorType, **spread: float
 ) -> Value:
     """Draw numbers of a type; lengths that are symbols are those of `like`."""
@@ -47,7 +47,7 @@ def export_random_uniform(
     dtype: AnyValue,
     seed: float | None,
 ) -> Value:
-    return _drawn(ctx, "_random_uniform", like, ctx.result_type(), low=low, high=high)
+    return _emit_draw(ctx, "_random_uniform", like, ctx.result_type(), low=low, high=high)
 
 
 @OPS.exports("serde.random_normal")
@@ -61,7 +61,7 @@ def export_random_normal(
     dtype: AnyValue,
     seed: float | None,
 ) -> Value:
-    return _drawn(ctx, "_random_normal", like, ctx.result_type(), loc=mean, scale=scale)
+    return _emit_draw(ctx, "_random_normal", like, ctx.result_type(), loc=mean, scale=scale)
 
 
 @OPS.exports("serde.bernoulli")
@@ -69,13 +69,13 @@ def export_bernoulli(
     ctx: ExportContext, probs: Value, *, dtype: AnyValue, seed: float | None
 ) -> Value:
     type_ = TensorType(ctx.type(probs).shape, "float32")
-    unit = _drawn(ctx, "_random_uniform", probs, type_, low=0.0, high=1.0)
+    unit = _emit_draw(ctx, "_random_uniform", probs, type_, low=0.0, high=1.0)
     result = ctx.result_type().dtype
 
-    def spelled(drawn: Expr, odds: Expr) -> Expr:
+    def build(drawn: Expr, odds: Expr) -> Expr:
         return relay.cast(relay.less(drawn, relay.cast(odds, "float32")), result)
 
-    return ctx.spell(spelled, unit, probs)
+    return ctx.spell(build, unit, probs)
 
 
 @OPS.exports("serde.multinomial")
@@ -92,12 +92,14 @@ def export_multinomial(
     return ctx.cast(ctx.typed(drawn, replace_dtype(ctx.result_type())), ctx.result_type().dtype)
 
 
-def _sampled(ctx: ExportContext, name: str, parameter: str, rate: Value, **further: float) -> Value:
+def _emit_draw_each(
+    ctx: ExportContext, name: str, parameter: str, rate: Value, **further: float
+) -> Value:
     """Draw one number for each element of a rate that is spread over the result."""
     result = ctx.result_type()
     number = ctx.scalar(rate)
     if number is not None and result.concrete_shape is not None:
-        return _drawn(ctx, f"_random_{name}", None, result, **{parameter: number}, **further)
+        return _emit_draw(ctx, f"_random_{name}", None, result, **{parameter: number}, **further)
     shape = result.shape or (1,)
     spread = rate
     if ctx.type(rate).shape != shape:
@@ -111,14 +113,14 @@ def _sampled(ctx: ExportContext, name: str, parameter: str, rate: Value, **furth
 def export_random_gamma(
     ctx: ExportContext, alpha: Value, *, shape: tuple[int, ...] | None, seed: float | None
 ) -> Value:
-    return _sampled(ctx, "gamma", "alpha", alpha, beta=1.0)
+    return _emit_draw_each(ctx, "gamma", "alpha", alpha, beta=1.0)
 
 
 @OPS.exports("serde.random_poisson")
 def export_random_poisson(
     ctx: ExportContext, lam: Value, *, shape: tuple[int, ...] | None, seed: float | None
 ) -> Value:
-    return _sampled(ctx, "poisson", "lam", lam)
+    return _emit_draw_each(ctx, "poisson", "lam", lam)
 
 
 def replace_dtype(type_: TensorType) -> TensorType:

@@ -12,7 +12,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.layout import fixed_shape, tensor_type
-from serde.mxnet.ops.recurrent.layers import ORDER, Mode, in_order
+from serde.mxnet.ops.recurrent.layer import ORDER, Mode, in_order
 from serde.mxnet.ops.recurrent.stack import STACK, stack
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, Tuple
@@ -96,6 +96,8 @@ def _mode(name: str, attrs: AnyValue) -> str | None:
 
 
 def _layer_expansion(name: str) -> Callable[..., Expr]:
+    """Return what a recurrent layer of Relay is made of: a stack of one layer."""
+
     def expand_layer(
         data: Expr,
         input_weight: Expr,
@@ -108,16 +110,16 @@ def _layer_expansion(name: str) -> Callable[..., Expr]:
         projection: Expr | None = None,
         **attrs: AnyValue,
     ) -> AnyValue:
-        """MXNet ignores lengths on a processor; what its operator lacks is spelled out."""
+        """MXNet ignores lengths on a processor; what its operator lacks is decomposed."""
         mode = _mode(name, attrs)
         if mode is None or sequence_lens is not None or peephole is not None:
             operands = [data, input_weight, recurrent_weight, bias, sequence_lens, initial_h]
             if name == "serde.lstm":
                 operands += [initial_c, peephole, projection]
-            spelled = get(name).decompose
-            if spelled is None:
+            build = get(name).decompose
+            if build is None:
                 raise Unsupported("a layer that MXNet lacks")
-            return spelled(*operands, **attrs)
+            return build(*operands, **attrs)
         hidden, direction = attrs["hidden_size"], attrs["direction"]
         directions = count_directions(direction)
         batch_first = attrs["layout"] == "NTC"
@@ -130,7 +132,9 @@ def _layer_expansion(name: str) -> Callable[..., Expr]:
             relay.transpose(each, order) if batch_first and each is not None else each
             for each in (initial_h, initial_c)
         ]
-        vector = _packed(mode, directions, input_weight, recurrent_weight, bias, projection)
+        vector = _pack_parameters(
+            mode, directions, input_weight, recurrent_weight, bias, projection
+        )
         output = hidden if projection is None else fixed_shape(projection)[1]
         every, *final = stack(
             data, vector, *states, mode=mode, hidden_size=hidden, num_layers=1,
@@ -151,7 +155,7 @@ for _name in _USUAL:
     OPS.expands(_name)(_layer_expansion(_name))
 
 
-def _packed(
+def _pack_parameters(
     mode: str,
     directions: int,
     input_weight: Expr,

@@ -6,7 +6,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.shape.create import places
+from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
@@ -28,17 +28,17 @@ def import_hawkesll(
     none = relay.zeros_like(max_time)
     carried = [state, relay.zeros_like(state), none, none, relay.const(np.int32(0))]
     until = relay.expand_dims(valid_length, 1)
-    captured = [lda, alpha, beta, places(ctx, lda, 1), until]
+    captured = [lda, alpha, beta, axis_indices(ctx, lda, 1), until]
     body = _event(ctx, carried, [none, relay.cast(none, "int32")], captured)
     walked = call("serde.scan", carried, [lags, marks], captured, body=body, axes=(1, 1))
     final, last, likelihood = (TupleGetItem(walked, index) for index in (0, 1, 3))
     since = relay.subtract(relay.expand_dims(max_time, 1), last)
     kept = relay.exp(relay.negative(relay.multiply(beta, since)))
-    rest = _expected(ctx, lda, alpha, final, since, kept)
+    rest = _count_expected(ctx, lda, alpha, final, since, kept)
     return relay.subtract(likelihood, relay.sum(rest, axis=1)), relay.multiply(kept, final)
 
 
-def _expected(
+def _count_expected(
     ctx: ImportContext, lda: Expr, alpha: Expr, state: Expr, since: Expr, kept: Expr
 ) -> Expr:
     """Return how many events of each kind are expected since its last one."""
@@ -62,7 +62,7 @@ def _event(
     kept = relay.exp(relay.negative(relay.multiply(beta, since)))
     excited = relay.multiply(relay.multiply(relay.multiply(alpha, beta), state), kept)
     gain = relay.subtract(
-        relay.log(relay.add(lda, excited)), _expected(ctx, lda, alpha, state, since, kept)
+        relay.log(relay.add(lda, excited)), _count_expected(ctx, lda, alpha, state, since, kept)
     )
     added = relay.sum(relay.where(happens, gain, zero), axis=1)
     results = [

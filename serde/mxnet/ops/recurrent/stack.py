@@ -15,7 +15,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.mxnet.ops.recurrent.layers import GATES, Mode, import_rnn, joined_parts
+from serde.mxnet.ops.recurrent.layer import GATES, Mode, import_rnn, joined_parts
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import Array, OpDef, infer_call
 from serde.relay.ir.types import TensorType
@@ -124,7 +124,7 @@ class MergeStacks(FunctionPass):
                 return new
             head = memo[chain[0]]
             if chain[0] not in merged and isinstance(head, Call):
-                merged[chain[0]] = _merged([head, *chain[1:]])
+                merged[chain[0]] = _merge_chain([head, *chain[1:]])
             whole = merged[chain[0]][old.index]
             if old.index == 0:
                 return whole
@@ -138,6 +138,7 @@ class MergeStacks(FunctionPass):
 
 
 def _chains(function: Function) -> list[list[Call]]:
+    """Return the stacks that follow each other, each alone reading the output of the one before."""
     nodes = post_order(function.body)
     readers: dict[Expr, list[Expr]] = {}
     for node in nodes:
@@ -201,7 +202,7 @@ _NEAR = 500
 """So many nodes are looked at to tell where a state comes from."""
 
 
-def _cut(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
+def _split_vector(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
     """Return the pieces of a vector before and behind a place; those that it is joined of."""
     pieces = joined_parts(vector)
     at = 0
@@ -217,7 +218,7 @@ def _cut(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[E
     return [before], [relay.strided_slice(vector, [place], [end], [1], axes=[0])]
 
 
-def _merged(chain: Sequence[Call]) -> list[Expr]:
+def _merge_chain(chain: Sequence[Call]) -> list[Expr]:
     """Return the results of one stack for several."""
     attrs = dict(chain[0].attrs)
     rows = 2 if attrs["bidirectional"] else 1
@@ -229,7 +230,7 @@ def _merged(chain: Sequence[Call]) -> list[Expr]:
         if not isinstance(type_, TensorType) or not isinstance(type_.shape[0], int):
             raise TypeInferenceError(f"expected a vector of fixed length, found {vector.type!r}")
         tail = each.attrs["num_layers"] * rows * 2 * GATES[attrs["mode"]] * attrs["hidden_size"]
-        before, behind = _cut(vector, type_.shape[0] - tail, type_.shape[0])
+        before, behind = _split_vector(vector, type_.shape[0] - tail, type_.shape[0])
         weights += before
         biases += behind
     states: list[Expr] = []

@@ -24,8 +24,8 @@ def import_softmax_cross_entropy(ctx: ImportContext, data: Expr, label: Expr) ->
     type_ = ctx.type(data)
     if type_.rank != 2:
         raise Unsupported(f"expected a matrix of scores, found {type_!r}")
-    places = relay.expand_dims(relay.cast(label, "int64"), 1)
-    chosen = relay.gather(relay.nn.softmax(data, axis=1), 1, places)
+    indices = relay.expand_dims(relay.cast(label, "int64"), 1)
+    chosen = relay.gather(relay.nn.softmax(data, axis=1), 1, indices)
     kept = relay.maximum(chosen, relay.const(LEAST, type_.dtype))
     total = relay.sum(relay.negative(relay.log(kept)), axis=(0, 1))
     return relay.expand_dims(total, 0)
@@ -45,7 +45,7 @@ def export_nll_loss(
     kind, dtype = ctx.type(targets).dtype, ctx.type(predictions).dtype
     axis = min(1, ctx.type(targets).rank)
 
-    def spelled(scores: Expr, labels: Expr, factors: Expr) -> Expr:
+    def build(scores: Expr, labels: Expr, factors: Expr) -> Expr:
         kept = relay.not_equal(labels, relay.const(ignore_index, kind))
         classes = relay.where(kept, labels, relay.const(0, kind))
         found = relay.gather(scores, axis, relay.expand_dims(classes, axis))
@@ -59,4 +59,4 @@ def export_nll_loss(
             losses = relay.divide(losses, relay.sum(chosen))
         return relay.cast(losses, dtype)
 
-    return ctx.spell(spelled, predictions, targets, weights)
+    return ctx.spell(build, predictions, targets, weights)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any as AnyValue
 
@@ -21,6 +22,7 @@ from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import tensor_type
 
 FLOAT32 = np.dtype("float32")
+
 
 Axes = int | tuple[int, ...] | None
 
@@ -42,60 +44,63 @@ def with_axis(
     return relay.expand_dims(result, 0)
 
 
-def _reduction(target: str) -> Callable[..., AnyValue]:
-    def import_reduction(
-        ctx: ImportContext,
-        data: Expr,
-        *,
-        axis: Axes = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-    ) -> Expr:
-        axes = reduced_axes(ctx.type(data).rank, axis, exclude)
-        result = getattr(relay, target)(data, axis=axes, keepdims=keepdims)
-        return with_axis(ctx, data, result, axes, keepdims)
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """Attributes that the reductions of MXNet share."""
 
-    return import_reduction
+    axis: Axes = None
+    keepdims: bool = False
+    exclude: bool = False
+
+    def build(self, ctx: ImportContext, target: str, data: Expr) -> Expr:
+        """Return a reduction by an operator of Relay."""
+        axes = reduced_axes(ctx.type(data).rank, self.axis, self.exclude)
+        result = getattr(relay, target)(data, axis=axes, keepdims=self.keepdims)
+        return with_axis(ctx, data, result, axes, self.keepdims)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayReduction:
+    """Attributes that the reductions of Relay share."""
+
+    axis: Axes
+    keepdims: bool
+    exclude: bool
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """Return the axes that are reduced."""
+        return reduced_axes(rank, self.axis, self.exclude)
+
+
+def _declare_import(target: str) -> None:
+    @OPS.imports(target)
+    def import_reduction(ctx: ImportContext, data: Expr, *, reduction: Reduction) -> Expr:
+        return reduction.build(ctx, target, data)
 
 
 for _target in ("sum", "mean", "max", "min", "prod"):
-    OPS.imports(_target)(_reduction(_target))
+    _declare_import(_target)
 
 
-def _reduction_of_numbers(target: str, identity: float) -> Callable[..., AnyValue]:
-    def import_reduction(
-        ctx: ImportContext,
-        data: Expr,
-        *,
-        axis: Axes = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-    ) -> Expr:
+def _declare_import_without_nan(name: str, target: str, identity: float) -> None:
+    @OPS.imports(name)
+    def import_reduction(ctx: ImportContext, data: Expr, *, reduction: Reduction) -> Expr:
         dtype = ctx.type(data).dtype
         if is_float(dtype):
             data = relay.where(relay.isnan(data), relay.const(identity, dtype), data)
-        reduction = _reduction(target)
-        return reduction(ctx, data, axis=axis, keepdims=keepdims, exclude=exclude)
-
-    return import_reduction
+        return reduction.build(ctx, target, data)
 
 
-OPS.imports("nansum")(_reduction_of_numbers("sum", 0.0))
-OPS.imports("nanprod")(_reduction_of_numbers("prod", 1.0))
+_declare_import_without_nan("nansum", "sum", 0.0)
+
+
+_declare_import_without_nan("nanprod", "prod", 1.0)
 
 
 @OPS.imports("_square_sum")
-def import_square_sum(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    axis: Axes = None,
-    keepdims: bool = False,
-    exclude: bool = False,
-) -> Expr:
+def import_square_sum(ctx: ImportContext, data: Expr, *, reduction: Reduction) -> Expr:
     """MXNet has it of row-sparse matrices alone, which are dense here."""
-    squares = relay.multiply(data, data)
-    return _reduction("sum")(ctx, squares, axis=axis, keepdims=keepdims, exclude=exclude)
+    return reduction.build(ctx, "sum", relay.multiply(data, data))
 
 
 @OPS.imports("moments")
@@ -137,23 +142,21 @@ def import_argmax_channel(ctx: ImportContext, data: Expr) -> Expr:
 
 def _declare_reduction_export(name: str) -> None:
     @OPS.exports(name)
-    def export_reduction(
-        ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
-    ) -> Value:
+    def export_reduction(ctx: ExportContext, data: Value, *, reduction: RelayReduction) -> Value:
         """MXNet adds up float16 in float16."""
         type_ = ctx.type(data)
-        axes = reduced_axes(type_.rank, axis, exclude)
-        if type_.rank == 0 or not axes or (axis == () and not exclude):
+        axes, keepdims = reduction.axes(type_.rank), reduction.keepdims
+        if type_.rank == 0 or not axes or (reduction.axis == () and not reduction.exclude):
             return data
         if type_.dtype == "float16" and name in ("sum", "mean", "prod"):
             build = getattr(relay, name)
             return ctx.spell(
                 lambda x: relay.cast(build(relay.cast(x, FLOAT32), axes, keepdims), "float16"), data
             )
-        return _reduced(ctx, name, data, axes, keepdims)
+        return _emit_reduction(ctx, name, data, axes, keepdims)
 
 
-def _reduced(
+def _emit_reduction(
     ctx: ExportContext, op: str, data: Value, axes: int | tuple[int, ...], keepdims: bool
 ) -> Value:
     """Emit a reduction; one of all axes to a scalar keeps them first."""
@@ -170,38 +173,28 @@ for _name in ("sum", "mean", "max", "min", "prod"):
 
 def _declare_truth_export(name: str, target: str) -> None:
     @OPS.exports(name)
-    def export_truth(
-        ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
-    ) -> Value:
-        build = getattr(relay, target)
-
-        def spelled(x: Expr) -> Expr:
-            return relay.cast(build(relay.cast(x, "uint8"), axis, keepdims, exclude), "bool")
-
-        return ctx.spell(spelled, data)
+    def export_truth(ctx: ExportContext, data: Value, *, reduction: RelayReduction) -> Value:
+        reduce = partial(getattr(relay, target), **vars(reduction))
+        return ctx.spell(lambda x: relay.cast(reduce(relay.cast(x, "uint8")), "bool"), data)
 
 
 _declare_truth_export("all", "min")
+
+
 _declare_truth_export("any", "max")
 
 
 @OPS.exports("variance")
 def export_variance(
-    ctx: ExportContext,
-    data: Value,
-    mean: Value,
-    *,
-    axis: Axes,
-    keepdims: bool,
-    exclude: bool,
-    unbiased: bool,
+    ctx: ExportContext, data: Value, mean: Value, *, reduction: RelayReduction, unbiased: bool
 ) -> Value:
+    """``mean((x - mean) ** 2)``, or ``sum((x - mean) ** 2) / (n - 1)`` if unbiased."""
     type_ = ctx.type(data)
-    axes = reduced_axes(type_.rank, axis, exclude)
+    axes, keepdims = reduction.axes(type_.rank), reduction.keepdims
     wide = "float32" if type_.dtype == "float16" else type_.dtype
     count = prod(ctx.static_lengths(data, axes)) - int(unbiased) if unbiased else None
 
-    def spelled(x: Expr, center: Expr) -> Expr:
+    def build(x: Expr, center: Expr) -> Expr:
         distance = relay.subtract(relay.cast(x, wide), relay.cast(center, wide))
         squares = relay.multiply(distance, distance)
         if count is None:
@@ -209,7 +202,7 @@ def export_variance(
         total = relay.sum(squares, axes, keepdims)
         return relay.cast(relay.divide(total, relay.const(float(count), wide)), type_.dtype)
 
-    return ctx.spell(spelled, data, mean)
+    return ctx.spell(build, data, mean)
 
 
 EXACT = 2**24
@@ -217,23 +210,19 @@ EXACT = 2**24
 
 
 def _declare_arg_export(name: str) -> None:
+    """Declare the exporter of ``argmax`` or ``argmin``."""
+
     @OPS.exports(name)
     def export_arg(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        axis: Axes,
-        keepdims: bool,
-        select_last_index: bool,
-        exclude: bool,
+        ctx: ExportContext, data: Value, *, reduction: RelayReduction, select_last_index: bool
     ) -> Value:
         """MXNet finds the first along one axis, and tells where in the dtype of the data."""
         rank = ctx.type(data).rank
-        axes = reduced_axes(rank, axis, exclude)
+        axes, keepdims = reduction.axes(rank), reduction.keepdims
         if len(axes) != 1 or select_last_index:
-            places = tuple(sorted(axes))
+            rows = tuple(sorted(axes))
             return ctx.spell(
-                lambda x: _arg_of_rows(name, x, places, keepdims, select_last_index), data
+                lambda x: _arg_of_rows(name, x, rows, keepdims, select_last_index), data
             )
         length = ctx.type(data).shape[axes[0]]
         if not isinstance(length, int) or length > EXACT:
@@ -243,7 +232,7 @@ def _declare_arg_export(name: str) -> None:
             return ctx.reshape(whole, ctx.result_type().shape)
         if ctx.type(data).dtype in ("float16", "uint8", "int8", "bool"):
             data = ctx.cast(data, "float32")
-        return ctx.emit("Cast", _reduced(ctx, name, data, axes[0], keepdims), dtype="int32")
+        return ctx.emit("Cast", _emit_reduction(ctx, name, data, axes[0], keepdims), dtype="int32")
 
 
 def _arg_of_rows(name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, last: bool) -> Expr:
@@ -268,100 +257,6 @@ def _arg_of_rows(name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, l
 
 for _name in ("argmax", "argmin"):
     _declare_arg_export(_name)
-
-
-def _shifted(data: Expr, axis: int, places: int, value: float) -> Expr:
-    """Return `data` moved `places` along an axis, the first of it filled."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    first = relay.strided_slice(data, [0], [places], [1], axes=[axis])
-    fill = relay.full_like(first, relay.const(value, type_.dtype))
-    rest = relay.strided_slice(data, [0], [-places], [1], axes=[axis])
-    return relay.concatenate([fill, rest], axis)
-
-
-def _running(
-    ctx: ExportContext,
-    data: Value,
-    axis: int | None,
-    dtype: np.dtype[AnyValue] | None,
-    exclusive: bool,
-    scan: Callable[[Expr, int], Expr],
-    identity: float,
-) -> Value:
-    """Spell a running total out: float16 in float32, an exclusive one of shifted data."""
-    result = ctx.result_type().dtype
-    wide = "float32" if result == "float16" else result
-    along = 0 if axis is None else axis % ctx.type(data).rank
-    length = ctx.result_type().shape[along]
-
-    def spelled(x: Expr) -> Expr:
-        moved = relay.cast(relay.reshape(x, (-1,)) if axis is None else x, wide)
-        if exclusive and length == 1:
-            return relay.full_like(relay.cast(moved, result), relay.const(identity, result))
-        if exclusive:
-            moved = _shifted(moved, along, 1, identity)
-        return relay.cast(scan(moved, along), result)
-
-    return ctx.spell(spelled, data)
-
-
-@OPS.exports("cumsum")
-def export_cumsum(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    axis: int | None,
-    dtype: np.dtype[AnyValue] | None,
-    exclusive: bool,
-) -> Value:
-    type_, result = ctx.type(data), ctx.result_type()
-    narrow = result.dtype in ("float16", "bool") or type_.dtype != result.dtype
-    if axis is None or exclusive or narrow:
-        return _running(
-            ctx, data, axis, dtype, exclusive, lambda x, along: relay.cumsum(x, axis=along), 0.0
-        )
-    return ctx.emit("_np_cumsum", data, axis=axis % type_.rank)
-
-
-def _doubled(data: Expr, axis: int) -> Expr:
-    """Return running products by multiplying what is 1, 2, 4... places apart."""
-    type_ = data.checked_type
-    length = type_.shape[axis] if isinstance(type_, TensorType) else None
-    if not isinstance(length, int):
-        raise Unsupported(f"running products along an axis of length {length}")
-    places = 1
-    while places < length:
-        data = relay.multiply(data, _shifted(data, axis, places, 1.0))
-        places *= 2
-    return data
-
-
-@OPS.exports("cumprod")
-def export_cumprod(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    axis: int | None,
-    dtype: np.dtype[AnyValue] | None,
-    exclusive: bool,
-) -> Value:
-    return _running(ctx, data, axis, dtype, exclusive, _doubled, 1.0)
-
-
-@OPS.imports("_np_cumsum")
-def import_cumsum(
-    ctx: ImportContext,
-    a: Expr,
-    *,
-    axis: int | None = None,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Expr:
-    """Booleans become int64."""
-    if dtype is None and ctx.type(a).dtype == "bool":
-        dtype = np.dtype(np.int64)
-    return relay.cumsum(a, axis=axis, dtype=dtype)
 
 
 def _declare_arg_import(name: str) -> None:

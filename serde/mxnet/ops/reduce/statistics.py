@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -18,7 +19,7 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
-from serde.relay.op.reduce.plain import reduced
+from serde.relay.op.reduce.plain import reduced_axes
 from serde.weights import dtype_name
 
 Axes = int | tuple[int, ...] | None
@@ -26,20 +27,44 @@ DType = np.dtype[AnyValue] | None
 
 
 def _axes(ctx: ImportContext, data: Expr, axis: Axes) -> tuple[int, ...]:
-    return reduced(ctx.type(data).rank, (axis,) if isinstance(axis, int) else axis, False)
+    return reduced_axes(ctx.type(data).rank, (axis,) if isinstance(axis, int) else axis, False)
 
 
 def _cast(ctx: ImportContext, data: Expr, dtype: str) -> Expr:
     return data if ctx.type(data).dtype == dtype else relay.cast(data, dtype)
 
 
-def _require_no_initial(initial: float | None) -> None:
-    if initial is not None:
-        raise Unsupported(f"initial={initial:g}, which MXNet itself does not support")
-
-
 def _is_empty(ctx: ImportContext, data: Expr) -> bool:
     return 0 in ctx.type(data).shape
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """Attributes that the reductions of NumPy share."""
+
+    axis: Axes = None
+    keepdims: bool = False
+
+    def axes(self, ctx: ImportContext, data: Expr) -> tuple[int, ...]:
+        """Return the axes that are reduced."""
+        return _axes(ctx, data, self.axis)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitialReduction(Reduction):
+    """Attributes of those that could start from a number."""
+
+    initial: float | None = None
+
+    def axes(self, ctx: ImportContext, data: Expr) -> tuple[int, ...]:
+        """Return the axes that are reduced.
+
+        Raises:
+            Unsupported: It starts from a number.
+        """
+        if self.initial is not None:
+            raise Unsupported(f"initial={self.initial:g}, which MXNet itself does not support")
+        return super().axes(ctx, data)
 
 
 def _total(
@@ -86,25 +111,18 @@ def _count(ctx: ImportContext, data: Expr, axes: Sequence[int], dtype: str, less
 def _declare_total(name: str) -> None:
     @OPS.imports(f"_np_{name}")
     def import_total(
-        ctx: ImportContext,
-        a: Expr,
-        *,
-        axis: Axes = None,
-        dtype: DType = None,
-        keepdims: bool = False,
-        initial: float | None = None,
+        ctx: ImportContext, a: Expr, *, reduction: InitialReduction, dtype: DType = None
     ) -> Expr:
         """Booleans become int64; of no elements, MXNet's product is 0 like its sum."""
-        _require_no_initial(initial)
+        axes, keepdims = reduction.axes(ctx, a), reduction.keepdims
         given = ctx.type(a).dtype
         result = dtype_name(dtype) if dtype else "int64" if given == "bool" else given
         if given == "bool" and result in ("bool", "int8", "float16"):
             raise Unsupported(f"dtype={result} of bool, which MXNet refuses")
-        axes = _axes(ctx, a, axis)
-        reduction = "sum" if _is_empty(ctx, a) else name
+        target = "sum" if _is_empty(ctx, a) else name
         if is_float(given) and result == given:
-            return getattr(relay, reduction)(a, axis=axes, keepdims=keepdims)
-        return _total(ctx, a, axes, keepdims, result, reduction)
+            return getattr(relay, target)(a, axis=axes, keepdims=keepdims)
+        return _total(ctx, a, axes, keepdims, result, target)
 
 
 for _name in ("sum", "prod"):
@@ -113,17 +131,10 @@ for _name in ("sum", "prod"):
 
 def _declare_extreme(name: str, of_truth: str) -> None:
     @OPS.imports(f"_np_{name}")
-    def import_extreme(
-        ctx: ImportContext,
-        a: Expr,
-        *,
-        axis: Axes = None,
-        keepdims: bool = False,
-        initial: float | None = None,
-    ) -> Expr:
-        _require_no_initial(initial)
+    def import_extreme(ctx: ImportContext, a: Expr, *, reduction: InitialReduction) -> Expr:
         target = of_truth if ctx.type(a).dtype == "bool" else name
-        return getattr(relay, target)(a, axis=_axes(ctx, a, axis), keepdims=keepdims)
+        axes = reduction.axes(ctx, a)
+        return getattr(relay, target)(a, axis=axes, keepdims=reduction.keepdims)
 
 
 _declare_extreme("max", "any")
@@ -132,11 +143,9 @@ _declare_extreme("min", "all")
 
 def _declare_truth(name: str) -> None:
     @OPS.imports(f"_np_{name}")
-    def import_truth(
-        ctx: ImportContext, data: Expr, *, axis: Axes = None, keepdims: bool = False
-    ) -> Expr:
-        truth = _cast(ctx, data, "bool")
-        return getattr(relay, name)(truth, axis=_axes(ctx, data, axis), keepdims=keepdims)
+    def import_truth(ctx: ImportContext, data: Expr, *, reduction: Reduction) -> Expr:
+        truth, axes = _cast(ctx, data, "bool"), reduction.axes(ctx, data)
+        return getattr(relay, name)(truth, axis=axes, keepdims=reduction.keepdims)
 
 
 for _name in ("all", "any"):
@@ -167,23 +176,22 @@ def _quotient(ctx: ImportContext, total: Expr, count: Expr) -> Expr:
 
 @OPS.imports("_npi_mean")
 def import_mean(
-    ctx: ImportContext,
-    a: Expr,
-    *,
-    axis: Axes = None,
-    dtype: DType = None,
-    keepdims: bool = False,
-    initial: float | None = None,
+    ctx: ImportContext, a: Expr, *, reduction: InitialReduction, dtype: DType = None
 ) -> Expr:
-    _require_no_initial(initial)
     given = ctx.type(a).dtype
     result = dtype_name(dtype) if dtype else given if is_float(given) else "float32"
-    return _mean(ctx, a, _axes(ctx, a, axis), keepdims, result)
+    return _mean(ctx, a, reduction.axes(ctx, a), reduction.keepdims, result)
 
 
-def _variance(
-    ctx: ImportContext, a: Expr, axis: Axes, dtype: DType, ddof: int, keepdims: bool
-) -> Expr:
+@dataclass(frozen=True, kw_only=True)
+class Moment(Reduction):
+    """Attributes of variance and standard deviation."""
+
+    dtype: DType = None
+    ddof: int = 0
+
+
+def _variance(ctx: ImportContext, a: Expr, moment: Moment) -> Expr:
     """Return the variance as MXNet rounds it.
 
     Mean and squares have the dtype of the data, sum and quotient that of the result.
@@ -191,8 +199,8 @@ def _variance(
     given = ctx.type(a).dtype
     if given == "bool":
         raise Unsupported("a variance of bool, which MXNet refuses")
-    result = dtype_name(dtype) if dtype else given
-    axes = _axes(ctx, a, axis)
+    result = dtype_name(moment.dtype) if moment.dtype else given
+    axes, keepdims, ddof = moment.axes(ctx, a), moment.keepdims, moment.ddof
     if given == result and given in ("float32", "float64") and not (ddof or _is_empty(ctx, a)):
         return relay.variance(a, axis=axes, keepdims=keepdims)
     mean = _mean(ctx, a, axes, True, given)
@@ -204,34 +212,18 @@ def _variance(
 
 
 @OPS.imports("_npi_var")
-def import_var(
-    ctx: ImportContext,
-    a: Expr,
-    *,
-    axis: Axes = None,
-    dtype: DType = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-) -> Expr:
-    return _variance(ctx, a, axis, dtype, ddof, keepdims)
+def import_var(ctx: ImportContext, a: Expr, *, moment: Moment) -> Expr:
+    return _variance(ctx, a, moment)
 
 
 @OPS.imports("_npi_std")
-def import_std(
-    ctx: ImportContext,
-    a: Expr,
-    *,
-    axis: Axes = None,
-    dtype: DType = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-) -> Expr:
+def import_std(ctx: ImportContext, a: Expr, *, moment: Moment) -> Expr:
     """The root of integers is an integer, rounded towards zero."""
-    spread = _variance(ctx, a, axis, dtype, ddof, keepdims)
-    result = ctx.type(spread).dtype
+    variance = _variance(ctx, a, moment)
+    result = ctx.type(variance).dtype
     if is_float(result):
-        return relay.sqrt(spread)
-    return relay.cast(relay.sqrt(relay.cast(spread, "float64")), result)
+        return relay.sqrt(variance)
+    return relay.cast(relay.sqrt(relay.cast(variance, "float64")), result)
 
 
 @OPS.imports("_npi_average")
@@ -266,14 +258,14 @@ def import_average(
 
 Interpolation = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 
-_ROUNDED: dict[str, Callable[[Expr], Expr]] = {
+_ROUND: dict[str, Callable[[Expr], Expr]] = {
     "lower": relay.floor,
     "higher": relay.ceil,
-    "nearest": lambda place: relay.floor(relay.add(place, relay.const(0.5, "float32"))),
-    "midpoint": lambda place: relay.multiply(
-        relay.add(relay.floor(place), relay.ceil(place)), relay.const(0.5, "float32")
+    "nearest": lambda position: relay.floor(relay.add(position, relay.const(0.5, "float32"))),
+    "midpoint": lambda position: relay.multiply(
+        relay.add(relay.floor(position), relay.ceil(position)), relay.const(0.5, "float32")
     ),
-    "linear": lambda place: place,
+    "linear": lambda position: position,
 }
 
 
@@ -283,22 +275,21 @@ def import_percentile(
     a: Expr,
     q: Expr | None = None,
     *,
-    axis: Axes = None,
+    reduction: Reduction,
     interpolation: Interpolation = "linear",
-    keepdims: bool = False,
     q_scalar: float | None = None,
 ) -> Expr:
-    """Places are float32, and so are results, but those of float64."""
+    """Positions are float32, and so are results, but those of float64."""
     type_ = ctx.type(a)
     if type_.dtype == "bool" or not type_.rank:
         raise Unsupported(f"percentiles of {type_!r}")
-    axes = _axes(ctx, a, axis)
+    axes = reduction.axes(ctx, a)
     kept = [each for each in range(type_.rank) if each not in axes]
     wide = "float64" if type_.dtype == "float64" else "float32"
-    rows = relay.sort(_rows(ctx, _cast(ctx, a, wide), kept, axes), axis=-1)
-    place = _ROUNDED[interpolation](_place(ctx, rows, q, q_scalar))
-    below, above = relay.floor(place), relay.ceil(place)
-    share = _cast(ctx, relay.subtract(place, below), wide)
+    rows = relay.sort(_join_reduced_axes(ctx, _cast(ctx, a, wide), kept, axes), axis=-1)
+    position = _ROUND[interpolation](_position(ctx, rows, q, q_scalar))
+    below, above = relay.floor(position), relay.ceil(position)
+    share = _cast(ctx, relay.subtract(position, below), wide)
     ends = [
         relay.take(rows, relay.cast(each, "int64"), axis=len(kept), mode="fast")
         for each in (below, above)
@@ -310,7 +301,7 @@ def import_percentile(
     found = relay.add(*parts) if interpolation in ("linear", "midpoint") else ends[0]
     if q is not None and ctx.type(q).rank:
         found = relay.transpose(found, [len(kept), *range(len(kept))])
-    if not keepdims:
+    if not reduction.keepdims:
         return found
     leading = ctx.type(found).rank - len(kept)
     for each in sorted(axes):
@@ -318,7 +309,9 @@ def import_percentile(
     return found
 
 
-def _rows(ctx: ImportContext, data: Expr, kept: Sequence[int], axes: Sequence[int]) -> Expr:
+def _join_reduced_axes(
+    ctx: ImportContext, data: Expr, kept: Sequence[int], axes: Sequence[int]
+) -> Expr:
     """Return `data` with the axes to reduce joined as the last one."""
     order = [*kept, *axes]
     if order != sorted(order):
@@ -326,7 +319,7 @@ def _rows(ctx: ImportContext, data: Expr, kept: Sequence[int], axes: Sequence[in
     return relay.reshape(data, (*(0,) * len(kept), -1)) if len(axes) > 1 else data
 
 
-def _place(ctx: ImportContext, rows: Expr, q: Expr | None, q_scalar: float | None) -> Expr:
+def _position(ctx: ImportContext, rows: Expr, q: Expr | None, q_scalar: float | None) -> Expr:
     """Return where in the sorted rows the percentiles stand."""
     last = _count(ctx, rows, [ctx.type(rows).rank - 1], "float64", 1)
     if q is None:

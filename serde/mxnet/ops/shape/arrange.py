@@ -1,4 +1,4 @@
-"""The same elements in another order: transposed, reversed, rolled, turned."""
+"""The same elements in another order: transposed, reversed, rolled, rotated."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def import_moveaxis(
     destination: tuple[int, ...] | int,
 ) -> Expr:
     rank = ctx.type(a).rank
-    moved, places = (
+    sources, targets = (
         normalize_axes((axes,) if isinstance(axes, int) else axes, rank)
         for axes in (source, destination)
     )
-    if len(moved) != len(places):
-        raise Unsupported(f"source names {len(moved)} axes, destination {len(places)}")
-    order = [axis for axis in range(rank) if axis not in moved]
-    for place, axis in sorted(zip(places, moved, strict=True)):
-        order.insert(place, axis)
+    if len(sources) != len(targets):
+        raise Unsupported(f"source names {len(sources)} axes, destination {len(targets)}")
+    order = [axis for axis in range(rank) if axis not in sources]
+    for target, source_axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, source_axis)
     return relay.transpose(a, order)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -30,7 +31,7 @@ PI = np.float32(np.pi)
 """MXNet's windows take their angles in float32."""
 
 
-def _filled(value: float, shape: int | tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
+def _fill(value: float, shape: int | tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
     lengths: list[Dim] = [shape] if isinstance(shape, int) else list(shape)
     if any(isinstance(length, int) and length < 0 for length in lengths):
         raise Unsupported(f"a shape of unknown lengths: {shape}")
@@ -41,14 +42,14 @@ def _filled(value: float, shape: int | tuple[int, ...], dtype: np.dtype[AnyValue
 def import_zeros(
     ctx: ImportContext, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
-    return _filled(0, shape, dtype)
+    return _fill(0, shape, dtype)
 
 
 @OPS.imports("_ones", "_npi_ones", ignored=("ctx",))
 def import_ones(
     ctx: ImportContext, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
-    return _filled(1, shape, dtype)
+    return _fill(1, shape, dtype)
 
 
 @OPS.imports("_full", ignored=("ctx",))
@@ -59,7 +60,7 @@ def import_full(
     value: float,
     dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr:
-    return _filled(value, shape, dtype)
+    return _fill(value, shape, dtype)
 
 
 @OPS.imports("_zeros_without_dtype", ignored=("ctx",))
@@ -68,7 +69,7 @@ def import_zeros_without_dtype(
 ) -> Expr:
     if shape is None or dtype < 0:
         raise Unsupported("zeros whose shape or dtype follows from what they meet")
-    return _filled(0, shape, numpy_dtype(dtype_of_code(dtype)))
+    return _fill(0, shape, numpy_dtype(dtype_of_code(dtype)))
 
 
 def _declare_filled_export(name: str, value: float) -> None:
@@ -168,8 +169,8 @@ def _range(first: float, step: float, count: int, dtype: np.dtype[AnyValue]) -> 
     if first == int(first) and step == int(step) and step:
         ends = (int(first), int(first) + int(step) * count, int(step))
         return _cast(relay.arange(*ends, dtype="int64"), dtype)
-    places = relay.cast(relay.arange(0, count, 1, dtype="int64"), "float64")
-    steps = relay.multiply(places, relay.const(step, "float64"))
+    indices = relay.cast(relay.arange(0, count, 1, dtype="int64"), "float64")
+    steps = relay.multiply(indices, relay.const(step, "float64"))
     return _cast(relay.add(steps, relay.const(first, "float64")), dtype)
 
 
@@ -189,15 +190,15 @@ def export_arange(
     numbers = ctx.const(np.arange(length), "int64")
     wide = "float64" if ctx.type(start).dtype.startswith("float") else "int64"
 
-    def spelled(first: Expr, by: Expr, places: Expr) -> Expr:
-        steps = relay.multiply(relay.cast(places, wide), relay.cast(by, wide))
+    def build(first: Expr, by: Expr, indices: Expr) -> Expr:
+        steps = relay.multiply(relay.cast(indices, wide), relay.cast(by, wide))
         return relay.cast(relay.add(relay.cast(first, wide), steps), dtype)
 
-    return ctx.spell(spelled, start, step, numbers)
+    return ctx.spell(build, start, step, numbers)
 
 
-def places(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str = "int32") -> Expr:
-    """Return the places along an axis, or of all elements, counted from 0, as a vector."""
+def axis_indices(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str = "int32") -> Expr:
+    """Return the indices along an axis, or of all elements, counted from 0, as a vector."""
     length: Dim = 1
     for each in ctx.type(x).shape if axis is None else [ctx.type(x).shape[axis]]:
         length = length * each
@@ -230,7 +231,7 @@ def import_arange_like(
     """
     if repeat == 0:
         raise Unsupported("repeat=0")
-    numbers = places(ctx, data, axis)
+    numbers = axis_indices(ctx, data, axis)
     if abs(repeat) != 1:
         numbers = relay.floor_divide(numbers, relay.const(np.int32(abs(repeat))))
     if repeat < 0:
@@ -246,37 +247,38 @@ def import_arange_like(
     return numbers if axis is not None else relay.reshape_like(numbers, data)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """Attributes of numbers at equal distances."""
+
+    start: float
+    stop: float
+    num: int
+    endpoint: bool = True
+
+    def values(self) -> Array:
+        """Return the numbers.
+
+        Raises:
+            Unsupported: There are to be fewer than none.
+        """
+        if self.num < 0:
+            raise Unsupported(f"num={self.num} is below 0")
+        return np.linspace(self.start, self.stop, self.num, endpoint=self.endpoint)
+
+
 @OPS.imports("_linspace", ignored=("ctx",))
 def import_linspace(
-    ctx: ImportContext,
-    *,
-    start: float,
-    stop: float,
-    num: int,
-    endpoint: bool = True,
-    dtype: np.dtype[AnyValue] = FLOAT32,
+    ctx: ImportContext, *, space: Space, dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
-    return relay.Constant(_spaced(start, stop, num, endpoint).astype(dtype))
-
-
-def _spaced(start: float, stop: float, num: int, endpoint: bool) -> Array:
-    if num < 0:
-        raise Unsupported(f"num={num} is below 0")
-    return np.linspace(start, stop, num, endpoint=endpoint)
+    return relay.Constant(space.values().astype(dtype))
 
 
 @OPS.imports("_npi_logspace", ignored=("ctx",))
 def import_logspace(
-    ctx: ImportContext,
-    *,
-    start: float,
-    stop: float,
-    num: int,
-    endpoint: bool = True,
-    base: float = 10.0,
-    dtype: np.dtype[AnyValue] = FLOAT32,
+    ctx: ImportContext, *, space: Space, base: float = 10.0, dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
-    return relay.Constant(np.power(base, _spaced(start, stop, num, endpoint)).astype(dtype))
+    return relay.Constant(np.power(base, space.values()).astype(dtype))
 
 
 @OPS.imports("_npi_indices", ignored=("ctx",))
@@ -288,7 +290,7 @@ def import_indices(
 ) -> Expr:
     lengths = (dimensions,) if isinstance(dimensions, int) else dimensions
     if not lengths:
-        return _filled(0, (0,), dtype)
+        return _fill(0, (0,), dtype)
     grids = []
     for axis, length in enumerate(lengths):
         line = relay.arange(0, length, 1, dtype="int64")
@@ -302,23 +304,23 @@ def export_meshgrid(
     ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
 ) -> tuple[Value, ...]:
     shape = ctx.result_types()[0].shape
-    places = list(range(len(data)))
+    indices = list(range(len(data)))
     if indexing == "xy":
-        places[:2] = reversed(places[:2])
+        indices[:2] = reversed(indices[:2])
 
     def spread(place: int) -> Value:
         ones = tuple(length if axis == place else 1 for axis, length in enumerate(shape))
         return ctx.spell(
-            lambda x: relay.broadcast_to(relay.reshape(x, ones), shape), data[places.index(place)]
+            lambda x: relay.broadcast_to(relay.reshape(x, ones), shape), data[indices.index(place)]
         )
 
-    return tuple(spread(place) for place in places)
+    return tuple(spread(place) for place in indices)
 
 
 WINDOWS: dict[str, Callable[[Array], Array]] = {
-    "hanning": lambda turn: 0.5 - 0.5 * np.cos(turn),
-    "hamming": lambda turn: 0.54 - 0.46 * np.cos(turn),
-    "blackman": lambda turn: 0.42 - 0.5 * np.cos(turn) + 0.08 * np.cos(2 * turn),
+    "hanning": lambda angle: 0.5 - 0.5 * np.cos(angle),
+    "hamming": lambda angle: 0.54 - 0.46 * np.cos(angle),
+    "blackman": lambda angle: 0.42 - 0.5 * np.cos(angle) + 0.08 * np.cos(2 * angle),
 }
 
 
@@ -337,8 +339,8 @@ def _register_window(name: str, window: Callable[[Array], Array]) -> None:
             return relay.Constant(np.ones(max(M, 0)).astype(dtype))
         if not is_float(dtype.name):
             return relay.Constant(np.zeros(M, dtype))
-        turn = 2 * PI * np.arange(M, dtype=np.float32) / np.float32(M - 1)
-        return relay.Constant(window(turn.astype(np.float64)).astype(dtype))
+        angle = 2 * PI * np.arange(M, dtype=np.float32) / np.float32(M - 1)
+        return relay.Constant(window(angle.astype(np.float64)).astype(dtype))
 
 
 for _name, _window in WINDOWS.items():

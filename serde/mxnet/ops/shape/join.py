@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
 import serde.relay as relay
@@ -85,60 +85,55 @@ def import_column_stack(ctx: ImportContext, *data: Expr, num_args: int) -> Expr:
 def import_slice_channel(
     ctx: ImportContext, data: Expr, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
 ) -> AnyValue:
-    return _split(data, num_outputs, axis, squeeze_axis)
+    return _split_squeezed(data, num_outputs, axis, squeeze_axis)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pieces:
+    """Where a tensor is split: at indices, or in as many equal sections."""
+
+    indices: tuple[int, ...]
+    squeeze_axis: bool = False
+    sections: int = 0
+
+    def split(self, data: Expr, axis: int) -> list[Expr]:
+        """Return the pieces; the file's indices start with the 0 that Relay leaves out."""
+        where = self.sections if self.sections > 0 else self.indices[1:]
+        return _split_squeezed(data, where, axis, self.squeeze_axis)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionalPieces(Pieces):
+    """The same where indices may be left out."""
+
+    indices: tuple[int, ...] = ()
 
 
 @OPS.imports("_split_v2")
 def import_split_v2(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    indices: tuple[int, ...] = (),
-    axis: int = 1,
-    squeeze_axis: bool = False,
-    sections: int = 0,
-) -> AnyValue:
-    """The file's indices start with the 0 that Relay leaves out."""
-    return _split(data, sections if sections > 0 else indices[1:], axis, squeeze_axis)
+    ctx: ImportContext, data: Expr, *, axis: int = 1, pieces: OptionalPieces
+) -> list[Expr]:
+    return pieces.split(data, axis)
 
 
-def _split(data: Expr, where: int | tuple[int, ...], axis: int, squeeze: bool) -> list[Expr]:
+def _split_squeezed(
+    data: Expr, where: int | tuple[int, ...], axis: int, squeeze: bool
+) -> list[Expr]:
     parts = list(relay.split(data, where, axis=axis))
     return [relay.squeeze(part, (axis,)) for part in parts] if squeeze else parts
 
 
-@OPS.imports("_npi_hsplit")
-def import_hsplit(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    indices: tuple[int, ...],
-    axis: int = 1,
-    squeeze_axis: bool = False,
-    sections: int = 0,
-) -> AnyValue:
+@OPS.imports("_npi_hsplit", ignored=("axis",))
+def import_hsplit(ctx: ImportContext, data: Expr, *, pieces: Pieces) -> list[Expr]:
     """The axis follows from the rank; MXNet does not look at ``axis``."""
-    along = 0 if ctx.type(data).rank == 1 else 1
-    return import_split_v2(
-        ctx, data, indices=indices, axis=along, squeeze_axis=squeeze_axis, sections=sections
-    )
+    return pieces.split(data, 0 if ctx.type(data).rank == 1 else 1)
 
 
 @OPS.imports("_npi_dsplit")
-def import_dsplit(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    indices: tuple[int, ...],
-    axis: int = 1,
-    squeeze_axis: bool = False,
-    sections: int = 0,
-) -> AnyValue:
+def import_dsplit(ctx: ImportContext, data: Expr, *, axis: int = 1, pieces: Pieces) -> list[Expr]:
     if axis not in (2, 2 - ctx.type(data).rank):
         raise Unsupported(f"axis={axis}: MXNet gives the shapes of axis 2, the values of no axis")
-    return import_split_v2(
-        ctx, data, indices=indices, axis=2, squeeze_axis=squeeze_axis, sections=sections
-    )
+    return pieces.split(data, 2)
 
 
 @OPS.exports("split")
@@ -152,9 +147,9 @@ def export_split(
         return ctx.emit_tuple(
             "SliceChannel", data, outputs=count, num_outputs=count, axis=axis, squeeze_axis=False
         )
-    places = (0, *indices_or_sections)
+    positions = (0, *indices_or_sections)
     return ctx.emit_tuple(
-        "_split_v2", data, outputs=len(places), indices=places, axis=axis, squeeze_axis=False,
+        "_split_v2", data, outputs=len(positions), indices=positions, axis=axis, squeeze_axis=False,
         sections=0,
     )  # fmt: skip
 
@@ -164,8 +159,8 @@ def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: 
     along = axis % ctx.type(buffer).rank
     (length,) = ctx.static_lengths(buffer, [along])
 
-    def spelled(new: Expr, old: Expr) -> Expr:
+    def build(new: Expr, old: Expr) -> Expr:
         joined = relay.concatenate([old, new], along)
         return relay.strided_slice(joined, [-length], [2**31 - 1], [1], axes=[along])
 
-    return ctx.spell(spelled, data, buffer)
+    return ctx.spell(build, data, buffer)

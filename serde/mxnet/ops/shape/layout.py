@@ -16,8 +16,8 @@ def export_layout_transform(
 ) -> Value:
     plan = LayoutPlan(ctx.type(data).shape, src_layout, dst_layout)
 
-    def spelled(x: Expr) -> Expr:
+    def build(x: Expr) -> Expr:
         whole = relay.reshape(relay.transpose(x, plan.gather), plan.parts)
         return relay.transpose(whole, plan.spread)
 
-    return ctx.spell(spelled, data)
+    return ctx.spell(build, data)

@@ -14,7 +14,7 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.arrange import axes_last
 from serde.mxnet.ops.shape.create import FLOAT32
-from serde.mxnet.ops.shape.reshape import reshaped
+from serde.mxnet.ops.shape.reshape import reshape_to
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
@@ -74,15 +74,15 @@ def _matrix(ctx: ImportContext, data: Expr, k: int) -> Expr:
 
 
 def _diagonal(ctx: ImportContext, data: Expr, k: int, axis1: int, axis2: int) -> Expr:
-    """Return diagonal `k` of two axes as the last one: its places in the matrix as a row."""
+    """Return diagonal `k` of two axes as the last one: its indices in the matrix as a row."""
     rows, columns = ctx.static_lengths(data, (axis1, axis2))
     last = axes_last(ctx, data, axis1, axis2)
     length = max(0, min(rows + min(k, 0), columns - max(k, 0)))
     steps = np.arange(length)
-    places = (steps - min(k, 0)) * columns + steps + max(k, 0)
+    indices = (steps - min(k, 0)) * columns + steps + max(k, 0)
     outer = ctx.type(last).shape[:-2]
-    flat = reshaped(last, [*outer, rows * columns])
-    return relay.take(flat, relay.Constant(places), axis=len(outer), mode="fast")
+    flat = reshape_to(last, [*outer, rows * columns])
+    return relay.take(flat, relay.Constant(indices), axis=len(outer), mode="fast")
 
 
 @OPS.imports("diag")
@@ -140,16 +140,16 @@ def import_diag_indices_from(ctx: ImportContext, data: Expr) -> Expr:
 
 @OPS.exports("trilu")
 def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
-    """The two last axes must be fixed: their places are compared with `k`."""
+    """The two last axes must be fixed: their positions are compared with `k`."""
     rows, columns = ctx.static_lengths(data, (-2, -1))
     offsets = ctx.const(np.arange(columns)[None, :] - np.arange(rows)[:, None], "int64")
     compare = relay.greater_equal if upper else relay.less_equal
 
-    def spelled(x: Expr, diagonal: Expr, places: Expr) -> Expr:
-        kept = compare(places, relay.cast(diagonal, "int64"))
+    def build(x: Expr, diagonal: Expr, indices: Expr) -> Expr:
+        kept = compare(indices, relay.cast(diagonal, "int64"))
         return relay.where(kept, x, relay.zeros_like(x))
 
-    return ctx.spell(spelled, data, k, offsets)
+    return ctx.spell(build, data, k, offsets)
 
 
 @OPS.exports("matrix_set_diag")
@@ -167,20 +167,20 @@ def export_matrix_set_diag(
     rows, columns = ctx.static_lengths(input, (-2, -1))
     lines = ctx.type(diagonal).shape
     (width,) = ctx.static_lengths(diagonal, [-1])
-    places = np.zeros((rows, columns), np.int64)
+    indices = np.zeros((rows, columns), np.int64)
     on = np.zeros((rows, columns), np.bool_)
     for k in range(k1, k2 + 1):
         length = min(rows + min(k, 0), columns - max(k, 0))
         right = super_diag_right_align if k >= 0 else sub_diag_right_align
         steps = np.arange(max(length, 0))
         where = (steps - min(k, 0), steps + max(k, 0))
-        places[where] = (k2 - k) * width + (width - length if right else 0) + steps
+        indices[where] = (k2 - k) * width + (width - length if right else 0) + steps
         on[where] = True
     outer = lines[:-1] if k1 == k2 else lines[:-2]
     flat = ctx.reshape(diagonal, (*outer, (k2 - k1 + 1) * width))
 
-    def spelled(x: Expr, values: Expr) -> Expr:
-        chosen = relay.take(values, relay.Constant(places), axis=-1, mode="clip")
+    def build(x: Expr, values: Expr) -> Expr:
+        chosen = relay.take(values, relay.Constant(indices), axis=-1, mode="clip")
         return relay.where(relay.Constant(on), chosen, x)
 
-    return ctx.spell(spelled, input, flat)
+    return ctx.spell(build, input, flat)

@@ -64,7 +64,7 @@ def import_np_pad(
             parts = [*sides[: before > 0], data, *([sides[1]] if after else [])]
             data = relay.concatenate(parts, axis)
         else:
-            data = _mirrored(ctx, data, axis, (before, after), mode == "symmetric")
+            data = _mirror(ctx, data, axis, (before, after), mode == "symmetric")
     return data
 
 
@@ -78,16 +78,14 @@ def _widths(pad_width: Sequence[Sequence[int] | int], rank: int) -> list[tuple[i
     return [(row[0], row[1]) for row in rows]
 
 
-def _mirrored(
-    ctx: ImportContext, data: Expr, axis: int, widths: tuple[int, int], edge: bool
-) -> Expr:
+def _mirror(ctx: ImportContext, data: Expr, axis: int, widths: tuple[int, int], edge: bool) -> Expr:
     """Continue an axis by its mirror image, again and again where the widths are longer."""
     length = ctx.type(data).shape[axis]
     if not isinstance(length, int) or max(widths) <= length - (not edge):
         pairs = [widths if i == axis else (0, 0) for i in range(ctx.type(data).rank)]
         return relay.nn.mirror_pad(data, pairs, "SYMMETRIC" if edge else "REFLECT")
-    places = np.pad(np.arange(length), widths, mode="symmetric" if edge else "reflect")
-    return relay.take(data, relay.Constant(places), axis=axis, mode="fast")
+    indices = np.pad(np.arange(length), widths, mode="symmetric" if edge else "reflect")
+    return relay.take(data, relay.Constant(indices), axis=axis, mode="fast")
 
 
 @OPS.exports("nn.pad")
@@ -127,20 +125,20 @@ def _padded_by_parts(
     pad_width: Sequence[tuple[int, int]],
     pad_mode: str,
 ) -> Value:
-    """Put blocks of the value around each axis, or look the places of the border up."""
+    """Put blocks of the value around each axis, or look the indices of the border up."""
 
-    def spelled(x: Expr, value: Expr) -> Expr:
+    def build(x: Expr, value: Expr) -> Expr:
         for axis, widths in enumerate(pad_width):
             if any(widths) and pad_mode == "constant":
                 x = _between_blocks(x, value, axis, widths)
             elif any(widths):
                 (length,) = ctx.static_lengths(data, [axis])
                 mode: Literal["edge", "reflect"] = "edge" if pad_mode == "edge" else "reflect"
-                places = np.pad(np.arange(length), widths, mode=mode)
-                x = relay.take(x, relay.Constant(places), axis=axis, mode="clip")
+                indices = np.pad(np.arange(length), widths, mode=mode)
+                x = relay.take(x, relay.Constant(indices), axis=axis, mode="clip")
         return x
 
-    return ctx.spell(spelled, data, pad_val)
+    return ctx.spell(build, data, pad_val)
 
 
 def _between_blocks(data: Expr, value: Expr, axis: int, widths: tuple[int, int]) -> Expr:
@@ -164,25 +162,25 @@ def export_mirror_pad(
     mode: Literal["SYMMETRIC", "REFLECT"],
     pad_width: tuple[tuple[int, int], ...],
 ) -> Value:
-    """MXNet mirrors without the border only; where it cannot, the places are looked up."""
+    """MXNet mirrors without the border only; where it cannot, the indices are looked up."""
     type_ = ctx.type(data)
     inner = type_.rank in (4, 5) and not any(map(any, pad_width[:2]))
     if mode == "REFLECT" and inner and is_float(type_.dtype):
         widths = [each for pair in pad_width for each in pair]
         return ctx.emit_bytes("Pad", data, mode="reflect", pad_width=widths)
 
-    def spelled(x: Expr) -> Expr:
+    def build(x: Expr) -> Expr:
         for axis, widths in enumerate(pad_width):
             if any(widths):
                 (length,) = ctx.static_lengths(data, [axis])
                 kind: Literal["symmetric", "reflect"] = (
                     "symmetric" if mode == "SYMMETRIC" else "reflect"
                 )
-                places = np.pad(np.arange(length), widths, mode=kind)
-                x = relay.take(x, relay.Constant(places), axis=axis, mode="clip")
+                indices = np.pad(np.arange(length), widths, mode=kind)
+                x = relay.take(x, relay.Constant(indices), axis=axis, mode="clip")
         return x
 
-    return ctx.spell(spelled, data)
+    return ctx.spell(build, data)
 
 
 @OPS.exports("nn.dilate")
@@ -191,16 +189,16 @@ def export_dilate(
 ) -> Value:
     """Each axis gets one more behind it, of which only the first place is not filled."""
 
-    def spelled(x: Expr) -> Expr:
+    def build(x: Expr) -> Expr:
         for axis, step in enumerate(strides):
             if step > 1:
-                x = _dilated(x, axis, step, dilation_value)
+                x = _dilate(x, axis, step, dilation_value)
         return x
 
-    return ctx.spell(spelled, data)
+    return ctx.spell(build, data)
 
 
-def _dilated(data: Expr, axis: int, step: int, value: float) -> Expr:
+def _dilate(data: Expr, axis: int, step: int, value: float) -> Expr:
     type_ = data.checked_type
     if not isinstance(type_, TensorType):
         raise Unsupported(f"expected a tensor, found {type_!r}")

@@ -49,7 +49,7 @@ def export_reshape(
     return ctx.reshape(data, ctx.result_type().shape)
 
 
-def reshaped(data: Expr, shape: Sequence[Dim]) -> Expr:
+def reshape_to(data: Expr, shape: Sequence[Dim]) -> Expr:
     """Return `data` in another shape, of which one length may be -1; a 0 is a length."""
     has_zero = any(type(dim) is int and dim == 0 for dim in shape)
     return relay.reshape(data, list(shape), allowzero=has_zero)
@@ -59,7 +59,7 @@ def reshaped(data: Expr, shape: Sequence[Dim]) -> Expr:
 def import_np_reshape(ctx: ImportContext, a: Expr, *, newshape: tuple[int, ...] | int) -> Expr:
     """Knows -1 alone, and 0 is a length. MXNet does not look at ``order``: it is always C."""
     shape = (newshape,) if isinstance(newshape, int) else newshape
-    return reshaped(a, shape)
+    return reshape_to(a, shape)
 
 
 class _Codes:
@@ -96,7 +96,7 @@ class _Codes:
             elif code == -5:
                 self._result.append(self._take() * self._take())
             elif code == -6:
-                self._split(next(codes, 0), next(codes, 0))
+                self._split_length(next(codes, 0), next(codes, 0))
             else:
                 raise Unsupported(f"{code} is no code of a reshape")
         return self._result
@@ -106,7 +106,7 @@ class _Codes:
         if length != 1:
             raise Unsupported(f"-3 drops an axis of length 1, found {length}")
 
-    def _split(self, first: int, second: int) -> None:
+    def _split_length(self, first: int, second: int) -> None:
         whole = self._take()
         if min(first, second) < -1 or 0 in (first, second) or first == second == -1:
             raise Unsupported("two lengths must follow -6, one of them at most -1")
@@ -122,8 +122,8 @@ def import_npx_reshape(
     codes = (newshape,) if isinstance(newshape, int) else newshape
     shape = ctx.type(a).shape
     if reverse:
-        return reshaped(a, _Codes(shape[::-1], codes[::-1]).read()[::-1])
-    return reshaped(a, _Codes(shape, codes).read())
+        return reshape_to(a, _Codes(shape[::-1], codes[::-1]).read()[::-1])
+    return reshape_to(a, _Codes(shape, codes).read())
 
 
 @OPS.imports("reshape_like")

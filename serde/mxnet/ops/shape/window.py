@@ -20,18 +20,18 @@ def export_sliding_window(
     window_shape: tuple[int, ...],
     strides: tuple[int, ...],
 ) -> Value:
-    """One axis after the other is looked up at the places of its windows."""
+    """One axis after the other is looked up at the indices of its windows."""
     rank = ctx.type(data).rank
     first = axis % rank
     lengths = ctx.static_lengths(data, range(first, rank))
     count = len(lengths)
 
-    def spelled(x: Expr) -> Expr:
+    def build(x: Expr) -> Expr:
         for i, (length, size, step) in enumerate(zip(lengths, window_shape, strides, strict=True)):
             starts = np.arange((length - size) // step + 1) * step
-            places = relay.Constant(starts[:, None] + np.arange(size))
-            x = relay.take(x, places, axis=first + 2 * i, mode="clip")
+            indices = relay.Constant(starts[:, None] + np.arange(size))
+            x = relay.take(x, indices, axis=first + 2 * i, mode="clip")
         order = [*range(first), *range(first, rank + count, 2), *range(first + 1, rank + count, 2)]
         return relay.transpose(x, order)
 
-    return ctx.spell(spelled, data)
+    return ctx.spell(build, data)

@@ -1,7 +1,8 @@
-"""Regions of feature maps: proposed, and pooled."""
+"""Pooled regions of feature maps."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -14,9 +15,36 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Expr, TupleGetItem
+from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regions:
+    """Attributes of what pools regions, in MXNet and in Relay."""
+
+    pooled_size: tuple[int, ...]
+    spatial_scale: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenRegions:
+    """The same where lengths may be symbols."""
+
+    pooled_size: tuple[Dim, ...]
+    spatial_scale: float
+
+    def to_mxnet(self) -> dict[str, AnyValue]:
+        """Return the attributes as MXNet has them.
+
+        Raises:
+            Unsupported: A length is a symbol.
+        """
+        shape = TensorType(self.pooled_size, "int32").concrete_shape
+        if shape is None:
+            raise Unsupported(f"regions pooled to open lengths {self.pooled_size}")
+        return {"pooled_size": shape, "spatial_scale": self.spatial_scale}
 
 
 @OPS.imports("_contrib_ROIAlign")
@@ -25,42 +53,40 @@ def import_roi_align(
     data: Expr,
     rois: Expr,
     *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
+    regions: Regions,
     sample_ratio: int = -1,
     position_sensitive: bool = False,
     aligned: bool = False,
 ) -> Expr:
     """Aligned, the centre of a pixel is at one half, and a region may be narrower than one."""
-    shown = _within(ctx, rois)
+    rows = _clamp_images(ctx, rois)
     if aligned:
-        image, corners = relay.split(shown, [1], axis=1)
+        image, corners = relay.split(rows, [1], axis=1)
         images = relay.cast(relay.squeeze(image, [1]), "int32")
         result: Expr = call(
-            "serde.roi_align", data, corners, images, pooled_size=pooled_size,
-            spatial_scale=spatial_scale, sample_ratio=max(sample_ratio, 0), half_pixel=True,
+            "serde.roi_align", data, corners, images, **vars(regions),
+            sample_ratio=max(sample_ratio, 0), half_pixel=True,
         )  # fmt: skip
     else:
-        result = relay.vision.roi_align(data, shown, pooled_size, spatial_scale, sample_ratio)
+        result = relay.vision.roi_align(data, rows, sample_ratio=sample_ratio, **vars(regions))
     if position_sensitive:
-        result = _of_its_bin(ctx, data, result, pooled_size)
-    return _known(ctx, rois, result)
+        result = _select_own_channels(ctx, data, result, regions.pooled_size)
+    return _zero_without_image(ctx, rois, result)
 
 
-def _between_pixels(call: Call) -> bool:
+def _has_half_pixels(call: Call) -> bool:
     floats = tensor_type(call.args[0]).dtype in FLOATS
     return bool(floats and call.attrs["half_pixel"] and call.attrs["mode"] == "avg")
 
 
-@OPS.exports("serde.roi_align", when=_between_pixels)
+@OPS.exports("serde.roi_align", when=_has_half_pixels)
 def export_roi_align_aligned(
     ctx: ExportContext,
     data: Value,
     rois: Value,
     images: Value,
     *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
+    regions: Regions,
     sample_ratio: int,
     mode: str,
     half_pixel: bool,
@@ -70,63 +96,37 @@ def export_roi_align_aligned(
     numbers = ctx.emit("Cast", images, dtype=ctx.type(rois).dtype)
     rows = ctx.emit("Concat", ctx.emit("expand_dims", numbers, axis=1), rois, dim=1, num_args=2)
     return ctx.emit(
-        "_contrib_ROIAlign", data, rows, pooled_size=pooled_size, spatial_scale=spatial_scale,
-        sample_ratio=sample_ratio, aligned=True,
+        "_contrib_ROIAlign", data, rows, **vars(regions), sample_ratio=sample_ratio, aligned=True,
     )  # fmt: skip
 
 
 @OPS.imports("ROIPooling")
-def import_roi_pooling(
-    ctx: ImportContext,
-    data: Expr,
-    rois: Expr,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-) -> Expr:
-    pooled = relay.vision.roi_pool(data, _within(ctx, rois), pooled_size, spatial_scale)
-    return _known(ctx, rois, pooled)
+def import_roi_pooling(ctx: ImportContext, data: Expr, rois: Expr, *, regions: Regions) -> Expr:
+    pooled = relay.vision.roi_pool(data, _clamp_images(ctx, rois), **vars(regions))
+    return _zero_without_image(ctx, rois, pooled)
 
 
 @OPS.imports("_contrib_RROIAlign")
 def import_rroi_align(
-    ctx: ImportContext,
-    data: Expr,
-    rois: Expr,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sampling_ratio: int = -1,
+    ctx: ImportContext, data: Expr, rois: Expr, *, regions: Regions, sampling_ratio: int = -1
 ) -> Expr:
-    return call(
-        "serde.roi_align_rotated", data, rois, pooled_size=pooled_size,
-        spatial_scale=spatial_scale, sample_ratio=sampling_ratio,
-    )  # fmt: skip
+    return call("serde.roi_align_rotated", data, rois, **vars(regions), sample_ratio=sampling_ratio)
 
 
 @OPS.exports("serde.roi_align_rotated")
 def export_roi_align_rotated(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[int, ...],
-    spatial_scale: float,
-    sample_ratio: int,
+    ctx: ExportContext, data: Value, rois: Value, *, regions: Regions, sample_ratio: int
 ) -> Value:
-    return ctx.emit(
-        "_contrib_RROIAlign", data, rois, pooled_size=pooled_size, spatial_scale=spatial_scale,
-        sampling_ratio=sample_ratio,
-    )  # fmt: skip
+    return ctx.emit("_contrib_RROIAlign", data, rois, **vars(regions), sampling_ratio=sample_ratio)
 
 
-def _within(ctx: ImportContext, rois: Expr) -> Expr:
+def _clamp_images(ctx: ImportContext, rois: Expr) -> Expr:
     """Return regions, those of no image (a negative number) as of the first."""
     least = np.array([0, *[-np.inf] * 4], ctx.type(rois).dtype)
     return relay.maximum(rois, relay.Constant(least))
 
 
-def _known(ctx: ImportContext, rois: Expr, pooled: Expr) -> Expr:
+def _zero_without_image(ctx: ImportContext, rois: Expr, pooled: Expr) -> Expr:
     """Return what was pooled, zero for regions of no image."""
     dtype = ctx.type(rois).dtype
     image = relay.strided_slice(rois, [0], [1], [1], axes=[1])
@@ -134,7 +134,9 @@ def _known(ctx: ImportContext, rois: Expr, pooled: Expr) -> Expr:
     return relay.where(nowhere, relay.const(0, dtype), pooled)
 
 
-def _of_its_bin(ctx: ImportContext, data: Expr, pooled: Expr, size: tuple[int, ...]) -> Expr:
+def _select_own_channels(
+    ctx: ImportContext, data: Expr, pooled: Expr, size: tuple[int, ...]
+) -> Expr:
     """Return for each bin the channels that are its own: those of a number are all bins' once."""
     bins = size[0] * size[1]
     (channels,) = ctx.static_lengths(data, [1])
@@ -149,21 +151,13 @@ def _channels_first(call: Call) -> bool:
     return bool(call.attrs["layout"] == "NCHW" and tensor_type(call.args[0]).dtype in FLOATS)
 
 
-def _window(pooled_size: tuple[Dim, ...]) -> tuple[int, ...]:
-    shape = TensorType(pooled_size, "int32").concrete_shape
-    if shape is None:
-        raise Unsupported(f"regions pooled to open lengths {pooled_size}")
-    return shape
-
-
 @OPS.exports("vision.roi_align", when=_channels_first)
 def export_roi_align(
     ctx: ExportContext,
     data: Value,
     rois: Value,
     *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
+    regions: OpenRegions,
     sample_ratio: int,
     layout: str,
     mode: str,
@@ -171,27 +165,18 @@ def export_roi_align(
     if mode != "avg":
         raise Unsupported("the greatest of the samples; MXNet takes their mean")
     return ctx.emit(
-        "_contrib_ROIAlign", data, rois, pooled_size=_window(pooled_size),
-        spatial_scale=spatial_scale, sample_ratio=sample_ratio,
-    )  # fmt: skip
+        "_contrib_ROIAlign", data, rois, **regions.to_mxnet(), sample_ratio=sample_ratio
+    )
 
 
 @OPS.exports("vision.roi_pool", when=_channels_first)
 def export_roi_pool(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    pooled_size: tuple[Dim, ...],
-    spatial_scale: float,
-    layout: str,
+    ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions, layout: str
 ) -> Value:
-    return ctx.emit(
-        "ROIPooling", data, rois, pooled_size=_window(pooled_size), spatial_scale=spatial_scale
-    )
+    return ctx.emit("ROIPooling", data, rois, **regions.to_mxnet())
 
 
-def _declare_moved(name: str) -> None:
+def _declare_transposed(name: str) -> None:
     @OPS.expands(name)
     def expand_regions(data: Expr, rois: Expr, *, layout: str, **attrs: AnyValue) -> Expr:
         if layout == "NCHW":
@@ -201,81 +186,4 @@ def _declare_moved(name: str) -> None:
 
 
 for _name in ("vision.roi_align", "vision.roi_pool"):
-    _declare_moved(_name)
-
-
-@OPS.imports("_contrib_Proposal", "_contrib_MultiProposal")
-def import_proposal(
-    ctx: ImportContext,
-    cls_prob: Expr,
-    bbox_pred: Expr,
-    im_info: Expr,
-    *,
-    rpn_pre_nms_top_n: int = 6000,
-    rpn_post_nms_top_n: int = 300,
-    threshold: float = 0.7,
-    rpn_min_size: int = 16,
-    scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0),
-    ratios: tuple[float, ...] = (0.5, 1.0, 2.0),
-    feature_stride: int = 16,
-    output_score: bool = False,
-    iou_loss: bool = False,
-) -> Expr | list[Expr]:
-    name = "serde.scored_proposal" if output_score else "vision.proposal"
-    result = call(
-        name, cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios,
-        feature_stride=feature_stride, threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
-        rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
-    )  # fmt: skip
-    return [TupleGetItem(result, 0), TupleGetItem(result, 1)] if output_score else result
-
-
-@OPS.exports("serde.scored_proposal")
-def export_scored_proposal(
-    ctx: ExportContext,
-    cls_prob: Value,
-    bbox_pred: Value,
-    im_info: Value,
-    *,
-    scales: tuple[float, ...],
-    ratios: tuple[float, ...],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
-) -> list[Value]:
-    rows, scores = ctx.emit_tuple(
-        "_contrib_MultiProposal", cls_prob, bbox_pred, im_info, outputs=2, scales=scales,
-        ratios=ratios, feature_stride=feature_stride, threshold=threshold,
-        rpn_pre_nms_top_n=rpn_pre_nms_top_n, rpn_post_nms_top_n=rpn_post_nms_top_n,
-        rpn_min_size=rpn_min_size, iou_loss=iou_loss, output_score=True,
-    )  # fmt: skip
-    return [rows, scores]
-
-
-@OPS.exports("vision.proposal")
-def export_proposal(
-    ctx: ExportContext,
-    cls_prob: Value,
-    bbox_pred: Value,
-    im_info: Value,
-    *,
-    scales: tuple[float, ...],
-    ratios: tuple[float, ...],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
-) -> Value:
-    """The operator for one image reads no second one."""
-    batch = ctx.type(cls_prob).shape[0]
-    return ctx.emit(
-        "_contrib_Proposal" if batch == 1 else "_contrib_MultiProposal", cls_prob, bbox_pred,
-        im_info, scales=scales, ratios=ratios, feature_stride=feature_stride, threshold=threshold,
-        rpn_pre_nms_top_n=rpn_pre_nms_top_n, rpn_post_nms_top_n=rpn_post_nms_top_n,
-        rpn_min_size=rpn_min_size, iou_loss=iou_loss,
-    )  # fmt: skip
+    _declare_transposed(_name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -11,38 +13,41 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 
 
+@dataclass(frozen=True, kw_only=True)
+class SensitiveRegions:
+    """Attributes of position-sensitive pooling, in MXNet and in Relay."""
+
+    spatial_scale: float
+    output_dim: int
+    pooled_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeformableRegions:
+    """Attributes of pooling with learned shifts, in MXNet and in Relay."""
+
+    spatial_scale: float
+    output_dim: int
+    group_size: int
+    pooled_size: int
+    part_size: int = 0
+    sample_per_part: int = 1
+    trans_std: float = 0.0
+
+
 @OPS.imports("_contrib_PSROIPooling")
 def import_psroi_pooling(
-    ctx: ImportContext,
-    data: Expr,
-    rois: Expr,
-    *,
-    spatial_scale: float,
-    output_dim: int,
-    pooled_size: int,
-    group_size: int = 0,
+    ctx: ImportContext, data: Expr, rois: Expr, *, regions: SensitiveRegions, group_size: int = 0
 ) -> Expr:
-    return call(
-        "serde.psroi_pool", data, rois, output_dim=output_dim, pooled_size=pooled_size,
-        group_size=group_size or pooled_size, spatial_scale=spatial_scale,
-    )  # fmt: skip
+    groups = group_size or regions.pooled_size
+    return call("serde.psroi_pool", data, rois, **vars(regions), group_size=groups)
 
 
 @OPS.exports("serde.psroi_pool")
 def export_psroi_pool(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    *,
-    output_dim: int,
-    pooled_size: int,
-    group_size: int,
-    spatial_scale: float,
+    ctx: ExportContext, data: Value, rois: Value, *, regions: SensitiveRegions, group_size: int
 ) -> Value:
-    return ctx.emit(
-        "_contrib_PSROIPooling", data, rois, spatial_scale=spatial_scale, output_dim=output_dim,
-        pooled_size=pooled_size, group_size=group_size,
-    )  # fmt: skip
+    return ctx.emit("_contrib_PSROIPooling", data, rois, **vars(regions), group_size=group_size)
 
 
 @OPS.imports("_contrib_DeformablePSROIPooling")
@@ -52,44 +57,20 @@ def import_deformable_psroi_pooling(
     rois: Expr,
     trans: Expr | None = None,
     *,
-    spatial_scale: float,
-    output_dim: int,
-    group_size: int,
-    pooled_size: int,
-    part_size: int = 0,
-    sample_per_part: int = 1,
-    trans_std: float = 0.0,
+    regions: DeformableRegions,
     no_trans: bool = False,
 ) -> Expr:
     if trans is None and not no_trans:
         raise Unsupported("no shifts, and no_trans=False")
-    return call(
-        "serde.deformable_psroi_pool", data, rois, None if no_trans else trans,
-        output_dim=output_dim, pooled_size=pooled_size, group_size=group_size,
-        part_size=part_size or pooled_size, sample_per_part=sample_per_part,
-        spatial_scale=spatial_scale, trans_std=trans_std,
-    )  # fmt: skip
+    attrs = vars(regions) | {"part_size": regions.part_size or regions.pooled_size}
+    return call("serde.deformable_psroi_pool", data, rois, None if no_trans else trans, **attrs)
 
 
 @OPS.exports("serde.deformable_psroi_pool")
 def export_deformable_psroi_pool(
-    ctx: ExportContext,
-    data: Value,
-    rois: Value,
-    trans: Value | None,
-    *,
-    output_dim: int,
-    pooled_size: int,
-    group_size: int,
-    part_size: int,
-    sample_per_part: int,
-    spatial_scale: float,
-    trans_std: float,
+    ctx: ExportContext, data: Value, rois: Value, trans: Value | None, *, regions: DeformableRegions
 ) -> Value:
     operands = [data, rois] + ([] if trans is None else [trans])
     return ctx.emit(
-        "_contrib_DeformablePSROIPooling", *operands, spatial_scale=spatial_scale,
-        output_dim=output_dim, group_size=group_size, pooled_size=pooled_size,
-        part_size=part_size, sample_per_part=sample_per_part, trans_std=trans_std,
-        no_trans=trans is None,
-    )  # fmt: skip
+        "_contrib_DeformablePSROIPooling", *operands, **vars(regions), no_trans=trans is None
+    )

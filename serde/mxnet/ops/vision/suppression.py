@@ -1,24 +1,26 @@
-"""Suppression of overlapping boxes, and the matching of boxes with what they show."""
+"""Boxes left out because better ones overlap them, and rows matched with columns."""
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import call
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
-
-__all__ = ["NO_CLASS"]
 
 NO_CLASS = -(1 << 24)
 """A class that no box has, where MXNet would take -1 for the background."""
+
 
 Form = Literal["corner", "center"]
 
@@ -79,6 +81,112 @@ def export_box_nms(
     )  # fmt: skip
 
 
+@OPS.exports("vision.get_valid_counts")
+def export_get_valid_counts(
+    ctx: ExportContext, data: Value, score_threshold: Value, *, id_index: int, score_index: int
+) -> AnyValue:
+    """Rows are sorted by whether they count, and by their indices, which no two share."""
+    batch, number, width = ctx.static_shape(data)
+    dtype = ctx.type(data).dtype
+
+    def build(rows: Expr, threshold: Expr) -> Expr:
+        """Sort rows so that those that count come first, and put -1 for the others."""
+
+        def column(index: int) -> Expr:
+            part = relay.strided_slice(rows, [index], [index + 1], [1], axes=[2])
+            return relay.reshape(part, (batch, number))
+
+        valid = relay.greater(column(score_index), relay.cast(threshold, dtype))
+        if id_index >= 0:
+            classes = column(id_index)
+            valid = relay.logical_and(valid, relay.greater_equal(classes, relay.const(0, dtype)))
+        shown = relay.cast(valid, "float32")
+        counts = relay.sum(shown, axis=(1,), keepdims=True)
+        at = relay.const(np.arange(number, dtype=np.float32)[None])
+        behind = relay.multiply(
+            relay.subtract(relay.const(1.0), shown), relay.const(number, "float32")
+        )
+        order = relay.argsort(relay.add(behind, at), axis=1, dtype="int32")
+        first = relay.less(relay.broadcast_to(at, (batch, number)), counts)
+        lookup = relay.broadcast_to(relay.expand_dims(order, 2), (batch, number, width))
+        inside = relay.expand_dims(first, 2)
+        kept = relay.where(inside, relay.gather(rows, 1, lookup), relay.const(-1, dtype))
+        indices = relay.where(first, order, relay.const(-1, "int32"))
+        return relay.Tuple([relay.cast(relay.squeeze(counts, [1]), "int32"), kept, indices])
+
+    return ctx.spell_tuple(build, data, score_threshold)
+
+
+@OPS.expands("vision.non_max_suppression")
+def expand_non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: Expr,
+    iou_threshold: Expr,
+    *,
+    force_suppress: bool,
+    top_k: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    return_indices: bool,
+    invalid_to_bottom: bool,
+) -> Expr:
+    """MXNet has it where all rows in question are counted and have scores."""
+    bound = _constant_of(iou_threshold)
+    if bound is None or not bound > 0 or _constant_of(max_output_size) not in (-1.0, None):
+        raise Unsupported("a threshold of overlap, or a limit, that MXNet has not")
+    if _constant_of(max_output_size) is None or return_indices:
+        raise Unsupported("places of the boxes that stay, or a limit that is computed")
+    below = float(np.nextafter(np.float32(bound), np.float32(0)))
+    boxes = _field_of(data, "vision.multibox_transform_loc", 0)
+    if boxes is not None and _field_of(valid_count, "vision.multibox_transform_loc", 1) is boxes:
+        usual = (coord_start, score_index, id_index, invalid_to_bottom) == (2, 1, 0, False)
+        if usual and boxes.attrs["threshold"] > 0 and not boxes.attrs["keep_background"]:
+            return _mark_suppressed(boxes, min(below, 1.0), force_suppress, top_k)
+    rows = _field_of(data, "vision.get_valid_counts", 1)
+    if rows is None or _field_of(valid_count, "vision.get_valid_counts", 0) is not rows:
+        raise Unsupported("boxes that were not counted by get_valid_counts")
+    least = _constant_of(rows.args[1])
+    counted = (rows.attrs["score_index"], rows.attrs["id_index"])
+    if least is None or least < 0 or counted != (score_index, -1) or not invalid_to_bottom:
+        raise Unsupported("boxes that have no score, or no class, or keep their places")
+    return call(
+        "serde.box_nms", rows.args[0], iou_threshold=below, score_threshold=least, top_k=top_k,
+        coord_start=coord_start, score_index=score_index, id_index=id_index,
+        background_id=NO_CLASS, force_suppress=force_suppress,
+    )  # fmt: skip
+
+
+def _field_of(x: Expr, name: str, index: int) -> Call | None:
+    """Return the call of an operator that `x` is a result of; None if it is not that one."""
+    if not isinstance(x, TupleGetItem) or x.index != index:
+        return None
+    node = x.tuple_value
+    named = isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == name
+    return node if named and isinstance(node, Call) else None
+
+
+def _constant_of(x: Expr) -> float | None:
+    """Return the number that a constant is, None for what is computed."""
+    return float(x.data) if isinstance(x, Constant) and x.data.size == 1 else None
+
+
+def _mark_suppressed(boxes: Call, bound: float, force_suppress: bool, top_k: int) -> Expr:
+    """Return MXNet's detection with -1 in all columns of a box that goes."""
+    names = ("clip", "threshold", "variances")
+    found = call(
+        "serde.multibox_detection", *boxes.args, **{name: boxes.attrs[name] for name in names},
+        nms_threshold=bound, force_suppress=force_suppress, nms_topk=top_k,
+    )  # fmt: skip
+    dtype = tensor_type(found).dtype
+    classes = relay.strided_slice(found, [0], [1], [1], axes=[2])
+    stays = relay.cast(relay.greater_equal(classes, relay.const(0, dtype)), dtype)
+    one = relay.const(1, dtype)
+    return relay.subtract(relay.multiply(relay.add(found, one), stays), one)
+
+
 @OPS.imports("_contrib_bipartite_matching")
 def import_bipartite_matching(
     ctx: ImportContext, data: Expr, *, is_ascend: bool = False, threshold: float, topk: int = -1
@@ -120,15 +228,15 @@ def _matching(types: list[TensorType], bound: np.generic) -> Function:
     best = relay.argmax(flat, axis=(1,), keepdims=True)
     good = relay.greater(relay.max(flat, axis=(1,), keepdims=True), relay.Constant(bound))
     count = relay.const(width, "int32")
-    places = (relay.floor_divide(best, count), relay.floor_mod(best, count))
+    indices = (relay.floor_divide(best, count), relay.floor_mod(best, count))
     hits = [
         relay.logical_and(relay.equal(relay.const(np.arange(n, dtype=np.int32)), place), good)
-        for n, place in zip((height, width), places, strict=True)
+        for n, place in zip((height, width), indices, strict=True)
     ]
     dtype = types[0].dtype
     marked = [
         relay.where(hit, relay.cast(other, dtype), line)
-        for hit, other, line in zip(hits, places[::-1], (rows, columns), strict=True)
+        for hit, other, line in zip(hits, indices[::-1], (rows, columns), strict=True)
     ]
     used = relay.logical_or(relay.expand_dims(hits[0], 2), relay.expand_dims(hits[1], 1))
     left = relay.where(used, relay.const(-np.inf, dtype), scores)

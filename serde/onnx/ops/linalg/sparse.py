@@ -13,7 +13,7 @@ from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.op.linalg.sparse import resolved_shape
+from serde.relay.op.linalg.sparse import resolve_shape
 from serde.weights import numpy_dtype
 
 
@@ -117,7 +117,7 @@ def export_sparse_reshape(
 ) -> tuple[Value, Value]:
     """``index[k] = flat // stride[k] % shape[k]`` of the flat index in row-major order."""
     old = tuple(int(length) for length in ctx.constant(before))
-    new = resolved_shape(old, ctx.constant(after))
+    new = resolve_shape(old, ctx.constant(after))
     wide = as_dtype(ctx, indices, "int64")
     scaled = ctx.emit("Mul", wide, ctx.ints(_row_major_strides(old)))
     numbers = emit_reduce(ctx, "ReduceSum", scaled, [1], True)

@@ -224,8 +224,21 @@ def import_multi_head_attention(
     if ctx.wants(3):
         raise Unsupported("the products of queries and keys")
     heads = _read_heads(ctx, query, key, value, bias, attention.num_heads)
-    past = None if past_key is None or past_value is None else (past_key, past_value)
+    past = _pair_past(past_key, past_value)
     return list(_attend_with_past(ctx, heads, past, key_padding_mask, attention_bias, attention))
+
+
+def _pair_past(keys: Expr | None, values: Expr | None) -> tuple[Expr, Expr] | None:
+    """Return keys and values of the past, None where there is none.
+
+    Raises:
+        Unsupported: There is one without the other.
+    """
+    if keys is None and values is None:
+        return None
+    if keys is None or values is None:
+        raise Unsupported("keys of the past without values, or values without keys")
+    return keys, values
 
 
 def _read_heads(
@@ -424,8 +437,9 @@ def import_group_query_attention(
             rotate(ctx, x, cos, sin, width=width, interleaved=rotary_interleaved)
             for x in (queries, keys)
         )
-    if past_key is not None and past_value is not None:
-        keys, values = step.append(ctx, past_key, keys), step.append(ctx, past_value, values)
+    past = _pair_past(past_key, past_value)
+    if past is not None:
+        keys, values = step.append(ctx, past[0], keys), step.append(ctx, past[1], values)
     left = None if local_window_size < 1 else local_window_size - 1
     implicit = ImplicitMask(True, None if past_key is None else step.begins, left=left)
     found = attend(

@@ -12,32 +12,32 @@ from serde.relay.ir.expr import Expr, TupleWrapper
 def adaptive_avg_pool1d(
     data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCW", out_layout: str = ""
 ) -> Expr:
-    """Maximum or mean over as many parts of each axis as `output_size` says."""
+    """``y[i] = reduce(x[floor(i * length / n) : ceil((i + 1) * length / n)])`` along each axis."""
 
 def adaptive_avg_pool2d(
     data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCHW", out_layout: str = ""
 ) -> Expr:
-    """Maximum or mean over as many parts of each axis as `output_size` says."""
+    """``y[i] = reduce(x[floor(i * length / n) : ceil((i + 1) * length / n)])`` along each axis."""
 
 def adaptive_avg_pool3d(
     data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCDHW", out_layout: str = ""
 ) -> Expr:
-    """Maximum or mean over as many parts of each axis as `output_size` says."""
+    """``y[i] = reduce(x[floor(i * length / n) : ceil((i + 1) * length / n)])`` along each axis."""
 
 def adaptive_max_pool1d(
     data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCW", out_layout: str = ""
 ) -> Expr:
-    """Maximum or mean over as many parts of each axis as `output_size` says."""
+    """``y[i] = reduce(x[floor(i * length / n) : ceil((i + 1) * length / n)])`` along each axis."""
 
 def adaptive_max_pool2d(
     data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCHW", out_layout: str = ""
 ) -> Expr:
-    """Maximum or mean over as many parts of each axis as `output_size` says."""
+    """``y[i] = reduce(x[floor(i * length / n) : ceil((i + 1) * length / n)])`` along each axis."""
 
 def adaptive_max_pool3d(
     data: Expr, output_size: int | Sequence[int] = (), layout: str = "NCDHW", out_layout: str = ""
 ) -> Expr:
-    """Maximum or mean over as many parts of each axis as `output_size` says."""
+    """``y[i] = reduce(x[floor(i * length / n) : ceil((i + 1) * length / n)])`` along each axis."""
 
 def avg_pool1d(
     data: Expr,
@@ -109,7 +109,7 @@ def batch_to_space_nd(
     """Samples put back as the elements of blocks, then cropped: undoes ``nn.space_to_batch_nd``."""
 
 def bias_add(data: Expr, bias: Expr, axis: int = 1) -> Expr:
-    """`data` plus the element of `bias` that belongs to its place on `axis`."""
+    """``y = x + bias[c]``, where c is the index along `axis`."""
 
 def conv1d(
     data: Expr,
@@ -125,7 +125,7 @@ def conv1d(
     out_layout: str = "",
     out_dtype: DType | None = None,
 ) -> Expr:
-    """Cross-correlation along the spatial axes."""
+    """``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding]``."""
 
 def conv1d_transpose(
     data: Expr,
@@ -142,7 +142,7 @@ def conv1d_transpose(
     output_padding: int | Sequence[int] = (0,),
     out_dtype: DType | None = None,
 ) -> Expr:
-    """Transposed convolution; the weight has the input channels first."""
+    """``y[o, i * stride + k * dilation - padding] += w[c, o, k] * x[c, i]`` over c, i and k."""
 
 def conv2d(
     data: Expr,
@@ -158,7 +158,7 @@ def conv2d(
     out_layout: str = "",
     out_dtype: DType | None = None,
 ) -> Expr:
-    """Cross-correlation along the spatial axes."""
+    """``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding]``."""
 
 def conv2d_backward_weight(
     grad: Expr,
@@ -174,7 +174,7 @@ def conv2d_backward_weight(
     kernel_layout: str = "OIHW",
     out_dtype: DType | None = None,
 ) -> Expr:
-    """The gradient of a weight, from that of the convolution's result and from its data."""
+    """``dw[o, c, k] = sum_ni grad[n, o, i] * data[n, c, i * stride + k * dilation - padding]``."""
 
 def conv2d_transpose(
     data: Expr,
@@ -191,7 +191,7 @@ def conv2d_transpose(
     output_padding: int | Sequence[int] = (0, 0),
     out_dtype: DType | None = None,
 ) -> Expr:
-    """Transposed convolution; the weight has the input channels first."""
+    """``y[o, i * stride + k * dilation - padding] += w[c, o, k] * x[c, i]`` over c, i and k."""
 
 def conv3d(
     data: Expr,
@@ -207,7 +207,7 @@ def conv3d(
     out_layout: str = "",
     out_dtype: DType | None = None,
 ) -> Expr:
-    """Cross-correlation along the spatial axes."""
+    """``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding]``."""
 
 def conv3d_transpose(
     data: Expr,
@@ -224,7 +224,7 @@ def conv3d_transpose(
     output_padding: int | Sequence[int] = (0, 0, 0),
     out_dtype: DType | None = None,
 ) -> Expr:
-    """Transposed convolution; the weight has the input channels first."""
+    """``y[o, i * stride + k * dilation - padding] += w[c, o, k] * x[c, i]`` over c, i and k."""
 
 def correlation(
     data1: Expr,
@@ -237,7 +237,7 @@ def correlation(
     is_multiply: bool = True,
     layout: str = "NCHW",
 ) -> Expr:
-    """Likeness of patches of one image and displaced patches of another (FlowNet, 2015)."""
+    """``y[d, i] = mean_ck(data1[c, i * stride1 + k] * data2[c, i * stride1 + k + d])``."""
 
 def deformable_conv2d(
     data: Expr,
@@ -255,7 +255,7 @@ def deformable_conv2d(
     out_layout: str = "",
     out_dtype: DType | None = None,
 ) -> Expr:
-    """Convolution whose taps are moved by `offset`, read between pixels (Dai et al., 2017)."""
+    """``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding + offset[k, i]]``."""
 
 def dense(data: Expr, weight: Expr, units: DimLike | None = None, out_dtype: DType = "") -> Expr:
     """Build ``nn.dense``; without `units` the weight must have a type."""
@@ -275,16 +275,16 @@ def dropout_raw(data: Expr, rate: float = 0.5) -> Expr:
     """Build ``nn.dropout`` itself, which yields the data and the mask."""
 
 def fast_softmax(data: Expr, axis: int = -1) -> Expr:
-    """Softmax along `axis`; an executor may approximate the exponential, this one does not."""
+    """``nn.softmax``; an executor may approximate the exponential, this one does not."""
 
 def fifo_buffer(data: Expr, buffer: Expr, axis: int = 0) -> Expr:
     """`buffer` with `data` behind it, and as much less of its front."""
 
 def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Expr:
-    """Mean over height and width, which stay as axes of length 1."""
+    """``y = mean(x)`` over height and width, which stay as axes of length 1."""
 
 def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Expr:
-    """Maximum over height and width, which stay as axes of length 1."""
+    """``y = max(x)`` over height and width, which stay as axes of length 1."""
 
 def group_norm(
     data: Expr,
@@ -296,7 +296,7 @@ def group_norm(
     center: bool = True,
     scale: bool = True,
 ) -> Expr:
-    """Groups of adjacent channels of every sample standardised, then scaled and shifted."""
+    """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta``."""
 
 def instance_norm(
     data: Expr,
@@ -307,7 +307,7 @@ def instance_norm(
     center: bool = True,
     scale: bool = True,
 ) -> Expr:
-    """Every channel (of `axis`) of every sample (of axis 0) standardised, scaled and shifted."""
+    """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta``, for each channel and sample."""
 
 def l2_normalize(data: Expr, eps: float, axis: int | Sequence[int] | None = None) -> Expr:
     """Build ``nn.l2_normalize``, over all axes unless `axis` is given."""
@@ -321,13 +321,13 @@ def layer_norm(
     center: bool = True,
     scale: bool = True,
 ) -> Expr:
-    """`data` standardised over one axis, then scaled by `gamma` and shifted by `beta`."""
+    """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta`` over one axis."""
 
 def leaky_relu(data: Expr, alpha: float) -> Expr:
     """Build ``nn.leaky_relu``; as in TVM, `alpha` must be given."""
 
 def log_softmax(data: Expr, axis: int = -1) -> Expr:
-    """Logarithm of the softmax along `axis`."""
+    """``y = x - max(x) - log(sum(exp(x - max(x))))`` along `axis`."""
 
 def lrn(
     data: Expr,
@@ -337,7 +337,7 @@ def lrn(
     alpha: float = 1e-05,
     beta: float = 0.75,
 ) -> Expr:
-    """Each element divided by a power of the squares of its `size` neighbours along `axis`."""
+    """``y = x / (bias + alpha / size * sum(x**2)) ** beta``."""
 
 def matmul(
     tensor_a: Expr,
@@ -399,7 +399,7 @@ def nll_loss(
     reduction: Literal["mean", "sum", "none"] = "mean",
     ignore_index: int = -100,
 ) -> Expr:
-    """The weighted negative of the prediction of each target class; 0 where that is ignored."""
+    """``y[n] = -weights[targets[n]] * predictions[n, targets[n]]``; 0 where that is ignored."""
 
 def pad(
     data: Expr,
@@ -410,13 +410,13 @@ def pad(
     """Build ``nn.pad``, or ``dyn.nn.pad`` for widths that are computed."""
 
 def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Expr:
-    """Elements above zero as they are, the others times the `alpha` of their place on `axis`."""
+    """``y = x if x > 0 else alpha[c] * x``, where c is the index along `axis`."""
 
 def relu(data: Expr) -> Expr:
-    """The greater of each element and zero."""
+    """``y = max(x, 0)``."""
 
 def softmax(data: Expr, axis: int = -1) -> Expr:
-    """Exponentials along `axis`, scaled so that they sum to one."""
+    """``y = exp(x - max(x)) / sum(exp(x - max(x)))`` along `axis`."""
 
 def space_to_batch_nd(
     data: Expr,

@@ -24,7 +24,7 @@ def add(
     lhs_axis: int = -1,
     rhs_axis: int = -1,
 ) -> Expr:
-    """Sum of two tensors, each first requantized to the result's scale."""
+    """``y = lhs + rhs`` of real numbers, each requantized to the result's scale."""
 
 def avg_pool2d(
     data: Expr,
@@ -41,7 +41,7 @@ def avg_pool2d(
     layout: str = "NHWC",
     out_layout: str = "",
 ) -> Expr:
-    """Means over windows of the requantized numbers, as int32 and cut towards zero."""
+    """``y = trunc(nn.avg_pool2d(q))``, where q is the input requantized, as int32."""
 
 def batch_matmul(
     x: Expr,
@@ -95,7 +95,7 @@ def conv2d(
     out_layout: str = "",
     out_dtype: DType | None = "int32",
 ) -> Expr:
-    """Convolution of (data - zero) with (weight - zero) in integers; padding is the zero point."""
+    """``nn.conv2d(data - input_zero_point, weight - weight_zero_point)`` in integers."""
 
 def conv2d_transpose(
     data: Expr,
@@ -116,7 +116,7 @@ def conv2d_transpose(
     output_padding: int | Sequence[int] = (0, 0),
     out_dtype: DType | None = "int32",
 ) -> Expr:
-    """Transposed convolution of (data - zero) with (weight - zero) in integers."""
+    """``nn.conv2d_transpose(data - input_zero_point, weight - weight_zero_point)`` in integers."""
 
 def dense(
     data: Expr,
@@ -126,9 +126,9 @@ def dense(
     input_scale: Expr,
     kernel_scale: Expr,
     units: DimLike | None,
-    out_dtype: DType = "int32",
+    out_dtype: DType | None = "int32",
 ) -> Expr:
-    """Build ``qnn.dense``; the zero points come before the scales, as in TVM."""
+    """``y = (data - input_zero_point) @ (weight - weight_zero_point).T`` in integers."""
 
 def dequantize(
     data: Expr,
@@ -137,7 +137,7 @@ def dequantize(
     axis: int = -1,
     out_dtype: DType = "float32",
 ) -> Expr:
-    """(data - zero_point) * scale in float32; float16 saturates at its largest numbers."""
+    """``y = (x - zero_point) * scale`` in float32; float16 saturates at its largest numbers."""
 
 def erf(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr
@@ -181,7 +181,7 @@ def mul(
     lhs_axis: int = -1,
     rhs_axis: int = -1,
 ) -> Expr:
-    """Product of two tensors in int32, requantized from the product of their scales."""
+    """``requantize((lhs - lhs_zero_point) * (rhs - rhs_zero_point), lhs_scale * rhs_scale)``."""
 
 def quantize(
     data: Expr,
@@ -190,7 +190,7 @@ def quantize(
     axis: int = -1,
     out_dtype: DType = "int8",
 ) -> Expr:
-    """round(data / scale) + zero_point, saturated; halves are rounded away from zero."""
+    """``y = saturate(round(x / scale) + zero_point)``; halves are rounded away from zero."""
 
 def requantize(
     data: Expr,
@@ -203,7 +203,7 @@ def requantize(
     compute_dtype: Literal["None", "int64", "float32", "float64"] = "None",
     out_dtype: DType | None = "int8",
 ) -> Expr:
-    """The same real numbers at another scale: (data - zero) * ratio + zero, saturated."""
+    """``y = saturate(round((x - input_zero) * input_scale / output_scale) + output_zero)``."""
 
 def rsqrt(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr
@@ -237,7 +237,7 @@ def softmax(
     output_zero_point: Expr,
     axis: int = -1,
 ) -> Expr:
-    """Exponentials along `axis`, scaled so that they sum to one, by shifts and integers alone."""
+    """``y = exp(x) / sum(exp(x))`` along `axis`, by shifts and integers alone."""
 
 def sqrt(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr
@@ -256,7 +256,7 @@ def subtract(
     lhs_axis: int = -1,
     rhs_axis: int = -1,
 ) -> Expr:
-    """Difference of two tensors, each first requantized to the result's scale."""
+    """``y = lhs - rhs`` of real numbers, each requantized to the result's scale."""
 
 def tanh(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr

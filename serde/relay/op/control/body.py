@@ -23,7 +23,7 @@ from serde.relay.ir.types import (
 from serde.relay.ir.visit import children, post_order, rewrite
 
 __all__ = [
-    "called",
+    "call_function",
     "close",
     "enter",
     "goes_on",
@@ -159,7 +159,7 @@ def with_results(value: Expr, count: int, build: Callable[[list[Expr]], Expr]) -
     return result
 
 
-def called(function: Var, arguments: Sequence[Expr]) -> Call:
+def call_function(function: Var, arguments: Sequence[Expr]) -> Call:
     """Return a typed call of a function that a variable holds."""
     node = Call(function, arguments)
     node.type = infer_call(node)

@@ -38,6 +38,7 @@ def _loop_type(
     *,
     body: Function,
 ) -> tuple[TensorType | SequenceType, ...] | None:
+    """Stacks are as long as `limit` where that is known and the body always goes on."""
     if body.type is None:
         return None
     _require_scalar("limit", limit, bodies.SCALAR_INT)
@@ -84,6 +85,7 @@ def _decompose_loop(
     *,
     body: Function,
 ) -> Expr:
+    """The loop becomes a recursive function bound by a Let, as TVM has it."""
     given = [("", bodies.SCALAR_INT), *(("", each.checked_type) for each in (*state, *captures))]
     yielded = bodies.substitute_results(bodies.results(body), bodies.enter(body, given))
     elements = bodies.tensors("what is stacked", yielded[1 + len(state) :])
@@ -105,7 +107,7 @@ def _decompose_loop(
         pairs = zip(carried[len(state) :], rows, strict=True)
         stacked = [call("concatenate", [before, row], axis=0) for before, row in pairs]
         following = call("add", number, const(1, "int64"))
-        return bodies.called(loop, [following, *fields[: 1 + len(state)], *stacked])
+        return bodies.call_function(loop, [following, *fields[: 1 + len(state)], *stacked])
 
     inner = instantiate(body, [number, *carried[: len(state)], *captures])
     condition: Expr = further
@@ -116,7 +118,9 @@ def _decompose_loop(
     choice.type = result
     function = Function([number, further, *carried], choice, result)
     begin = const(True, "bool") if going is None else going
-    return Let(loop, function, bodies.called(loop, [const(0, "int64"), begin, *state, *start]))
+    return Let(
+        loop, function, bodies.call_function(loop, [const(0, "int64"), begin, *state, *start])
+    )
 
 
 def _nothing(element: TensorType, sources: Sequence[Expr]) -> Expr:

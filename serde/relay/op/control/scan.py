@@ -85,6 +85,7 @@ def _scan_type(
     body: Function,
     **directions: AnyValue,
 ) -> tuple[TensorType, ...] | None:
+    """All tensors must be equally long along the axis that is scanned."""
     if body.type is None:
         return None
     if not scanned:
@@ -128,6 +129,7 @@ def _decompose_scan(
     body: Function,
     **directions: AnyValue,
 ) -> Expr:
+    """A loop takes one slice of each tensor in turn, and stacks along axis 0."""
     walked = _tensors("scanned", [each.checked_type for each in scanned])
     ranks = [each.rank for each in bodies.tensors("body", bodies.results(body))[len(state) :]]
     walk = _walk([type_.rank for type_ in walked], ranks, **directions)
@@ -156,7 +158,7 @@ def _decompose_scan(
     looped = call("serde.loop", limit, None, tuple(state), tuple(taken), body=function)
     fields: list[Expr] = [TupleGetItem(looped, index) for index in range(len(state) + len(ranks))]
     stacks = zip(fields[len(state) :], ranks, walk.out_axes, walk.out_reverse, strict=True)
-    return Tuple([*fields[: len(state)], *(_placed(*stack) for stack in stacks)])
+    return Tuple([*fields[: len(state)], *(_move_stack_axis(*stack) for stack in stacks)])
 
 
 def _length(data: Expr, axis: int) -> Expr:
@@ -169,7 +171,7 @@ def _length(data: Expr, axis: int) -> Expr:
     return call("take", shape, const(axis, "int64"), axis=0, mode="clip")
 
 
-def _placed(stack: Expr, rank: int, axis: int, reverse: bool) -> Expr:
+def _move_stack_axis(stack: Expr, rank: int, axis: int, reverse: bool) -> Expr:
     """Return a stack along axis 0 as one along `axis`, backwards if asked."""
     if reverse:
         stack = call("reverse", stack, axis=0)

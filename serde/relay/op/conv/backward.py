@@ -33,6 +33,7 @@ def _backward_weight_type(
     out_layout: str,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> TensorType:
+    """`kernel_size` must be given, since `data` and `grad` do not determine it."""
     dtype = product_dtype(grad, data, out_dtype)
     batch, outputs, *_ = data_shape(grad, data_layout, 2)
     samples, inputs, *_ = data_shape(data, kernel_layout, 2)
@@ -84,7 +85,7 @@ def conv2d_backward_weight(
     out_layout: str = "",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """The gradient of a weight, from that of the convolution's result and from its data.
+    """``dw[o, c, k] = sum_ni grad[n, o, i] * data[n, c, i * stride + k * dilation - padding]``.
 
     The attributes are the convolution's, but for the layouts, which are those of `grad`, of
     `data` and of the weight.
@@ -95,8 +96,8 @@ def conv2d_backward_weight(
     )
     parts = []
     for error, image in zip(np.split(errors, groups, 1), np.split(images, groups, 1), strict=True):
-        turned = convolve(image.swapaxes(0, 1), error.swapaxes(0, 1), dilation, strides, 1)
-        parts.append(turned.swapaxes(0, 1))
+        part = convolve(image.swapaxes(0, 1), error.swapaxes(0, 1), dilation, strides, 1)
+        parts.append(part.swapaxes(0, 1))
     height, width = kernel_size or (0, 0)
     weight = np.concatenate(parts)[:, :, :height, :width]
     axes = layout_axes("OIHW", out_layout or "OIHW")

@@ -45,6 +45,7 @@ def _deformable_type(
     deformable_groups: int,
     **attrs: AnyValue,
 ) -> TensorType:
+    """Offsets need two channels for each tap and deformable group."""
     require_float(data)
     require_same_dtype(data, offset)
     result = convolution_type(data, weight, rank=2, **attrs)
@@ -144,9 +145,10 @@ def deformable_conv2d(
     out_layout: str = "",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """Convolution whose taps are moved by `offset`, read between pixels (Dai et al., 2017).
+    """``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding + offset[k, i]]``.
 
-    For each deformable group and each tap, `offset` has two channels: down and right.
+    Places between pixels are read bilinearly (Dai et al., 2017). For each deformable group and
+    each tap, `offset` has two channels: down and right.
     """
     axes = layout_axes(data_layout, "NCHW")
     x = exact_operand(data, 1).transpose(axes)
@@ -192,6 +194,7 @@ def _correlation_type(
     is_multiply: bool,
     layout: str,
 ) -> TensorType:
+    """There are ``(2 * (max_displacement // stride2) + 1)**2`` displacements."""
     dtype = require_same_dtype(data1, data2)
     require_float(data1)
     if layout != "NCHW" or data1.rank != 4 or data2.rank != 4:
@@ -236,10 +239,10 @@ def correlation(
     is_multiply: bool = True,
     layout: str = "NCHW",
 ) -> Array:
-    """Likeness of patches of one image and displaced patches of another (FlowNet, 2015).
+    """``y[d, i] = mean_ck(data1[c, i * stride1 + k] * data2[c, i * stride1 + k + d])``.
 
-    Each displacement is a channel; the value is the mean over the patch and the input
-    channels of products, or with `is_multiply` false of absolute differences.
+    Each displacement d is a channel; k runs over a patch of `kernel_size` and c over the input
+    channels. With `is_multiply` false the mean is of ``abs(data1 - data2)``. Source: FlowNet, 2015.
     """
     before, after = split_padding(padding, 2)
     a = pad_sides(widen(data1), before, after)

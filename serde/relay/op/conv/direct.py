@@ -167,6 +167,8 @@ def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
 
 
 def _declare(rank: int, *samples: Sample) -> None:
+    """Declare the convolution over `rank` spatial axes."""
+
     @relay_op(
         f"nn.conv{rank}d",
         traits=(Layout("data_layout"), Linear),
@@ -190,9 +192,7 @@ def _declare(rank: int, *samples: Sample) -> None:
         out_layout: str = "",
         out_dtype: np.dtype[AnyValue] | None = None,
     ) -> Array:
-        """Cross-correlation along the spatial axes.
-
-        ``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding]``
+        """``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding]``.
 
         `padding` is one number, one for each axis, or all of before and then all of after. With
         as many `groups` as channels a weight may have several outputs a channel as its second

@@ -30,6 +30,7 @@ def _deformed_type(
     groups: int,
     offset_groups: int,
 ) -> TensorType:
+    """Offsets need two channels for each tap and offset group, the mask one."""
     require_float(data)
     require_same_dtype(data, weight, offset)
     if data.rank != 4 or weight.rank != 4 or offset.rank != 4:
@@ -64,7 +65,7 @@ def _regular(
     return taps.reshape(-1, 1, 1) + steps.reshape(shape).astype(np.float64)
 
 
-def _fixed(x: Expr, first: int) -> tuple[int, ...]:
+def _require_fixed_lengths(x: Expr, first: int) -> tuple[int, ...]:
     """Return the lengths of the axes from `first` on."""
     shape = x.type.shape[first:] if isinstance(x.type, TensorType) else ()
     fixed = tuple(length for length in shape if isinstance(length, int))
@@ -88,7 +89,7 @@ def _decompose_deformed(
 ) -> Expr:
     """What the taps read is one channel each, which a convolution of one place adds up."""
     (channels, *space), (outputs, inputs, *kernel), (*_, rows, columns) = (
-        _fixed(each, first) for each, first in ((data, 1), (weight, 0), (offset, 1))
+        _require_fixed_lengths(each, first) for each, first in ((data, 1), (weight, 0), (offset, 1))
     )
     dtype = data.type.dtype if isinstance(data.type, TensorType) else "float32"
     taps = kernel[0] * kernel[1]
@@ -146,10 +147,11 @@ def deform_conv2d(
     groups: int = 1,
     offset_groups: int = 1,
 ) -> Array:
-    """Convolution whose taps are moved by `offset` and weighed by `mask` (Zhu et al., 2018).
+    """``y[o, i] = sum_ck w[o, c, k] * mask[k, i] * x[c, p + offset[k, i]] + bias[o]``.
 
-    They read between pixels, and zero outside the image, to which its edges fade. For each offset
-    group and each tap `offset` has two channels, down and right, `mask` one.
+    With ``p = i * stride + k * dilation - padding`` (Zhu et al., 2018). Taps read between pixels,
+    and zero outside the image, to which its edges fade. For each offset group and each tap
+    `offset` has two channels, down and right, `mask` one.
     """
     batch, channels, *space = data.shape
     outputs, inputs, *kernel = weight.shape

@@ -52,6 +52,7 @@ def _transposed_type(
     out_layout: str,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> TensorType:
+    """Refuse padding that leaves an axis without elements."""
     dtype = product_dtype(data, weight, out_dtype)
     require_window(rank, strides=strides, dilation=dilation)
     if len(output_padding) != rank or any(extra < 0 for extra in output_padding):
@@ -79,6 +80,7 @@ def _transposed_type(
 def _outputs(
     inputs: Dim, weight_in: Dim, weight_out: Dim, groups: int, channels: Dim | None
 ) -> Dim:
+    """Return the output channels: those of a group times the groups."""
     if groups < 1:
         raise TypeInferenceError(f"groups: expected a positive number, found {groups}")
     if type(inputs) is int and inputs % groups:
@@ -162,6 +164,8 @@ TRANSPOSED_ORDER = (
 
 
 def _declare(rank: int, *samples: Sample) -> None:
+    """Declare the transposed convolution over `rank` spatial axes."""
+
     @relay_op(
         f"nn.conv{rank}d_transpose",
         traits=(Layout("data_layout"), Linear),
@@ -190,7 +194,7 @@ def _declare(rank: int, *samples: Sample) -> None:
         out_layout: str = "",
         out_dtype: np.dtype[AnyValue] | None = None,
     ) -> Array:
-        """Transposed convolution; the weight has the input channels first.
+        """``y[o, i * stride + k * dilation - padding] += w[c, o, k] * x[c, i]`` over c, i and k.
 
         Along each axis the result is ``(n - 1) * stride + (k - 1) * dilation + 1 - padding +
         output_padding`` long, where padding is that of both sides.

@@ -72,6 +72,17 @@ def _binary(
     relay_op(name, infer=infer, samples=samples, traits=(Elementwise, *traits))(kernel)
 
 
+def _declare_each(
+    *rows: tuple[str, Callable[[Array, Array], Array], str],
+    infer: Relation,
+    samples: Sequence[Sample],
+    traits: Traits,
+) -> None:
+    """Declare operators that have all but name, function and documentation in common."""
+    for name, function, doc in rows:
+        _binary(name, function, doc, infer=infer, samples=samples, traits=traits)
+
+
 def _truncated_quotient(lhs: Array, rhs: Array) -> Array:
     """Return the quotient rounded towards zero; integers stay exact."""
     if is_float(lhs.dtype.name):
@@ -131,19 +142,26 @@ _SHIFTS = [
     sample(tensor((4,), "uint8", low=0, high=255), tensor((), "uint8", low=0, high=5)),
 ]
 
-_STEPPED_QUOTIENT = (Discontinuous, Arithmetic(bounded=True), InRange(ranges.integer_divisor))
-_ORDER = (Truth, UsuallyInRange(ranges.compared_lengths))
-_EQUALITY = (Commutative, Truth, UsuallyInRange(ranges.compared_truths))
-_LOGIC = (Commutative, Truth, UsuallyInRange(ranges.truth_values))
-
-_binary("add", np.add, "Sum.", infer=_number, samples=_NUMBERS, traits=(Commutative, Arithmetic))
 _binary(
-    "subtract", np.subtract, "Difference.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,)
+    "add",
+    np.add,
+    "``y = lhs + rhs``.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Commutative, Arithmetic),
+)
+_binary(
+    "subtract",
+    np.subtract,
+    "``y = lhs - rhs``.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Arithmetic,),
 )
 _binary(
     "multiply",
     np.multiply,
-    "Product.",
+    "``y = lhs * rhs``.",
     infer=_number,
     samples=_NUMBERS,
     traits=(Commutative, Arithmetic, UsuallyInRange(ranges.mask_factor)),
@@ -151,148 +169,64 @@ _binary(
 _binary(
     "divide",
     _divide,
-    "Quotient; of integers, rounded towards zero.",
+    "``y = lhs / rhs``; of integers, rounded towards zero.",
     infer=_number,
     samples=_QUOTIENTS,
     traits=(Arithmetic(bounded=True), InRange(ranges.integer_divisor)),
 )
-_binary(
-    "floor_divide",
-    np.floor_divide,
-    "Quotient rounded towards minus infinity.",
+_declare_each(
+    ("floor_divide", np.floor_divide, "``y = floor(lhs / rhs)``."),
+    ("trunc_divide", _truncated_quotient, "``y = trunc(lhs / rhs)``."),
+    ("mod", np.fmod, "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C."),
+    ("trunc_mod", np.fmod, "``y = lhs - trunc(lhs / rhs) * rhs``, as fmod in C."),
+    ("floor_mod", np.mod, "``y = lhs - floor(lhs / rhs) * rhs``, as % in Python."),
     infer=_number,
     samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
-)
-_binary(
-    "trunc_divide",
-    _truncated_quotient,
-    "Quotient rounded towards zero.",
-    infer=_number,
-    samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
-)
-_binary(
-    "mod",
-    np.fmod,
-    "Remainder with the sign of the dividend, as in C.",
-    infer=_number,
-    samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
-)
-_binary(
-    "trunc_mod",
-    np.fmod,
-    "Remainder with the sign of the dividend, as in C.",
-    infer=_number,
-    samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
-)
-_binary(
-    "floor_mod",
-    np.mod,
-    "Remainder with the sign of the divisor, as in Python.",
-    infer=_number,
-    samples=_QUOTIENTS,
-    traits=_STEPPED_QUOTIENT,
+    traits=(Discontinuous, Arithmetic(bounded=True), InRange(ranges.integer_divisor)),
 )
 _binary(
     "power",
     _power,
-    "`lhs` to the power `rhs`.",
+    "``y = lhs ** rhs``.",
     infer=_number,
     samples=_POWERS,
     traits=(Arithmetic, InRange(ranges.integer_powers)),
 )
-_binary(
-    "maximum",
-    np.maximum,
-    "The greater of the two.",
+_declare_each(
+    ("maximum", np.maximum, "``y = max(lhs, rhs)``."),
+    ("minimum", np.minimum, "``y = min(lhs, rhs)``."),
     infer=_any,
     samples=_ORDERED,
     traits=(Commutative,),
 )
-_binary(
-    "minimum",
-    np.minimum,
-    "The smaller of the two.",
-    infer=_any,
-    samples=_ORDERED,
-    traits=(Commutative,),
-)
-
-_binary("equal", np.equal, "Whether equal.", infer=_compare, samples=_ORDERED, traits=_EQUALITY)
-_binary(
-    "not_equal",
-    np.not_equal,
-    "Whether different.",
+_declare_each(
+    ("equal", np.equal, "``y = lhs == rhs``."),
+    ("not_equal", np.not_equal, "``y = lhs != rhs``."),
     infer=_compare,
     samples=_ORDERED,
-    traits=_EQUALITY,
+    traits=(Commutative, Truth, UsuallyInRange(ranges.compared_truths)),
 )
-_binary("less", np.less, "Whether smaller.", infer=_compare, samples=_ORDERED, traits=_ORDER)
-_binary(
-    "less_equal",
-    np.less_equal,
-    "Whether smaller or equal.",
+_declare_each(
+    ("less", np.less, "``y = lhs < rhs``."),
+    ("less_equal", np.less_equal, "``y = lhs <= rhs``."),
+    ("greater", np.greater, "``y = lhs > rhs``."),
+    ("greater_equal", np.greater_equal, "``y = lhs >= rhs``."),
     infer=_compare,
     samples=_ORDERED,
-    traits=_ORDER,
+    traits=(Truth, UsuallyInRange(ranges.compared_lengths)),
 )
-_binary("greater", np.greater, "Whether greater.", infer=_compare, samples=_ORDERED, traits=_ORDER)
-_binary(
-    "greater_equal",
-    np.greater_equal,
-    "Whether greater or equal.",
-    infer=_compare,
-    samples=_ORDERED,
-    traits=_ORDER,
-)
-
-_binary(
-    "logical_and",
-    _logical(np.logical_and),
-    "Whether both are true.",
+_declare_each(
+    ("logical_and", _logical(np.logical_and), "``y = lhs and rhs``."),
+    ("logical_or", _logical(np.logical_or), "``y = lhs or rhs``."),
+    ("logical_xor", _logical(np.logical_xor), "``y = lhs xor rhs``, of truth values."),
     infer=_any,
     samples=_TRUTHS,
-    traits=_LOGIC,
+    traits=(Commutative, Truth, UsuallyInRange(ranges.truth_values)),
 )
-_binary(
-    "logical_or",
-    _logical(np.logical_or),
-    "Whether one is true, or both.",
-    infer=_any,
-    samples=_TRUTHS,
-    traits=_LOGIC,
-)
-_binary(
-    "logical_xor",
-    _logical(np.logical_xor),
-    "Whether exactly one is true.",
-    infer=_any,
-    samples=_TRUTHS,
-    traits=_LOGIC,
-)
-_binary(
-    "bitwise_and",
-    np.bitwise_and,
-    "Bits set in both.",
-    infer=_bits,
-    samples=_BITS,
-    traits=(Commutative,),
-)
-_binary(
-    "bitwise_or",
-    np.bitwise_or,
-    "Bits set in one, or in both.",
-    infer=_bits,
-    samples=_BITS,
-    traits=(Commutative,),
-)
-_binary(
-    "bitwise_xor",
-    np.bitwise_xor,
-    "Bits set in exactly one.",
+_declare_each(
+    ("bitwise_and", np.bitwise_and, "``y = lhs & rhs``: bits set in both."),
+    ("bitwise_or", np.bitwise_or, "Bits set in ``lhs`` or in ``rhs``, or in both."),
+    ("bitwise_xor", np.bitwise_xor, "``y = lhs ^ rhs``: bits set in exactly one."),
     infer=_bits,
     samples=_BITS,
     traits=(Commutative,),
@@ -300,7 +234,7 @@ _binary(
 _binary(
     "left_shift",
     np.left_shift,
-    "Bits moved up by `rhs` places.",
+    "``y = lhs << rhs``.",
     infer=_shift,
     samples=_SHIFTS,
     traits=(Arithmetic, InRange(ranges.within(1, (0, 7)))),
@@ -308,7 +242,7 @@ _binary(
 _binary(
     "right_shift",
     np.right_shift,
-    "Bits moved down by `rhs` places; the sign is kept.",
+    "``y = lhs >> rhs``; the sign is kept.",
     infer=_shift,
     samples=_SHIFTS,
     traits=(Arithmetic(bounded=True), InRange(ranges.within(1, (0, 7)))),
@@ -331,5 +265,5 @@ def _where_type(condition: TensorType, x: TensorType, y: TensorType) -> TensorTy
     ],
 )
 def where(condition: Array, x: Array, y: Array) -> Array:
-    """`x` where the condition is true or not zero, else `y`."""
+    """``x if condition else y``; a number is true if it is not zero."""
     return np.where(condition != 0, x, y)

@@ -18,7 +18,7 @@ _WIDE = dict(low=-1000, high=1000)
 _Q31 = dict(low=2**30, high=2**31 - 1)
 
 
-def _scaled(data: Array, multiplier: Array, left: Array, right: Array) -> Array:
+def _multiply(data: Array, multiplier: Array, left: Array, right: Array) -> Array:
     """Return round(data * 2**left * multiplier / 2**(31 + right)), halves upwards."""
     product = (data.astype(np.int64) << left) * multiplier
     half = np.int64(1) << (np.int64(30) + right)
@@ -45,9 +45,9 @@ def _fixed_point_type(data: TensorType, *, multiplier: int, shift: int) -> Tenso
     ],
 )
 def fixed_point_multiply(data: Array, *, multiplier: int, shift: int) -> Array:
-    """`data` times `multiplier` * 2**(`shift` - 31), rounded to the nearest, halves upwards."""
+    """``y = floor(x * multiplier * 2**(shift - 31) + 0.5)``."""
     left, right = np.int64(max(shift, 0)), np.int64(max(-shift, 0))
-    return _scaled(data, np.asarray(multiplier, np.int64), np.asarray(left), np.asarray(right))
+    return _multiply(data, np.asarray(multiplier, np.int64), np.asarray(left), np.asarray(right))
 
 
 def _per_axis_type(
@@ -118,4 +118,4 @@ def fixed_point_multiply_per_axis(
     right = right_shift if is_rshift_required else np.zeros_like(right_shift)
     parts = (fp_multiplier, left, right)
     multiplier, left, right = (part.astype(np.int64).reshape(shape) for part in parts)
-    return _scaled(data, multiplier, left, right)
+    return _multiply(data, multiplier, left, right)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import require_float
@@ -29,12 +28,11 @@ def round_even_of(data: Expr) -> Expr:
     Raises:
         TypeInferenceError: `data` has no type.
     """
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
-    half = const(0.5, data.type.dtype)
+    type_ = tensor_type(data)
+    half = const(0.5, type_.dtype)
     rest = call("abs", call("subtract", data, call("trunc", data)))
     even = call("round", call("multiply", data, half))
-    even = call("multiply", even, const(2.0, data.type.dtype))
+    even = call("multiply", even, const(2.0, type_.dtype))
     return call("where", call("equal", rest, half), even, call("round", data))
 
 
@@ -54,5 +52,5 @@ _TIES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 1.4, -1.6, 838860
     ],
 )
 def round_even(data: Array) -> Array:
-    """The nearest integer to each element, of two the even one (IEEE 754's default)."""
+    """``y = rint(x)``: the nearest integer, of two as near the even one (IEEE 754's default)."""
     return np.rint(widen(data)).astype(data.dtype, copy=False)

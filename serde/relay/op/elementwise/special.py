@@ -14,8 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, Sample, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
@@ -50,9 +49,7 @@ def _float(data: TensorType) -> TensorType:
 
 
 def _dtype(x: Expr) -> str:
-    if not isinstance(x.type, TensorType):
-        raise TypeInferenceError(f"{x!r} has no type, so its decomposition has no dtype")
-    return x.type.dtype
+    return tensor_type(x).dtype
 
 
 def _in_float64(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
@@ -67,7 +64,7 @@ def _in_float64(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
     return body
 
 
-def _wide(value: float) -> Expr:
+def _float64(value: float) -> Expr:
     return const(value, "float64")
 
 
@@ -93,31 +90,31 @@ def _lanczos(x: Expr) -> Expr:
     terms = Constant(np.array(_LANCZOS[1:]))
     places = call("add", call("expand_dims", x, axis=-1), Constant(np.arange(8.0)))
     series = call("sum", call("divide", terms, places), axis=[-1])
-    series = call("add", series, _wide(_LANCZOS[0]))
-    before = call("subtract", x, _wide(0.5))
-    scale = call("log", call("add", before, _wide(_LANCZOS_SHIFT)))
-    power = call("multiply", before, call("subtract", scale, _wide(1.0)))
-    rest = call("add", call("log", series), _wide(0.5 * math.log(2 * math.pi) - _LANCZOS_SHIFT))
+    series = call("add", series, _float64(_LANCZOS[0]))
+    before = call("subtract", x, _float64(0.5))
+    scale = call("log", call("add", before, _float64(_LANCZOS_SHIFT)))
+    power = call("multiply", before, call("subtract", scale, _float64(1.0)))
+    rest = call("add", call("log", series), _float64(0.5 * math.log(2 * math.pi) - _LANCZOS_SHIFT))
     return call("add", power, rest)
 
 
-def _reflected(x: Expr) -> tuple[Expr, Expr, Expr, Expr]:
+def _reflect(x: Expr) -> tuple[Expr, Expr, Expr, Expr]:
     """Return the parts of Euler's reflection.
 
     Whether `x` is reflected; the logarithm of the gamma function of where it goes then; the whole
     number next to `x`; and sin(pi * x), but for the sign that it has where that number is odd.
     """
-    left = call("less", x, _wide(0.5))
-    logarithm = _lanczos(call("where", left, call("subtract", _wide(1.0), x), x))
+    left = call("less", x, _float64(0.5))
+    logarithm = _lanczos(call("where", left, call("subtract", _float64(1.0), x), x))
     whole = call("serde.round_even", x)
-    sine = call("sin", call("multiply", call("subtract", x, whole), _wide(math.pi)))
+    sine = call("sin", call("multiply", call("subtract", x, whole), _float64(math.pi)))
     return left, logarithm, whole, sine
 
 
 @_in_float64
 def _lgamma_of(x: Expr) -> Expr:
-    left, logarithm, _, sine = _reflected(x)
-    ratio = call("log", call("divide", _wide(math.pi), call("abs", sine)))
+    left, logarithm, _, sine = _reflect(x)
+    ratio = call("log", call("divide", _float64(math.pi), call("abs", sine)))
     found = call("where", left, call("subtract", ratio, logarithm), logarithm)
     return call("where", call("isinf", x), call("abs", x), found)
 
@@ -125,15 +122,15 @@ def _lgamma_of(x: Expr) -> Expr:
 @_in_float64
 def _tgamma_of(x: Expr) -> Expr:
     """No number at the negative integers; infinite, with the sign of the zero, at zero."""
-    left, logarithm, whole, sine = _reflected(x)
+    left, logarithm, whole, sine = _reflect(x)
     size = call("exp", logarithm)
-    half = call("multiply", whole, _wide(0.5))
+    half = call("multiply", whole, _float64(0.5))
     odd = call("not_equal", call("floor", half), half)
     sine = call("where", odd, call("negative", sine), sine)
-    mirrored = call("divide", _wide(math.pi), call("multiply", sine, size))
-    pole = call("equal", sine, _wide(0.0))
-    at_pole = call("where", call("equal", x, _wide(0.0)), call("divide", _wide(1.0), x),
-                   _wide(math.nan))  # fmt: skip
+    mirrored = call("divide", _float64(math.pi), call("multiply", sine, size))
+    pole = call("equal", sine, _float64(0.0))
+    at_pole = call("where", call("equal", x, _float64(0.0)), call("divide", _float64(1.0), x),
+                   _float64(math.nan))  # fmt: skip
     mirrored = call("where", pole, at_pole, mirrored)
     return call("where", left, mirrored, size)
 
@@ -192,18 +189,18 @@ def _inverse_ratio(root: float) -> float:
 
 @_in_float64
 def _erfinv_of(x: Expr) -> Expr:
-    one = _wide(1.0)
+    one = _float64(1.0)
     square = call("multiply", call("subtract", one, x), call("add", one, x))
     root = call("sqrt", call("negative", call("log", square)))
     width = _INVERSE_END / _INVERSE_PARTS
-    scaled = call("multiply", root, _wide(1.0 / width))
-    inside = call("less", root, _wide(_INVERSE_END))
-    scaled = call("where", inside, scaled, _wide(0.0))
+    scaled = call("multiply", root, _float64(1.0 / width))
+    inside = call("less", root, _float64(_INVERSE_END))
+    scaled = call("where", inside, scaled, _float64(0.0))
     part = call("floor", scaled)
     rows = call("take", Constant(_inverse_table()), call("cast", part, dtype="int64"), axis=0,
                 mode="clip")  # fmt: skip
-    place = call("multiply", call("subtract", call("subtract", scaled, part), _wide(0.5)),
-                 _wide(2.0))  # fmt: skip
+    place = call("multiply", call("subtract", call("subtract", scaled, part), _float64(0.5)),
+                 _float64(2.0))  # fmt: skip
     degrees = Constant(np.arange(_INVERSE_DEGREE + 1.0))
     powers = call("power", call("expand_dims", place, axis=-1), degrees)
     ratio = call("sum", call("multiply", rows, powers), axis=[-1])
@@ -265,17 +262,17 @@ _INSIDE = np.array([0.0, 1e-10, 0.3, -0.9999, 0.99999, 1.0, -1.0])
 
 _HALF = sample(tensor((), "float16", low=0.1, high=0.9))
 
-_declare("serde.log1p", _narrow(np.log1p), _log1p_of, "Logarithm of one plus each element.",
+_declare("serde.log1p", _narrow(np.log1p), _log1p_of, "``y = log(1 + x)``.",
          [sample(_SMALL.astype(np.float32)), sample(tensor((2, 3), "float64", low=-0.9))],
 )  # fmt: skip
-_declare("serde.expm1", _narrow(np.expm1), _expm1_of, "Exponential of each element, less one.",
+_declare("serde.expm1", _narrow(np.expm1), _expm1_of, "``y = exp(x) - 1``.",
          [sample(_SMALL.astype(np.float32)), sample(tensor((2, 3), "float64"))])  # fmt: skip
 _declare("serde.lgamma", _each(_lgamma), _lgamma_of,
-         "Logarithm of the magnitude of the gamma function; infinite at its poles.",
+         "``y = log(abs(gamma(x)))``; infinite at the poles.",
          [sample(_POLES.astype(np.float32)), sample(_POLES), _HALF])  # fmt: skip
 _declare("serde.tgamma", _each(_tgamma), _tgamma_of,
-         "Gamma function; no number at the negative integers, infinite at zero.",
+         "``y = gamma(x)``; NaN at the negative integers, infinite at zero.",
          [sample(_POLES.astype(np.float32)), sample(_POLES), _HALF])  # fmt: skip
 _declare("serde.erfinv", _each(_erf_inverse), _erfinv_of,
-         "Inverse of the error function; no number beyond -1 and 1.",
+         "``x = erf(y)``; NaN beyond -1 and 1.",
          [sample(_INSIDE.astype(np.float32)), sample(_INSIDE), _HALF])  # fmt: skip

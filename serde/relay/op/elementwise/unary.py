@@ -75,6 +75,17 @@ def _unary(
     relay_op(name, infer=infer, samples=given, traits=(Elementwise, *traits))(kernel)
 
 
+def _declare_each(
+    *rows: tuple[str, Callable[[Array], Array], str],
+    infer: Relation,
+    samples: Sequence[Sample],
+    traits: Traits,
+) -> None:
+    """Declare operators that have all but name, function and documentation in common."""
+    for name, function, doc in rows:
+        _unary(name, function, doc, infer=infer, samples=samples, traits=traits)
+
+
 def _sigmoid(x: Array) -> Array:
     """Return the logistic function without overflow on either side."""
     small = np.exp(-np.abs(x))
@@ -94,7 +105,7 @@ def _round(x: Array) -> Array:
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole).astype(x.dtype, copy=False)
 
 
-def _whole(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+def _identity_on_integers(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """Return `function`, the identity on integers."""
     return lambda x: function(x) if is_float(x.dtype.name) else x
 
@@ -115,45 +126,50 @@ _CLASSES = [sample(_SPECIAL), sample((2, 3)), sample(tensor((2,), "int32"))]
 _INTEGERS = [sample(tensor((2, 3), "int32")), sample(tensor((4,), "uint8", low=0, high=250))]
 _HALVES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609.0], np.float32)
 
-_unary("acos", np.arccos, "Inverse cosine, in radians.", samples=_UNIT)
+_unary("acos", np.arccos, "``y = acos(x)``, in radians.", samples=_UNIT)
 _unary(
     "acosh",
     np.arccosh,
-    "Inverse hyperbolic cosine.",
+    "``y = acosh(x)``, the inverse of cosh.",
     samples=[sample(tensor((2, 3), low=1.1, high=4.0))],
 )
-_unary("asin", np.arcsin, "Inverse sine, in radians.", samples=_UNIT)
-_unary("asinh", np.arcsinh, "Inverse hyperbolic sine.")
-_unary("atan", np.arctan, "Inverse tangent, in radians.")
-_unary("atanh", np.arctanh, "Inverse hyperbolic tangent.", samples=_UNIT)
-_unary("cos", np.cos, "Cosine of radians.")
-_unary("cosh", np.cosh, "Hyperbolic cosine.")
-_unary("erf", erf, "Error function.", samples=[sample((2, 3)), sample(tensor((5,), "float64"))])
-_unary("exp", np.exp, "Exponential.")
-_unary("fast_erf", erf, "Error function; a target may approximate it, this kernel does not.")
-_unary("fast_exp", np.exp, "Exponential; a target may approximate it, this kernel does not.")
-_unary("fast_tanh", np.tanh, "Hyperbolic tangent; a target may approximate it.")
-_unary("log", np.log, "Natural logarithm.", samples=_POSITIVE)
-_unary("log10", np.log10, "Logarithm to base 10.", samples=_POSITIVE)
-_unary("log2", np.log2, "Logarithm to base 2.", samples=_POSITIVE)
-_unary("rsqrt", _rsqrt, "One over the square root.", samples=_POSITIVE)
+_unary("asin", np.arcsin, "``y = asin(x)``, in radians.", samples=_UNIT)
+_unary("asinh", np.arcsinh, "``y = asinh(x)``, the inverse of sinh.")
+_unary("atan", np.arctan, "``y = atan(x)``, in radians.")
+_unary("atanh", np.arctanh, "``y = atanh(x)``, the inverse of tanh.", samples=_UNIT)
+_unary("cos", np.cos, "``y = cos(x)``, of radians.")
+_unary("cosh", np.cosh, "``y = (exp(x) + exp(-x)) / 2``.")
+_unary(
+    "erf",
+    erf,
+    "``y = erf(x)``, the error function.",
+    samples=[sample((2, 3)), sample(tensor((5,), "float64"))],
+)
+_unary("exp", np.exp, "``y = exp(x)``.")
+_unary("fast_erf", erf, "``y = erf(x)``; a target may approximate it, this kernel does not.")
+_unary("fast_exp", np.exp, "``y = exp(x)``; a target may approximate it, this kernel does not.")
+_unary("fast_tanh", np.tanh, "``y = tanh(x)``; a target may approximate it, this kernel does not.")
+_unary("log", np.log, "``y = log(x)``, to base e.", samples=_POSITIVE)
+_unary("log10", np.log10, "``y = log10(x)``.", samples=_POSITIVE)
+_unary("log2", np.log2, "``y = log2(x)``.", samples=_POSITIVE)
+_unary("rsqrt", _rsqrt, "``y = 1 / sqrt(x)``.", samples=_POSITIVE)
 _unary(
     "sigmoid",
     _sigmoid,
-    "Logistic function.",
+    "``y = 1 / (1 + exp(-x))``.",
     samples=[sample((2, 3)), sample(tensor((4,), low=-200, high=200))],
 )
-_unary("sin", np.sin, "Sine of radians.")
-_unary("sinh", np.sinh, "Hyperbolic sine.")
-_unary("sqrt", np.sqrt, "Square root.", samples=_POSITIVE)
-_unary("tan", np.tan, "Tangent of radians.")
-_unary("tanh", np.tanh, "Hyperbolic tangent.")
+_unary("sin", np.sin, "``y = sin(x)``, of radians.")
+_unary("sinh", np.sinh, "``y = (exp(x) - exp(-x)) / 2``.")
+_unary("sqrt", np.sqrt, "``y = sqrt(x)``.", samples=_POSITIVE)
+_unary("tan", np.tan, "``y = tan(x)``, of radians.")
+_unary("tanh", np.tanh, "``y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))``.")
 
-_unary("abs", np.abs, "Absolute value.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,))
+_unary("abs", np.abs, "``y = abs(x)``.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,))
 _unary(
     "negative",
     np.negative,
-    "The number with its sign changed.",
+    "``y = -x``.",
     infer=_number,
     samples=_NUMBERS,
     traits=(Arithmetic,),
@@ -161,67 +177,47 @@ _unary(
 _unary(
     "sign",
     np.sign,
-    "-1, 0 or 1 as the number is below, at or above zero.",
+    "``y = -1 if x < 0 else 1 if x > 0 else 0``.",
     infer=_number,
     samples=_NUMBERS,
     traits=(Discontinuous,),
 )
-_unary(
-    "ceil",
-    _whole(np.ceil),
-    "Next integer towards plus infinity.",
-    infer=_number,
-    samples=_NUMBERS,
-    traits=(Values(0), Discontinuous),
-)
-_unary(
-    "floor",
-    _whole(np.floor),
-    "Next integer towards minus infinity.",
-    infer=_number,
-    samples=_NUMBERS,
-    traits=(Values(0), Discontinuous),
-)
-_unary(
-    "trunc",
-    _whole(np.trunc),
-    "Next integer towards zero.",
+_declare_each(
+    ("ceil", _identity_on_integers(np.ceil), "``y = ceil(x)``: the next integer up."),
+    ("floor", _identity_on_integers(np.floor), "``y = floor(x)``: the next integer down."),
+    ("trunc", _identity_on_integers(np.trunc), "``y = sign(x) * floor(abs(x))``."),
     infer=_number,
     samples=_NUMBERS,
     traits=(Values(0), Discontinuous),
 )
 _unary(
     "round",
-    _whole(_round),
-    "Nearest integer, halves away from zero.",
+    _identity_on_integers(_round),
+    "``y = sign(x) * floor(abs(x) + 0.5)``: halves away from zero.",
     infer=_number,
     samples=[*_NUMBERS, sample(_HALVES)],
     traits=(Values(0), Discontinuous),
 )
-
-_unary(
-    "isfinite",
-    _isfinite,
-    "Whether neither infinite nor NaN.",
+_declare_each(
+    ("isfinite", _isfinite, "``y = abs(x) < inf``: whether neither infinite nor NaN."),
+    ("isinf", np.isinf, "``y = abs(x) == inf``."),
+    ("isnan", np.isnan, "``y = x != x``: whether NaN."),
     infer=_predicate,
     samples=_CLASSES,
     traits=(Truth,),
 )
-_unary(
-    "isinf",
-    np.isinf,
-    "Whether plus or minus infinity.",
-    infer=_predicate,
-    samples=_CLASSES,
-    traits=(Truth,),
+_declare_each(
+    ("ones_like", np.ones_like, "Ones, of the shape and dtype of the operand."),
+    ("zeros_like", np.zeros_like, "Zeros, of the shape and dtype of the operand."),
+    infer=_same,
+    samples=_NUMBERS,
+    traits=(TypeOnly(0),),
 )
-_unary("isnan", np.isnan, "Whether NaN.", infer=_predicate, samples=_CLASSES, traits=(Truth,))
-
-_unary("bitwise_not", np.invert, "Every bit flipped.", infer=_integer, samples=_INTEGERS)
+_unary("bitwise_not", np.invert, "``y = ~x``.", infer=_integer, samples=_INTEGERS)
 _unary(
     "logical_not",
     _not,
-    "Whether zero or false, in the dtype of the operand.",
+    "``y = x == 0``, in the dtype of the operand.",
     infer=_same,
     samples=[sample(tensor((2, 3), "bool")), sample(tensor((4,), "int32"))],
     traits=(Truth, UsuallyInRange(ranges.truth_values)),
@@ -229,26 +225,10 @@ _unary(
 _unary(
     "copy",
     np.copy,
-    "The same values.",
+    "``y = x``.",
     infer=_same,
     samples=_NUMBERS,
     traits=(Reshape, Moves(all=True)),
-)
-_unary(
-    "ones_like",
-    np.ones_like,
-    "Ones, of the shape and dtype of the operand.",
-    infer=_same,
-    samples=_NUMBERS,
-    traits=(TypeOnly(0),),
-)
-_unary(
-    "zeros_like",
-    np.zeros_like,
-    "Zeros, of the shape and dtype of the operand.",
-    infer=_same,
-    samples=_NUMBERS,
-    traits=(TypeOnly(0),),
 )
 
 
@@ -279,6 +259,6 @@ def _clip_type(data: TensorType, *, a_min: float, a_max: float) -> TensorType:
     ],
 )
 def clip(data: Array, *, a_min: float, a_max: float) -> Array:
-    """Each number, but at least `a_min` and at most `a_max`."""
+    """``y = min(max(x, a_min), a_max)``."""
     low, high = clip_limits(data.dtype, a_min, a_max)
     return np.asarray(np.minimum(np.maximum(data, low), high))

@@ -17,8 +17,8 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import (
     Interpolation,
     require_lengths,
+    widen_for_method,
     with_lengths,
-    working,
 )
 from serde.weights import dtype_name
 
@@ -36,6 +36,7 @@ def _crop_type(
     extrapolation_value: float,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> TensorType:
+    """There are as many results as boxes."""
     lengths = require_lengths("crop_size", crop_size, 2)
     if (
         boxes.rank != 2
@@ -104,7 +105,7 @@ def crop_and_resize(
     ):
         rows = how.places(images.shape[2], height, top, bottom)
         columns = how.places(images.shape[3], width, left, right)
-        image = how.apply(working(images[index], how.method), 1, rows)
+        image = how.apply(widen_for_method(images[index], how.method), 1, rows)
         image = how.apply(image, 2, columns)
         beyond = ((rows < 0) | (rows > images.shape[2] - 1))[:, None]
         beyond = beyond | (columns < 0) | (columns > images.shape[3] - 1)

@@ -13,15 +13,15 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
 from serde.relay.ir.types import TensorType
-from serde.relay.op.image import resize, upsampling
-from serde.relay.op.image.resize import Method, Mode, Rounding
+from serde.relay.op.image import upsampling
+from serde.relay.op.image.resize import Method, Mode, Rounding, run_resize
 from serde.relay.op.shape.dynamic import Given, count_of, integers_of, static_type
 from serde.weights import dtype_name
 
 __all__: list[str] = []
 
 
-def _resized(data: TensorType, layout: str, dtype: AnyValue = None) -> TensorType:
+def _with_unknown_lengths(data: TensorType, layout: str, dtype: AnyValue = None) -> TensorType:
     """Return the type with unknown lengths in place of those of the spatial axes."""
     if data.rank != len(layout):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
@@ -38,7 +38,9 @@ def _resize2d_type(data: TensorType, size: Given, roi: Given, **attrs: AnyValue)
         edges = tuple(map(float, roi)) if isinstance(roi, np.ndarray) else (0.0,) * 4
         return static_type("image.resize2d", data, size=integers_of(size), roi=edges, **attrs)
     dtype = attrs["out_dtype"]
-    return _resized(data, attrs["layout"], None if dtype is None else dtype_name(dtype))
+    return _with_unknown_lengths(
+        data, attrs["layout"], None if dtype is None else dtype_name(dtype)
+    )
 
 
 _NO_ROI = np.zeros(4, np.float32)
@@ -82,7 +84,7 @@ def resize2d(
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """`data` with height and width resized to `size`; see ``image.resize2d``."""
-    return resize.resize2d(
+    return run_resize(
         data,
         size=integers_of(size),
         roi=tuple(map(float, roi)),
@@ -97,7 +99,7 @@ def resize2d(
     )
 
 
-def _upsampled(
+def _infer_upsampling(
     name: str, data: TensorType, scales: dict[str, Given], attrs: dict[str, AnyValue]
 ) -> TensorType:
     if any(tuple(scale.shape) not in ((), (1,)) for scale in scales.values()):
@@ -105,13 +107,13 @@ def _upsampled(
     known = {key: each.item() for key, each in scales.items() if isinstance(each, np.ndarray)}
     if len(known) == len(scales):
         return static_type(name, data, **known, **attrs)
-    return _resized(data, attrs["layout"])
+    return _with_unknown_lengths(data, attrs["layout"])
 
 
 def _upsampling_type(
     data: TensorType, scale_h: Given, scale_w: Given, **attrs: AnyValue
 ) -> TensorType:
-    return _upsampled("nn.upsampling", data, {"scale_h": scale_h, "scale_w": scale_w}, attrs)
+    return _infer_upsampling("nn.upsampling", data, {"scale_h": scale_h, "scale_w": scale_w}, attrs)
 
 
 _TWICE = tensor((), low=2, high=2)
@@ -151,7 +153,7 @@ def _upsampling3d_type(
     data: TensorType, scale_d: Given, scale_h: Given, scale_w: Given, **attrs: AnyValue
 ) -> TensorType:
     scales = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
-    return _upsampled("nn.upsampling3d", data, scales, attrs)
+    return _infer_upsampling("nn.upsampling3d", data, scales, attrs)
 
 
 @relay_op(

@@ -31,6 +31,7 @@ def _grid_sample_type(
     padding_mode: str,
     align_corners: bool,
 ) -> TensorType:
+    """The grid has one coordinate for each spatial axis, along axis 1."""
     require_float(data, grid)
     if data.rank not in (4, 5) or grid.rank != data.rank:
         raise TypeInferenceError(f"expected data and grid of rank 4 or 5, found {data!r}, {grid!r}")

@@ -18,8 +18,8 @@ __all__ = [
     "Interpolation",
     "cubic_weights",
     "require_lengths",
+    "widen_for_method",
     "with_lengths",
-    "working",
 ]
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -112,7 +112,7 @@ def cubic_weights(part: Array, alpha: float) -> list[Array]:
     return [far(1 + part), near(part), near(1 - part), far(2 - part)]
 
 
-def working(data: Array, method: str) -> Array:
+def widen_for_method(data: Array, method: str) -> Array:
     """Return `data` in the dtype in which it is interpolated."""
     if method == "nearest_neighbor" or data.dtype == np.float64:
         return data

@@ -38,6 +38,7 @@ def _dilation2d_type(
     kernel_layout: str,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> TensorType:
+    """The window has as many channels as the image."""
     require_same_dtype(data, weight)
     require_window(2, strides=strides, dilations=dilations)
     axes, kernel_axes = layout_axes(data_layout, "NCHW"), layout_axes(kernel_layout, "IHW")

@@ -178,6 +178,7 @@ def _resize_type(
     mode: str,
     **_: AnyValue,
 ) -> TensorType:
+    """Lengths are anonymous where sizes or scales are operands."""
     if sum(each is not None for each in (scales, sizes, size, scale)) != 1:
         raise TypeInferenceError("expected scales or lengths, one of them")
     if mode == "tf_crop_and_resize" and (roi is None) == (region is None):
@@ -193,7 +194,7 @@ def _resize_type(
     if scale is not None:
         new = [_scaled_length(length, ratio) for length, ratio in zip(lengths, scale, strict=True)]
     elif size is not None:
-        new = _sized(lengths, size, policy)
+        new = _apply_policy(lengths, size, policy)
     shape = list(data.shape)
     for axis, length in zip(named, new, strict=True):
         if shape[axis] == 0 and length != 0:
@@ -202,7 +203,7 @@ def _resize_type(
     return TensorType(shape, data.dtype)
 
 
-def _sized(lengths: Sequence[Dim], size: Sequence[Dim], policy: str) -> list[Dim]:
+def _apply_policy(lengths: Sequence[Dim], size: Sequence[Dim], policy: str) -> list[Dim]:
     """Return the lengths that axes get which are asked to have a size."""
     if policy == "stretch":
         return list(size)
@@ -269,11 +270,11 @@ def _decompose_resize(
     if not is_float(type_.dtype):
         limits = np.iinfo(type_.dtype)
         low, high = float(limits.min), float(limits.max)
-        result = call("clip", _rounded(result), a_min=low, a_max=high)
+        result = call("clip", _round_half_even(result), a_min=low, a_max=high)
     return call("cast", result, dtype=type_.dtype)
 
 
-def _rounded(data: Expr) -> Expr:
+def _round_half_even(data: Expr) -> Expr:
     """Return the nearest whole numbers, of two the even one."""
     half, two = const(0.5, "float32"), const(2.0, "float32")
     raised = call("floor", call("add", data, half))

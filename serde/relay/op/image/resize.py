@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
@@ -19,13 +19,13 @@ from serde.relay.op.image.interpolation import (
     SPATIAL,
     Interpolation,
     require_lengths,
+    widen_for_method,
     with_lengths,
-    working,
 )
 from serde.relay.op.shape.reshape import integers
 from serde.weights import dtype_name
 
-__all__: list[str] = []
+__all__ = ["Method", "Mode", "Rounding", "run_resize"]
 
 Method = Literal["nearest_neighbor", "linear", "cubic"]
 Mode = Literal[
@@ -39,9 +39,12 @@ Mode = Literal[
 Rounding = Literal["round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil", ""]
 
 
-def _resize(rank: int, data: Array, attrs: Mapping[str, AnyValue]) -> Array:
-    axes = layout_axes(attrs["layout"], "NC" + SPATIAL[rank])[2:]
-    mode = attrs["coordinate_transformation_mode"]
+def run_resize(
+    data: Array, *, size: Sequence[AnyValue] | None, roi: Sequence[float] | None, **attrs: AnyValue
+) -> Array:
+    """Return `data` resized along the spatial axes of its layout, as ``image.resize2d`` has it."""
+    layout, mode = attrs["layout"], attrs["coordinate_transformation_mode"]
+    rank = len(layout) - 2
     how = Interpolation(
         attrs["method"],
         mode,
@@ -49,12 +52,12 @@ def _resize(rank: int, data: Array, attrs: Mapping[str, AnyValue]) -> Array:
         attrs["cubic_alpha"],
         bool(attrs["cubic_exclude"]),
     )
-    roi = attrs["roi"] or (0.0,) * (2 * rank)
-    result = working(data, how.method)
+    lengths, region = size or (), roi or (0.0,) * (2 * rank)
+    result = widen_for_method(data, how.method)
     outside: list[tuple[int, Array]] = []
-    for index, axis in enumerate(axes):
+    for index, axis in enumerate(layout_axes(layout, "NC" + SPATIAL[rank])[2:]):
         length = data.shape[axis]
-        places = how.places(length, attrs["size"][index], roi[index], roi[rank + index])
+        places = how.places(length, lengths[index], region[index], region[rank + index])
         outside.append((axis, (places < 0) | (places > length - 1)))
         result = how.apply(result, axis, places)
     if mode == "tf_crop_and_resize":
@@ -64,6 +67,8 @@ def _resize(rank: int, data: Array, attrs: Mapping[str, AnyValue]) -> Array:
 
 
 def _relation(rank: int) -> Callable[..., TensorType]:
+    """Return the type relation of a resizing of `rank` spatial axes."""
+
     def infer(
         data: TensorType,
         *,
@@ -89,111 +94,95 @@ def _relation(rank: int) -> Callable[..., TensorType]:
     return infer
 
 
-@relay_op(
-    "image.resize1d", traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
-    infer=_relation(1),
-    samples=[
-        sample((2, 3, 5), size=(8,)),
-        sample((2, 5, 3), size=(3,), layout="NWC", method="cubic", cubic_exclude=1),
-        sample(tensor((1, 2, 4), "uint8", low=0, high=255), size=(7,), method="nearest_neighbor",
-               coordinate_transformation_mode="asymmetric", rounding_method=""),
-    ],
-)  # fmt: skip
-def resize1d(
-    data: Array,
-    *,
-    size: tuple[Dim, ...] | None = None,
-    roi: tuple[float, ...] | None = None,
-    layout: str = "NCW",
-    method: Method = "linear",
-    coordinate_transformation_mode: Mode = "half_pixel",
-    rounding_method: Rounding = "round",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
-    """`data` with its width resized to `size`; see ``image.resize2d``."""
-    return _resize(1, data, locals())
+def _declare(rank: int, *samples: Sample) -> None:
+    """Declare the resizing of `rank` spatial axes."""
+
+    @relay_op(
+        f"image.resize{rank}d",
+        traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
+        infer=_relation(rank),
+        samples=samples,
+    )
+    def resize(
+        data: Array,
+        *,
+        size: tuple[Dim, ...] | None = None,
+        roi: tuple[float, ...] | None = None,
+        layout: str = "NC" + SPATIAL[rank],
+        method: Method = "linear",
+        coordinate_transformation_mode: Mode = "half_pixel",
+        rounding_method: Rounding = "round",
+        cubic_alpha: float = -0.5,
+        cubic_exclude: int = 0,
+        extrapolation_value: float = 0.0,
+        out_dtype: np.dtype[AnyValue] | None = None,
+    ) -> Array:
+        """`data` with its spatial axes resized to `size`.
+
+        The coordinate modes are those of ONNX Resize. `roi` (starts, then ends, relative)
+        and `extrapolation_value` serve tf_crop_and_resize alone. An empty `rounding_method`
+        rounds for align_corners and takes the floor otherwise. `cubic_exclude` leaves out
+        what lies beyond the edge, which is else repeated.
+        """
+        return run_resize(
+            data,
+            size=size,
+            roi=roi,
+            layout=layout,
+            method=method,
+            coordinate_transformation_mode=coordinate_transformation_mode,
+            rounding_method=rounding_method,
+            cubic_alpha=cubic_alpha,
+            cubic_exclude=cubic_exclude,
+            extrapolation_value=extrapolation_value,
+            out_dtype=out_dtype,
+        )
 
 
-@relay_op(
-    "image.resize2d", traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
-    infer=_relation(2),
-    samples=[
-        sample((1, 2, 5, 4), size=(7, 9)),
-        sample((1, 5, 4, 2), size=(3, 8), layout="NHWC", method="cubic", cubic_alpha=-0.75,
-               coordinate_transformation_mode="align_corners"),
-        sample((1, 2, 5, 4), size=(10, 3), method="nearest_neighbor", rounding_method="ceil",
-               coordinate_transformation_mode="tf_half_pixel_for_nn"),
-        sample((1, 2, 5, 4), size=(1, 6), coordinate_transformation_mode="pytorch_half_pixel"),
-        sample((1, 2, 5, 4), size=(4, 6), roi=(-0.2, 0.1, 0.6, 1.2), extrapolation_value=0.5,
-               coordinate_transformation_mode="tf_crop_and_resize"),
-        sample((1, 2, 5, 4), size=(10, 8), method="nearest_neighbor",
-               rounding_method="round_prefer_floor"),
-        sample((1, 2, 5, 4), size=(10, 8), method="nearest_neighbor",
-               rounding_method="round_prefer_ceil", out_dtype="float64"),
-    ],
-)  # fmt: skip
-def resize2d(
-    data: Array,
-    *,
-    size: tuple[Dim, ...] | None = None,
-    roi: tuple[float, ...] | None = None,
-    layout: str = "NCHW",
-    method: Method = "linear",
-    coordinate_transformation_mode: Mode = "half_pixel",
-    rounding_method: Rounding = "round",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
-    """`data` with height and width resized to `size`.
-
-    The coordinate modes are those of ONNX Resize. `roi` (starts, then ends, relative)
-    and `extrapolation_value` serve tf_crop_and_resize alone. An empty `rounding_method`
-    rounds for align_corners and takes the floor otherwise. `cubic_exclude` leaves out
-    what lies beyond the edge, which is else repeated.
-    """
-    return _resize(2, data, locals())
-
-
-@relay_op(
-    "image.resize3d",
-    traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
-    infer=_relation(3),
-    samples=[
-        sample((1, 2, 3, 4, 5), size=(4, 6, 3)),
-        sample((1, 3, 4, 5, 2), size=(5, 3, 7), layout="NDHWC", method="nearest_neighbor"),
-        sample((1, 1, 3, 4, 5), size=(4, 3, 6), method="cubic"),
-    ],
+_declare(
+    1,
+    sample((2, 3, 5), size=(8,)),
+    sample((2, 5, 3), size=(3,), layout="NWC", method="cubic", cubic_exclude=1),
+    sample(
+        tensor((1, 2, 4), "uint8", low=0, high=255),
+        size=(7,),
+        method="nearest_neighbor",
+        coordinate_transformation_mode="asymmetric",
+        rounding_method="",
+    ),
 )
-def resize3d(
-    data: Array,
-    *,
-    size: tuple[Dim, ...] | None = None,
-    roi: tuple[float, ...] | None = None,
-    layout: str = "NCDHW",
-    method: Method = "linear",
-    coordinate_transformation_mode: Mode = "half_pixel",
-    rounding_method: Rounding = "round",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
-    """`data` with depth, height and width resized to `size`; see ``image.resize2d``."""
-    return _resize(3, data, locals())
+_declare(
+    2,
+    sample((1, 2, 5, 4), size=(7, 9)),
+    sample((1, 5, 4, 2), size=(3, 8), layout="NHWC", method="cubic", cubic_alpha=-0.75,
+           coordinate_transformation_mode="align_corners"),
+    sample((1, 2, 5, 4), size=(10, 3), method="nearest_neighbor", rounding_method="ceil",
+           coordinate_transformation_mode="tf_half_pixel_for_nn"),
+    sample((1, 2, 5, 4), size=(1, 6), coordinate_transformation_mode="pytorch_half_pixel"),
+    sample((1, 2, 5, 4), size=(4, 6), roi=(-0.2, 0.1, 0.6, 1.2), extrapolation_value=0.5,
+           coordinate_transformation_mode="tf_crop_and_resize"),
+    sample((1, 2, 5, 4), size=(10, 8), method="nearest_neighbor",
+           rounding_method="round_prefer_floor"),
+    sample((1, 2, 5, 4), size=(10, 8), method="nearest_neighbor",
+           rounding_method="round_prefer_ceil", out_dtype="float64"),
+)  # fmt: skip
+_declare(
+    3,
+    sample((1, 2, 3, 4, 5), size=(4, 6, 3)),
+    sample((1, 3, 4, 5, 2), size=(5, 3, 7), layout="NDHWC", method="nearest_neighbor"),
+    sample((1, 1, 3, 4, 5), size=(4, 3, 6), method="cubic"),
+)
 
 
-def _declare_builder(rank: int, default_layout: str) -> None:
+def _declare_builder(rank: int) -> None:
+    """Define the builder of a resizing of `rank` spatial axes."""
+
     @builder(f"image.resize{rank}d")
     def build(
         data: Expr,
         size: AnyValue,
         roi: AnyValue = None,
-        layout: str = default_layout,
+        layout: str = "NC" + SPATIAL[rank],
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
         rounding_method: str = "",
@@ -226,5 +215,5 @@ def _declare_builder(rank: int, default_layout: str) -> None:
         return call("dyn.image.resize2d", data, lengths, region, **attrs)
 
 
-for _rank, _layout in ((1, "NCW"), (2, "NCHW"), (3, "NCDHW")):
-    _declare_builder(_rank, _layout)
+for _rank in (1, 2, 3):
+    _declare_builder(_rank)

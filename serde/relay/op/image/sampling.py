@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
@@ -40,25 +40,19 @@ def _sample_type(
     return TensorType((batch, data.shape[1], *grid.shape[1:-1]), data.dtype)
 
 
-def _typed(data: Expr) -> TensorType:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    return data.type
-
-
 def _decompose_sample(
     data: Expr, grid: Expr, *, method: str, padding_mode: str, align_corners: bool
 ) -> Expr:
     """Relay rounds halves away from zero, and folds before it rounds: the grid is rounded."""
-    type_ = _typed(data)
+    type_ = tensor_type(data)
     rank = type_.rank
     if method == "nearest":
         grid = _rounded_grid(type_, grid, align_corners)
-    turned = call("transpose", grid, axes=(0, rank - 1, *range(1, rank - 1)))
+    channels_first = call("transpose", grid, axes=(0, rank - 1, *range(1, rank - 1)))
     return call(
         "image.grid_sample",
         data,
-        turned,
+        channels_first,
         method=_METHODS[method],
         layout="NCHW" if rank == 4 else "NCDHW",
         padding_mode=padding_mode,
@@ -85,7 +79,7 @@ def _rounded_grid(data: TensorType, grid: Expr, align_corners: bool) -> Expr:
     lower = call("subtract", whole, one)
     near = call("where", call("logical_and", tie, odd), lower, whole)
     back = call("subtract", call("divide", call("add", near, offset), scale), one)
-    return call("cast", back, dtype=_typed(grid).dtype)
+    return call("cast", back, dtype=tensor_type(grid).dtype)
 
 
 _GRID = tensor((2, 5, 6, 2), low=-1.5, high=1.5)
@@ -171,7 +165,7 @@ def _decompose_affine(
 ) -> Expr:
     if size is None:
         raise TypeInferenceError("a grid whose size is computed has no decomposition")
-    dtype = _typed(theta).dtype
+    dtype = tensor_type(theta).dtype
     points = const(_regular(size, align_corners)[None], dtype)
     found = call("nn.batch_matmul", points, theta, transpose_b=True)
     return call("reshape", found, newshape=(-1, *size, len(size)))

@@ -15,13 +15,13 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import at, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
-from serde.relay.op.image.interpolation import Interpolation, with_lengths, working
+from serde.relay.op.image.interpolation import Interpolation, widen_for_method, with_lengths
 from serde.relay.op.shape.reshape import integers
 
 __all__: list[str] = []
 
 
-def _scaled(length: Dim, scale: float) -> Dim:
+def _scale_length(length: Dim, scale: float) -> Dim:
     if not scale > 0:
         raise TypeInferenceError(f"expected a positive scale, found {scale}")
     if type(length) is int:
@@ -41,14 +41,14 @@ def _upsampling_type(
     if data.rank != 4:
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
     height, width = at(data.shape, layout_axes(layout, "NCHW")[2:])
-    lengths = (_scaled(height, scale_h), _scaled(width, scale_w))
+    lengths = (_scale_length(height, scale_h), _scale_length(width, scale_w))
     return TensorType(with_lengths(data, layout, lengths), data.dtype)
 
 
 def _upsample(
     data: Array, axes: Sequence[int], scales: Sequence[float], how: Interpolation
 ) -> Array:
-    result = working(data, how.method)
+    result = widen_for_method(data, how.method)
     for axis, scale in zip(axes, scales, strict=True):
         length = data.shape[axis]
         size = int(np.floor(length * scale + 0.5))
@@ -123,7 +123,7 @@ def _upsampling3d_type(
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
     space = at(data.shape, layout_axes(layout, "NCDHW")[2:])
     scales = (scale_d, scale_h, scale_w)
-    lengths = [_scaled(length, scale) for length, scale in zip(space, scales, strict=True)]
+    lengths = [_scale_length(length, scale) for length, scale in zip(space, scales, strict=True)]
     return TensorType(with_lengths(data, layout, lengths), data.dtype)
 
 

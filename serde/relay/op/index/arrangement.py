@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, SameAxes, Truth, TypeOnly
@@ -17,12 +17,6 @@ from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
 __all__: list[str] = []
-
-
-def _typed(data: Expr) -> TensorType:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    return data.type
 
 
 def _nonzero_type(data: TensorType) -> TensorType:
@@ -62,7 +56,9 @@ def _decompose_eye_like(data: Expr, *, k: int, dtype: np.dtype[AnyValue] | None)
     ones = call("cast", call("ones_like", data), dtype="int32")
     down, right = (call("cumsum", ones, axis=axis) for axis in (0, 1))
     marks = call("equal", call("subtract", right, down), const(k, "int32"))
-    return call("cast", marks, dtype=_typed(data).dtype if dtype is None else dtype_name(dtype))
+    return call(
+        "cast", marks, dtype=tensor_type(data).dtype if dtype is None else dtype_name(dtype)
+    )
 
 
 @relay_op(
@@ -100,10 +96,10 @@ def _ones_along(data: Expr, axis: int, rank: int) -> Expr:
 
 def _decompose_roll(data: Expr, *, shift: tuple[int, ...], axes: tuple[int, ...]) -> Expr:
     """Each axis is looked up where its entries were; a symbolic one is counted first."""
-    rank = _typed(data).rank
+    rank = tensor_type(data).rank
     result = data
     for axis, steps in zip(normalize_axes(axes, rank), shift, strict=True):
-        length = _typed(data).shape[axis]
+        length = tensor_type(data).shape[axis]
         if isinstance(length, int):
             places: Expr = const((np.arange(length) - steps) % max(length, 1), "int64")
         else:
@@ -136,9 +132,9 @@ def _cumsum_type(data: TensorType, *, axis: int, exclusive: bool, reverse: bool)
     return data
 
 
-def _decomposed_scan(name: str) -> Callable[..., Expr]:
+def _build_scan_decomposition(name: str) -> Callable[..., Expr]:
     def decompose(data: Expr, *, axis: int, exclusive: bool, reverse: bool) -> Expr:
-        along = axis % _typed(data).rank
+        along = axis % tensor_type(data).rank
         given = call("reverse", data, axis=along) if reverse else data
         total = call(name, given, axis=along, exclusive=exclusive)
         return call("reverse", total, axis=along) if reverse else total
@@ -158,33 +154,33 @@ _SCANNED = [
     "serde.cumsum",
     traits=(SameAxes(("axis",)),),
     infer=_cumsum_type,
-    decompose=_decomposed_scan("cumsum"),
+    decompose=_build_scan_decomposition("cumsum"),
     samples=_SCANNED,
 )
 def cumsum(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
-    """Sum of all up to each along `axis`, or with `reverse` of all from each on.
+    """``y[i] = sum(x[j] for j <= i)`` along `axis`, with `reverse` for j >= i.
 
-    `exclusive` leaves each itself out.
+    `exclusive` leaves out j = i.
     """
-    return _scanned(np.cumsum, 0, data, axis, exclusive, reverse)
+    return _accumulate(np.cumsum, 0, data, axis, exclusive, reverse)
 
 
 @relay_op(
     "serde.cumprod",
     traits=(SameAxes(("axis",)),),
     infer=_cumsum_type,
-    decompose=_decomposed_scan("cumprod"),
+    decompose=_build_scan_decomposition("cumprod"),
     samples=_SCANNED,
 )
 def cumprod(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
-    """Product of all up to each along `axis`, or with `reverse` of all from each on.
+    """``y[i] = prod(x[j] for j <= i)`` along `axis`, with `reverse` for j >= i.
 
-    `exclusive` leaves each itself out.
+    `exclusive` leaves out j = i.
     """
-    return _scanned(np.cumprod, 1, data, axis, exclusive, reverse)
+    return _accumulate(np.cumprod, 1, data, axis, exclusive, reverse)
 
 
-def _scanned(
+def _accumulate(
     scan: Callable[..., Array], first: int, data: Array, axis: int, exclusive: bool, reverse: bool
 ) -> Array:
     """Return running results that start from `first`; narrow numbers are computed in float32."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import InRange, Values
@@ -25,6 +25,7 @@ def _scatter_type(
     axis: int,
     mode: str,
 ) -> TensorType:
+    """The update may be shorter along `axis` only."""
     require_same_dtype(data, update)
     along = normalize_axis(axis, data.rank)
     if update.rank != data.rank or not along:
@@ -53,9 +54,7 @@ def _length(data: Expr, axis: int) -> Expr:
 def _decompose_scatter(
     data: Expr, update: Expr, write_indices: Expr | None, *, axis: int, mode: str
 ) -> Expr:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    rank = data.type.rank
+    rank = tensor_type(data).rank
     along = axis % rank
     bounds = (const(0, "int64"), _length(update, along), const(1, "int64"))
     rows: Expr = call("arange", *bounds, dtype="int64")

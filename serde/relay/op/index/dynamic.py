@@ -126,6 +126,7 @@ def _strided_slice_type(
     slice_mode: str,
     axes: tuple[int, ...] | None,
 ) -> TensorType:
+    """Lengths along the axes are anonymous unless all three operands are known."""
     counts = {count_of(operand) for operand in (begin, end, strides)}
     over = range(max(counts)) if axes is None else normalize_axes(axes, data.rank)
     if counts != {len(over)} or len(over) > data.rank:

@@ -26,6 +26,8 @@ def _scan_type(
 
 
 def _declare(name: str, scan: Callable[..., AnyValue], identity: int, doc: str) -> None:
+    """Declare a running reduction that starts from its `identity`."""
+
     def kernel(
         data: Array,
         *,
@@ -62,7 +64,7 @@ def _declare(name: str, scan: Callable[..., AnyValue], identity: int, doc: str) 
     )(kernel)
 
 
-_declare("cumsum", np.cumsum, 0, "Sum of all up to each along `axis`, or of the flat tensor; "
-         "`exclusive` leaves each itself out.")  # fmt: skip
-_declare("cumprod", np.cumprod, 1, "Product of all up to each along `axis`, or of the flat tensor; "
-         "`exclusive` leaves each itself out.")  # fmt: skip
+_declare("cumsum", np.cumsum, 0, "``y[i] = sum(x[j] for j <= i)`` along `axis`, or of the flat "
+         "tensor; with `exclusive` for j < i.")  # fmt: skip
+_declare("cumprod", np.cumprod, 1, "``y[i] = prod(x[j] for j <= i)`` along `axis`, or of the flat "
+         "tensor; with `exclusive` for j < i.")  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves
@@ -23,15 +23,9 @@ from serde.relay.op.index.gather import require_integers
 __all__: list[str] = []
 
 
-def _typed(data: Expr) -> TensorType:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    return data.type
-
-
 def _lengths(data: Expr, axes: Sequence[int], dtype: str) -> Expr:
     """Return a vector of lengths of axes, a constant where they are fixed."""
-    dims = [_typed(data).shape[axis] for axis in axes]
+    dims = [tensor_type(data).shape[axis] for axis in axes]
     if all(isinstance(dim, int) for dim in dims):
         return const(np.array(dims), dtype)
     shape = call("shape_of", data, dtype="int64")
@@ -40,7 +34,7 @@ def _lengths(data: Expr, axes: Sequence[int], dtype: str) -> Expr:
 
 def _from_start(indices: Expr, lengths: Expr) -> Expr:
     """Return `indices` counted from the start; `lengths` broadcasts against them."""
-    dtype = _typed(indices).dtype
+    dtype = tensor_type(indices).dtype
     if dtype.startswith("uint"):
         return indices
     negative = call("less", indices, const(0, dtype))
@@ -55,8 +49,8 @@ def _take_type(data: TensorType, indices: TensorType, *, axis: int) -> TensorTyp
 
 
 def _decompose_take(data: Expr, indices: Expr, *, axis: int) -> Expr:
-    along = axis % _typed(data).rank
-    length = call("squeeze", _lengths(data, [along], _typed(indices).dtype), axis=(0,))
+    along = axis % tensor_type(data).rank
+    length = call("squeeze", _lengths(data, [along], tensor_type(indices).dtype), axis=(0,))
     return call("take", data, _from_start(indices, length), axis=along, mode="fast")
 
 
@@ -96,7 +90,7 @@ def _gather_nd_type(data: TensorType, indices: TensorType, *, batch_dims: int) -
 
 
 def _decompose_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
-    type_ = _typed(indices)
+    type_ = tensor_type(indices)
     depth, rank = type_.shape[-1], type_.rank
     if not isinstance(depth, int):
         raise TypeInferenceError(f"expected a fixed number of indices a place, found {type_!r}")
@@ -141,10 +135,10 @@ def _one_hot_type(indices: TensorType, values: TensorType, *, depth: int, axis: 
 
 def _decompose_one_hot(indices: Expr, values: Expr, *, depth: int, axis: int) -> Expr:
     """Relay counts its axis with that of the classes, and ignores what is no class."""
-    at = normalize_axis(axis, _typed(indices).rank + 1)
-    places = _from_start(indices, const(depth, _typed(indices).dtype))
+    at = normalize_axis(axis, tensor_type(indices).rank + 1)
+    places = _from_start(indices, const(depth, tensor_type(indices).dtype))
     off, on = (call("take", values, const(each, "int64"), axis=0) for each in (0, 1))
-    dtype = _typed(values).dtype
+    dtype = tensor_type(values).dtype
     return call("one_hot", places, on, off, depth=depth, axis=at, dtype=dtype)
 
 

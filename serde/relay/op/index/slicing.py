@@ -87,7 +87,7 @@ def _strided_slice_type(
     return TensorType(shape, data.dtype)
 
 
-def _cut(rank: int, cuts: dict[int, tuple[int, int, int]]) -> tuple[slice, ...]:
+def _index_region(rank: int, cuts: dict[int, tuple[int, int, int]]) -> tuple[slice, ...]:
     return tuple(slice(*cuts[i]) if i in cuts else slice(None) for i in range(rank))
 
 
@@ -121,7 +121,7 @@ def strided_slice(
     count. `axes` None means the leading ones.
     """
     cuts = _slices(data.ndim, begin, end, strides, slice_mode, axes)
-    return data[_cut(data.ndim, cuts)].copy()
+    return data[_index_region(data.ndim, cuts)].copy()
 
 
 @builder("strided_slice")
@@ -196,7 +196,7 @@ def strided_set(data: Array, v: Array, begin: Array, end: Array, strides: Array)
     bounds = (begin.tolist(), end.tolist(), strides.tolist())
     cuts = _slices(data.ndim, *bounds, "end", None)
     result = data.copy()
-    result[_cut(data.ndim, cuts)] = v
+    result[_index_region(data.ndim, cuts)] = v
     return result
 
 

@@ -7,19 +7,13 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Tuple
+from serde.relay.ir.expr import Expr, Tuple, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Ordering, UsuallyInRange, Values
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
-
-
-def _typed(data: Expr) -> TensorType:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    return data.type
 
 
 def _compress_type(data: TensorType, condition: TensorType, *, axis: int | None) -> TensorType:
@@ -34,7 +28,7 @@ def _compress_type(data: TensorType, condition: TensorType, *, axis: int | None)
 def _decompose_compress(data: Expr, condition: Expr, *, axis: int | None) -> Expr:
     places = call("squeeze", call("argwhere", condition), axis=(1,))
     given = call("reshape", data, newshape=(-1,)) if axis is None else data
-    along = 0 if axis is None else axis % _typed(data).rank
+    along = 0 if axis is None else axis % tensor_type(data).rank
     return call("take", given, places, axis=along, mode="fast")
 
 
@@ -77,10 +71,10 @@ def _unique_type(
 
 def _decompose_unique(data: Expr, *, axis: int | None, sorted: bool) -> Expr:
     """Entries are compared in pairs: of two rows, the first number that differs decides."""
-    type_ = _typed(data)
+    type_ = tensor_type(data)
     along = 0 if axis is None else axis % type_.rank
     given = call("reshape", data, newshape=(-1,)) if axis is None else data
-    rank = _typed(given).rank
+    rank = tensor_type(given).rank
     if rank == 1:
         rows = call("expand_dims", given, axis=1)
     else:

@@ -7,39 +7,27 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.types import TensorType
 
 __all__ = [
-    "column",
     "identity_like",
-    "marked",
-    "narrowed",
-    "places",
-    "row",
-    "square",
-    "typed",
+    "indices_along",
+    "narrow_like",
+    "select_where",
+    "square_type",
+    "take_column",
+    "take_row",
     "walk",
-    "widened",
+    "widen_narrow",
 ]
 
 Step = Callable[..., tuple[Sequence[Expr], Sequence[Expr]]]
 
 
-def typed(data: Expr) -> TensorType:
-    """Return the type of a tensor.
-
-    Raises:
-        TypeInferenceError: It has none.
-    """
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    return data.type
-
-
-def square(data: TensorType) -> TensorType:
+def square_type(data: TensorType) -> TensorType:
     """Return the type of floating-point matrices of as many rows as columns.
 
     Raises:
@@ -52,24 +40,24 @@ def square(data: TensorType) -> TensorType:
     return TensorType((*data.shape[:-2], size, size), data.dtype)
 
 
-def widened(data: Expr) -> Expr:
+def widen_narrow(data: Expr) -> Expr:
     """Return `data` in the dtype to compute in: float32 for what is narrower."""
-    narrow = typed(data).dtype in ("float16", "bfloat16")
+    narrow = tensor_type(data).dtype in ("float16", "bfloat16")
     return call("cast", data, dtype="float32") if narrow else data
 
 
-def narrowed(result: Expr, like: Expr) -> Expr:
-    """Return what was computed of :func:`widened` data in the dtype of that data."""
-    dtype = typed(like).dtype
-    return result if typed(result).dtype == dtype else call("cast", result, dtype=dtype)
+def narrow_like(result: Expr, like: Expr) -> Expr:
+    """Return what was computed of :func:`widen_narrow` data in the dtype of that data."""
+    dtype = tensor_type(like).dtype
+    return result if tensor_type(result).dtype == dtype else call("cast", result, dtype=dtype)
 
 
-def places(data: Expr, axis: int) -> Expr:
+def indices_along(data: Expr, axis: int) -> Expr:
     """Return 0, 1, 2... of int64, as many as an axis is long.
 
     Where that is a symbol, they are counted on the matrices themselves, so that it keeps its name.
     """
-    type_ = typed(data)
+    type_ = tensor_type(data)
     length = type_.shape[axis]
     if isinstance(length, int):
         return const(np.arange(length), "int64")
@@ -79,26 +67,26 @@ def places(data: Expr, axis: int) -> Expr:
     return call("cumsum", ones, axis=0, exclusive=True)
 
 
-def row(data: Expr, place: Expr) -> Expr:
+def take_row(data: Expr, place: Expr) -> Expr:
     """Return one row of each matrix, without its axis."""
-    return call("take", data, place, axis=typed(data).rank - 2, mode="fast")
+    return call("take", data, place, axis=tensor_type(data).rank - 2, mode="fast")
 
 
-def column(data: Expr, place: Expr) -> Expr:
+def take_column(data: Expr, place: Expr) -> Expr:
     """Return one column of each matrix, without its axis."""
-    return call("take", data, place, axis=typed(data).rank - 1, mode="fast")
+    return call("take", data, place, axis=tensor_type(data).rank - 1, mode="fast")
 
 
-def marked(mask: Expr, data: Expr, other: float = 0.0) -> Expr:
+def select_where(mask: Expr, data: Expr, other: float = 0.0) -> Expr:
     """Return `data` where `mask` holds, and elsewhere one number."""
-    return call("where", mask, data, const(other, typed(data).dtype))
+    return call("where", mask, data, const(other, tensor_type(data).dtype))
 
 
 def identity_like(data: Expr) -> Expr:
     """Return ones on the diagonal, zeros elsewhere, in the shape and dtype of `data`."""
-    down = call("expand_dims", places(data, -2), axis=1)
-    mask = call("equal", down, places(data, -1))
-    return call("where", mask, const(1.0, typed(data).dtype), call("zeros_like", data))
+    down = call("expand_dims", indices_along(data, -2), axis=1)
+    mask = call("equal", down, indices_along(data, -1))
+    return call("where", mask, const(1.0, tensor_type(data).dtype), call("zeros_like", data))
 
 
 def walk(
@@ -115,7 +103,7 @@ def walk(
     """Return the last states and what is stacked of a ``serde.scan``.
 
     Args:
-        along: A vector to walk along, see :func:`places`.
+        along: A vector to walk along, see :func:`indices_along`.
         states: What goes into the first step.
         captures: What every step gets alike.
         step: Gets an element of `along`, the states, slices and captures; returns the next
@@ -125,13 +113,13 @@ def walk(
         out_axes: The axis of each stack.
         reverse: Whether to walk from the end.
     """
-    state = [Var(f"state{i}", typed(each)) for i, each in enumerate(states)]
-    place = Var("place", TensorType((), typed(along).dtype))
+    state = [Var(f"state{i}", tensor_type(each)) for i, each in enumerate(states)]
+    place = Var("place", TensorType((), tensor_type(along).dtype))
     parts = [
-        Var(f"part{i}", _without(typed(each), axis))
+        Var(f"part{i}", _without(tensor_type(each), axis))
         for i, (each, axis) in enumerate(zip(slices, axes, strict=True))
     ]
-    kept = [Var(f"capture{i}", typed(each)) for i, each in enumerate(captures)]
+    kept = [Var(f"capture{i}", tensor_type(each)) for i, each in enumerate(captures)]
     following, stacked = step(place, *state, *parts, *kept)
     body = Function([*state, place, *parts, *kept], Tuple([*following, *stacked]))
     found = call(

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.columns import (
-    column,
     identity_like,
-    marked,
-    narrowed,
-    places,
-    row,
-    square,
-    typed,
+    indices_along,
+    narrow_like,
+    select_where,
+    square_type,
+    take_column,
+    take_row,
     walk,
-    widened,
+    widen_narrow,
 )
 from serde.relay.op.linalg.triangular import system
 
@@ -32,45 +31,45 @@ REGULAR = np.array([[[0, 2, 1], [1, -1, 0.5], [3, 0.5, 1]], [[2, 1, 0], [4, -1, 
 
 def _greatest(found: Expr, place: Expr, index: Expr) -> Expr:
     """Return where the greatest element of each column stands, from the row `place` on."""
-    open_ = marked(call("greater_equal", index, place), call("abs", found), -1.0)
-    last = typed(found).rank - 1
+    open_ = select_where(call("greater_equal", index, place), call("abs", found), -1.0)
+    last = tensor_type(found).rank - 1
     return call("cast", call("argmax", open_, axis=(last,), keepdims=True), dtype="int64")
 
 
-def _exchanged(data: Expr, chosen: Expr, place: Expr) -> tuple[Expr, Expr]:
+def _exchange_rows(data: Expr, chosen: Expr, place: Expr) -> tuple[Expr, Expr]:
     """Return the chosen row of each matrix, and the matrices with row `place` in its stead."""
-    rank = typed(data).rank
+    rank = tensor_type(data).rank
     mask = call("expand_dims", chosen, axis=rank - 1)
-    pivot = call("sum", marked(mask, data), axis=(rank - 2,), keepdims=True)
-    first = call("expand_dims", row(data, place), axis=rank - 2)
+    pivot = call("sum", select_where(mask, data), axis=(rank - 2,), keepdims=True)
+    first = call("expand_dims", take_row(data, place), axis=rank - 2)
     return pivot, call("where", mask, first, data)
 
 
 def _decompose_solve(a: Expr, b: Expr) -> Expr:
     """The row whose element is greatest is scaled, put in place, and taken off all the others."""
-    if 0 in typed(a).shape:
+    if 0 in tensor_type(a).shape:
         return b
-    rank = typed(a).rank
-    index = places(a, -1)
+    rank = tensor_type(a).rank
+    index = indices_along(a, -1)
 
     def step(
         place: Expr, left: Expr, right: Expr, index: Expr
     ) -> tuple[Sequence[Expr], Sequence[Expr]]:
-        greatest = _greatest(column(left, place), place, index)
+        greatest = _greatest(take_column(left, place), place, index)
         chosen = call("equal", index, greatest)
         own = call("expand_dims", call("equal", index, place), axis=1)
-        pivot, moved = _exchanged(left, chosen, place)
-        head = call("expand_dims", column(pivot, place), axis=rank - 1)
-        scale = call("expand_dims", column(moved, place), axis=rank - 1)
+        pivot, moved = _exchange_rows(left, chosen, place)
+        head = call("expand_dims", take_column(pivot, place), axis=rank - 1)
+        scale = call("expand_dims", take_column(moved, place), axis=rank - 1)
         following = []
-        for line, rest in ((pivot, moved), _exchanged(right, chosen, place)):
+        for line, rest in ((pivot, moved), _exchange_rows(right, chosen, place)):
             scaled = call("divide", line, head)
             others = call("subtract", rest, call("multiply", scale, scaled))
             following.append(call("where", own, scaled, others))
         return following, []
 
-    _, found = walk(index, [widened(a), widened(b)], [index], step)
-    return narrowed(found, b)
+    _, found = walk(index, [widen_narrow(a), widen_narrow(b)], [index], step)
+    return narrow_like(found, b)
 
 
 @relay_op(
@@ -97,7 +96,7 @@ def _decompose_inverse(data: Expr) -> Expr:
 
 @relay_op(
     "serde.inverse",
-    infer=square,
+    infer=square_type,
     decompose=_decompose_inverse,
     samples=[sample(REGULAR[0].astype(np.float32)), sample(REGULAR)],
 )
@@ -114,34 +113,34 @@ def _factors(data: Expr) -> Expr:
 
     Rows are eliminated one after the other; each exchange of two turns the sign.
     """
-    rank = typed(data).rank
-    index = places(data, -1)
+    rank = tensor_type(data).rank
+    index = indices_along(data, -1)
 
     def step(place: Expr, rest: Expr, index: Expr) -> tuple[Sequence[Expr], Sequence[Expr]]:
-        greatest = _greatest(column(rest, place), place, index)
-        pivot, moved = _exchanged(rest, call("equal", index, greatest), place)
-        head = column(pivot, place)
-        zero = call("equal", head, const(0.0, typed(head).dtype))
-        divisor = call("where", zero, const(1.0, typed(head).dtype), head)
-        scale = call("divide", column(moved, place), divisor)
+        greatest = _greatest(take_column(rest, place), place, index)
+        pivot, moved = _exchange_rows(rest, call("equal", index, greatest), place)
+        head = take_column(pivot, place)
+        zero = call("equal", head, const(0.0, tensor_type(head).dtype))
+        divisor = call("where", zero, const(1.0, tensor_type(head).dtype), head)
+        scale = call("divide", take_column(moved, place), divisor)
         taken = call("multiply", call("expand_dims", scale, axis=rank - 1), pivot)
         stays = call("equal", greatest, place)
-        turned = call("where", stays, head, call("negative", head))
-        return [call("subtract", moved, taken)], [call("squeeze", turned, axis=(rank - 2,))]
+        signed = call("where", stays, head, call("negative", head))
+        return [call("subtract", moved, taken)], [call("squeeze", signed, axis=(rank - 2,))]
 
-    _, factors = walk(index, [widened(data)], [index], step, out_axes=[rank - 2])
+    _, factors = walk(index, [widen_narrow(data)], [index], step, out_axes=[rank - 2])
     return factors
 
 
 def _det_type(data: TensorType) -> TensorType:
-    return TensorType(square(data).shape[:-2], data.dtype)
+    return TensorType(square_type(data).shape[:-2], data.dtype)
 
 
 def _decompose_det(data: Expr) -> Expr:
-    last = typed(data).rank - 2
-    if 0 in typed(data).shape:
+    last = tensor_type(data).rank - 2
+    if 0 in tensor_type(data).shape:
         return call("prod", data, axis=(last, last + 1))
-    return narrowed(call("prod", _factors(data), axis=(last,)), data)
+    return narrow_like(call("prod", _factors(data), axis=(last,)), data)
 
 
 @relay_op(
@@ -161,13 +160,13 @@ def _slogdet_type(data: TensorType) -> tuple[TensorType, TensorType]:
 
 
 def _decompose_slogdet(data: Expr) -> Expr:
-    last = typed(data).rank - 2
-    if 0 in typed(data).shape:
+    last = tensor_type(data).rank - 2
+    if 0 in tensor_type(data).shape:
         return Tuple([call(name, data, axis=(last, last + 1)) for name in ("prod", "sum")])
     factors = _factors(data)
     sign = call("prod", call("sign", factors), axis=(last,))
     size = call("sum", call("log", call("abs", factors)), axis=(last,))
-    return Tuple([narrowed(sign, data), narrowed(size, data)])
+    return Tuple([narrow_like(sign, data), narrow_like(size, data)])
 
 
 @relay_op(

@@ -54,6 +54,7 @@ def _stft_type(
     normalized: bool,
     onesided: bool,
 ) -> TensorType:
+    """There are ``(length - n_fft) // hop_length + 1`` windows."""
     require_float(data)
     if data.rank not in (1, 2) or window.rank != 1:
         raise TypeInferenceError(f"expected signals and a window, found {data!r} and {window!r}")
@@ -100,7 +101,7 @@ def stft(
     """The Fourier transforms of the windows of a signal that start `hop_length` apart.
 
     As many windows as have room for `n_fft` elements; of each, the first `win_length` count and
-    frequencies are in turns of these. Axes are (batch,) frequency, window, and (real, imaginary);
+    frequencies count periods in these. Axes are (batch,) frequency, window, and (real, imaginary);
     `onesided` leaves out the frequencies that mirror others, `normalized` divides by the root of
     `n_fft`.
     """
@@ -108,8 +109,8 @@ def stft(
     taps = np.arange(win_length)
     frames = data[..., starts[:, None] + taps].astype(np.float64) * window[:win_length]
     frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
-    turns = np.exp(-2j * np.pi * np.outer(taps, frequencies) / win_length)
-    result = np.swapaxes(frames @ turns, -1, -2)
+    twiddle_factors = np.exp(-2j * np.pi * np.outer(taps, frequencies) / win_length)
+    result = np.swapaxes(frames @ twiddle_factors, -1, -2)
     if normalized:
         result = result / np.sqrt(n_fft)
     return np.stack([result.real, result.imag], -1).astype(data.dtype)

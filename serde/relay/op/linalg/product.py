@@ -76,6 +76,7 @@ def _matmul_type(
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> TensorType:
+    """The inner lengths must agree, and `units` with the columns."""
     dtype = product_dtype(a, b, out_dtype)
     if a.rank < (2 if transpose_a else 1) or b.rank != 2:
         raise TypeInferenceError(f"cannot multiply {a!r} by a matrix {b!r}")
@@ -121,7 +122,7 @@ def _complete_matmul(
 def dense(
     data: Array, weight: Array, *, units: Dim | None, out_dtype: np.dtype[AnyValue] | None = None
 ) -> Array:
-    """Rows of `data` times the transposed `weight` of shape (units, length of a row)."""
+    """``y = data @ weight.T``, with a weight of shape (units, length of a row)."""
     return _multiply(data, weight.T, out_dtype)
 
 
@@ -150,7 +151,7 @@ def matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> Array:
-    """Product of the last two axes of `tensor_a` and the matrix `tensor_b`, transposed as asked."""
+    """``y = tensor_a @ tensor_b``, the last two axes of each transposed as asked."""
     left = np.swapaxes(tensor_a, -1, -2) if transpose_a else tensor_a
     return _multiply(left, tensor_b.T if transpose_b else tensor_b, out_dtype)
 
@@ -216,7 +217,7 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> Array:
-    """Products of the matrices of two batches; a batch of one serves all of the other's."""
+    """``z[b] = x[b] @ y[b]``, transposed as asked; a batch of one serves all of the other's."""
     left = np.swapaxes(tensor_a, 1, 2) if transpose_a else tensor_a
     right = np.swapaxes(tensor_b, 1, 2) if transpose_b else tensor_b
     return _multiply(left, right, out_dtype)
@@ -270,7 +271,7 @@ def _complete_bias_add(data: TensorType | None, bias: TensorType | None, *, axis
     samples=[sample((2, 3, 4), (3,)), sample((2, 3, 4), (4,), axis=-1)],
 )
 def bias_add(data: Array, bias: Array, *, axis: int = 1) -> Array:
-    """`data` plus the element of `bias` that belongs to its place on `axis`."""
+    """``y = x + bias[c]``, where c is the index along `axis`."""
     shape = [1] * data.ndim
     shape[axis] = -1
     return data + bias.reshape(shape)

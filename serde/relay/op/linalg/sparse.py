@@ -22,7 +22,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 from serde.relay.op.shape.reshape import new_shape
 
-__all__ = ["resolved_shape"]
+__all__ = ["resolve_shape"]
 
 
 def _require_sparse(data: TensorType, indices: TensorType, indptr: TensorType) -> None:
@@ -104,7 +104,7 @@ def sparse_dense(
     *,
     sparse_lhs: bool = False,
 ) -> Array:
-    """The product of `dense_data` and a transposed sparse matrix, or with both exchanged."""
+    """``y = dense_data @ sparse.T``, or ``sparse @ dense_data.T`` with both exchanged."""
     matrix = _dense(sparse_data, sparse_indices, sparse_indptr, dense_data.shape[1])
     left, right = (matrix, dense_data) if sparse_lhs else (dense_data, matrix)
     depth = dense_data.shape[1]
@@ -367,13 +367,13 @@ def sparse_reshape(
 ) -> tuple[Array, Array]:
     """The coordinates of the same elements in another shape, and that shape without its -1."""
     before = tuple(int(length) for length in prev_shape)
-    after = resolved_shape(before, new_shape)
+    after = resolve_shape(before, new_shape)
     flat = np.ravel_multi_index(tuple(sparse_indices.T), before)
     moved = np.stack(np.unravel_index(flat, after), -1)
     return moved.astype(sparse_indices.dtype), np.array(after, new_shape.dtype)
 
 
-def resolved_shape(before: Sequence[int], after: Array) -> tuple[int, ...]:
+def resolve_shape(before: Sequence[int], after: Array) -> tuple[int, ...]:
     """Return `after`, of as many elements as `before`, with the length that a -1 stands for."""
     result = new_shape(before, [int(length) for length in after], allowzero=True)
     return tuple(length for length in result if isinstance(length, int))

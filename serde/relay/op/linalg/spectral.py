@@ -9,22 +9,21 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.columns import (
-    column,
     identity_like,
-    marked,
-    narrowed,
-    places,
-    row,
-    square,
-    typed,
+    indices_along,
+    narrow_like,
+    select_where,
+    square_type,
+    take_column,
+    take_row,
     walk,
-    widened,
+    widen_narrow,
 )
 from serde.relay.op.linalg.triangular import POSITIVE
 
@@ -41,9 +40,9 @@ def _lq_type(data: TensorType) -> tuple[TensorType, TensorType]:
     return TensorType((*data.shape[:-1], rows), data.dtype), data
 
 
-def _reflected(data: Expr, vector: Expr, scale: Expr) -> Expr:
+def _reflect_rows(data: Expr, vector: Expr, scale: Expr) -> Expr:
     """Return the rows of `data` reflected at what `vector` is normal to."""
-    rank = typed(data).rank
+    rank = tensor_type(data).rank
     along = call("expand_dims", vector, axis=rank - 2)
     shares = call("sum", call("multiply", data, along), axis=(rank - 1,), keepdims=True)
     scaled = call("multiply", shares, call("expand_dims", scale, axis=rank - 2))
@@ -56,20 +55,22 @@ def _decompose_lq(data: Expr) -> Expr:
     As in LAPACK, the diagonal gets the sign opposite to that of what stood there, and a row that
     has nothing behind its diagonal is left alone.
     """
-    if typed(data).shape[-2] == 0:
-        raise TypeInferenceError(f"factors of {typed(data)!r} have no body")
-    rank = typed(data).rank
-    matrix = widened(data)
-    dtype = typed(matrix).dtype
-    down, along = places(data, -2), places(data, -1)
+    if tensor_type(data).shape[-2] == 0:
+        raise TypeInferenceError(f"factors of {tensor_type(data)!r} have no body")
+    rank = tensor_type(data).rank
+    matrix = widen_narrow(data)
+    dtype = tensor_type(matrix).dtype
+    down, along = indices_along(data, -2), indices_along(data, -1)
     zero, one = const(0.0, dtype), const(1.0, dtype)
 
     def reflect(
         place: Expr, rest: Expr, down: Expr, along: Expr
     ) -> tuple[Sequence[Expr], Sequence[Expr]]:
-        line = row(rest, place)
-        behind = marked(call("greater", along, place), line)
-        head = call("sum", marked(call("equal", along, place), line), axis=(-1,), keepdims=True)
+        line = take_row(rest, place)
+        behind = select_where(call("greater", along, place), line)
+        head = call(
+            "sum", select_where(call("equal", along, place), line), axis=(-1,), keepdims=True
+        )
         tail = call("sum", call("multiply", behind, behind), axis=(-1,), keepdims=True)
         length = call("sqrt", call("add", call("multiply", head, head), tail))
         still = call("equal", tail, zero)
@@ -79,14 +80,14 @@ def _decompose_lq(data: Expr) -> Expr:
         scale = call("where", still, zero, scale)
         divisor = call("where", still, one, call("subtract", head, end))
         vector = call("where", call("equal", along, place), one, call("divide", behind, divisor))
-        following = _reflected(rest, vector, scale)
-        factor = marked(call("greater_equal", down, place), column(following, place))
+        following = _reflect_rows(rest, vector, scale)
+        factor = select_where(call("greater_equal", down, place), take_column(following, place))
         return [following], [factor, vector, scale]
 
     def multiply(
         place: Expr, rows: Expr, vector: Expr, scale: Expr
     ) -> tuple[Sequence[Expr], Sequence[Expr]]:
-        return [_reflected(rows, vector, scale)], []
+        return [_reflect_rows(rows, vector, scale)], []
 
     _, lower, vectors, scales = walk(
         down, [matrix], [down, along], reflect, out_axes=[rank - 1, rank - 2, rank - 2]
@@ -100,7 +101,7 @@ def _decompose_lq(data: Expr) -> Expr:
         axes=[rank - 2, rank - 2],
         reverse=True,
     )
-    return Tuple([narrowed(lower, data), narrowed(orthogonal, data)])
+    return Tuple([narrow_like(lower, data), narrow_like(orthogonal, data)])
 
 
 @relay_op(
@@ -126,7 +127,7 @@ def lq(data: Array) -> tuple[Array, Array]:
 
 
 def _eigen_type(data: TensorType, **_attrs: str) -> tuple[TensorType, TensorType]:
-    type_ = square(data)
+    type_ = square_type(data)
     return TensorType(type_.shape[:-1], data.dtype), type_
 
 

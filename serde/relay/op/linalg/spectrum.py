@@ -6,7 +6,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, TupleGetItem, const
+from serde.relay.ir.expr import Expr, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis, require_float
 from serde.relay.ir.types import TensorType
@@ -37,16 +37,14 @@ def _decompose_spectrum(
     data: Expr, *, axis: int, dft_length: int | None, inverse: bool, onesided: bool
 ) -> Expr:
     """Relay transforms the last axis of two tensors, so the axis is moved there and back."""
-    type_ = data.type
-    if not isinstance(type_, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
+    type_ = tensor_type(data)
     rank, along, length = type_.rank - 1, axis % type_.rank, type_.shape[axis]
     order = [*(each for each in range(rank) if each != along), along]
     count = 2 if type_.shape[-1] == 2 else 1
     parts: list[Expr] = [call("take", data, const(i, "int64"), axis=rank) for i in range(count)]
     parts = [call("transpose", part, axes=order) for part in parts]
     if dft_length is not None:
-        parts = [_fitted(part, rank - 1, length, dft_length) for part in parts]
+        parts = [_cut_or_pad(part, rank - 1, length, dft_length) for part in parts]
     imaginary = parts[1] if len(parts) == 2 else call("zeros_like", parts[0])
     found = call("dft", parts[0], imaginary, inverse=inverse)
     results: list[Expr] = [TupleGetItem(found, i) for i in (0, 1)]
@@ -64,7 +62,7 @@ def _first(part: Expr, axis: int, count: int) -> Expr:
     return call("strided_slice", part, begin=[0], end=[count], strides=[1], axes=[axis])
 
 
-def _fitted(part: Expr, axis: int, length: Dim, wanted: int) -> Expr:
+def _cut_or_pad(part: Expr, axis: int, length: Dim, wanted: int) -> Expr:
     """Return a part cut or padded with zeros to a length."""
     if not isinstance(length, int):
         raise TypeInferenceError("needs a fixed length to cut or pad")

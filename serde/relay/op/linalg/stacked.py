@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim, product
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim
 from serde.relay.ir.traits import Fusion, FusionPattern
@@ -31,18 +31,12 @@ def _stacked_type(a: TensorType, b: TensorType) -> TensorType:
     return TensorType((*batch, *a.shape[-2:-1], *columns), dtype)
 
 
-def _typed(data: Expr) -> TensorType:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    return data.type
-
-
 def _decompose_stacked(a: Expr, b: Expr) -> Expr:
     """All axes before the matrices are joined; where lengths are not known, by a sum of products.
 
     A vector is a matrix meanwhile.
     """
-    left, right = _typed(a), _typed(b)
+    left, right = tensor_type(a), tensor_type(b)
     if right.rank == 1:
         column = call("expand_dims", b, axis=1)
         return call("squeeze", _decompose_stacked(a, column), axis=(left.rank - 1,))
@@ -55,7 +49,7 @@ def _decompose_stacked(a: Expr, b: Expr) -> Expr:
         return call("nn.batch_matmul", a, b)
     own, other = left.shape[:-2], right.shape[:-2]
     if own == other and not any(isinstance(dim, Any) for dim in own):
-        found = call("nn.batch_matmul", _joined(a), _joined(b))
+        found = call("nn.batch_matmul", _join_batch_axes(a), _join_batch_axes(b))
         return call("reshape_like", found, a, lhs_end=1, rhs_end=len(own))
     if left.concrete_shape is None or right.concrete_shape is None:
         return call("einsum", (a, b), equation="...ij,...jk->...ik")
@@ -64,16 +58,16 @@ def _decompose_stacked(a: Expr, b: Expr) -> Expr:
     return call("reshape", found, newshape=(*batch, left.shape[-2], right.shape[-1]))
 
 
-def _joined(data: Expr) -> Expr:
+def _join_batch_axes(data: Expr) -> Expr:
     """Return `data` with the axes before its matrices joined, two at a time."""
-    for _ in range(_typed(data).rank - 3):
+    for _ in range(tensor_type(data).rank - 3):
         data = call("reshape", data, newshape=(-3, -2))
     return data
 
 
 def _one_batch(data: Expr, batch: Sequence[Dim]) -> Expr:
     """Return `data` with the axes before its matrices broadcast to `batch` and joined."""
-    shape = _typed(data).shape
+    shape = tensor_type(data).shape
     own, matrix = shape[:-2], shape[-2:]
     if all(dim == 1 for dim in own):
         return call("reshape", data, newshape=(1, *matrix))

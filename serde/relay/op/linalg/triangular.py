@@ -7,21 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_same_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.columns import (
-    column,
-    marked,
-    narrowed,
-    places,
-    row,
-    square,
-    typed,
+    indices_along,
+    narrow_like,
+    select_where,
+    square_type,
+    take_column,
+    take_row,
     walk,
-    widened,
+    widen_narrow,
 )
 
 __all__ = ["system"]
@@ -36,26 +35,26 @@ TRIANGLES = np.array([[[2, 1, -2], [1, -3, 0.5], [-2, 0.5, 4]], [[1, 3, 0], [9, 
 
 def _decompose_cholesky(data: Expr) -> Expr:
     """Column by column: what a column explains is taken off the rest of the matrix."""
-    if typed(data).shape[-1] == 0:
+    if tensor_type(data).shape[-1] == 0:
         return data
-    rank = typed(data).rank
-    index = places(data, -1)
+    rank = tensor_type(data).rank
+    index = indices_along(data, -1)
 
     def step(place: Expr, rest: Expr, index: Expr) -> tuple[Sequence[Expr], Sequence[Expr]]:
-        found = column(rest, place)
+        found = take_column(rest, place)
         head = call("take", found, place, axis=rank - 2, mode="fast")
         head = call("sqrt", call("expand_dims", head, axis=rank - 2))
-        factor = marked(call("greater_equal", index, place), call("divide", found, head))
+        factor = select_where(call("greater_equal", index, place), call("divide", found, head))
         down, along = (call("expand_dims", factor, axis=axis) for axis in (rank - 1, rank - 2))
         return [call("subtract", rest, call("multiply", down, along))], [factor]
 
-    _, factor = walk(index, [widened(data)], [index], step, out_axes=[rank - 1])
-    return narrowed(factor, data)
+    _, factor = walk(index, [widen_narrow(data)], [index], step, out_axes=[rank - 1])
+    return narrow_like(factor, data)
 
 
 @relay_op(
     "serde.cholesky",
-    infer=square,
+    infer=square_type,
     decompose=_decompose_cholesky,
     samples=[sample(POSITIVE[0]), sample(POSITIVE), sample(POSITIVE.astype(np.float64)[:, None])],
 )
@@ -81,7 +80,7 @@ def system(a: TensorType, b: TensorType) -> TensorType:
         TypeInferenceError: The matrices do not fit each other.
     """
     require_same_dtype(a, b)
-    square(a)
+    square_type(a)
     if a.rank != b.rank:
         raise TypeInferenceError(f"expected right sides of rank {a.rank}, found {b!r}")
     batch = [join_dim(m, n) for m, n in zip(a.shape[:-2], b.shape[:-2], strict=True)]
@@ -94,10 +93,10 @@ def _system_type(a: TensorType, b: TensorType, *, lower: bool, transpose: bool) 
 
 def _decompose_triangular_solve(a: Expr, b: Expr, *, lower: bool, transpose: bool) -> Expr:
     """Unknown by unknown: each leaves the equations of those that follow."""
-    if typed(a).shape[-1] == 0:
+    if tensor_type(a).shape[-1] == 0:
         return b
-    rank = typed(a).rank
-    index = places(a, -1)
+    rank = tensor_type(a).rank
+    index = indices_along(a, -1)
     forward = lower != transpose
     later = "greater" if forward else "less"
 
@@ -107,8 +106,8 @@ def _decompose_triangular_solve(a: Expr, b: Expr, *, lower: bool, transpose: boo
         head = call(
             "expand_dims", call("take", part, place, axis=rank - 2, mode="fast"), axis=rank - 2
         )
-        found = call("divide", row(rest, place), head)
-        others = marked(call(later, index, place), part)
+        found = call("divide", take_row(rest, place), head)
+        others = select_where(call(later, index, place), part)
         taken = call(
             "multiply",
             call("expand_dims", others, axis=rank - 1),
@@ -118,15 +117,15 @@ def _decompose_triangular_solve(a: Expr, b: Expr, *, lower: bool, transpose: boo
 
     _, found = walk(
         index,
-        [widened(b)],
+        [widen_narrow(b)],
         [index],
         step,
-        slices=[widened(a)],
+        slices=[widen_narrow(a)],
         axes=[rank - 2 if transpose else rank - 1],
         out_axes=[rank - 2],
         reverse=not forward,
     )
-    return narrowed(found, b)
+    return narrow_like(found, b)
 
 
 @relay_op(

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
@@ -41,11 +41,10 @@ def _complete_rms_norm(
 
 
 def _decompose_rms_norm(data: Expr, gamma: Expr, *, axis: int, epsilon: float) -> Expr:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    axes = tuple(range(normalize_axis(axis, data.type.rank), data.type.rank))
+    type_ = tensor_type(data)
+    axes = tuple(range(normalize_axis(axis, type_.rank), type_.rank))
     power = call("mean", call("multiply", data, data), axis=axes, keepdims=True)
-    factor = call("rsqrt", call("add", power, const(epsilon, data.type.dtype)))
+    factor = call("rsqrt", call("add", power, const(epsilon, type_.dtype)))
     return call("multiply", call("multiply", data, factor), gamma)
 
 
@@ -57,7 +56,7 @@ def _decompose_rms_norm(data: Expr, gamma: Expr, *, axis: int, epsilon: float) -
     samples=[sample((2, 3, 4), (4,)), sample((2, 3, 4), (3, 4), axis=1, epsilon=1e-3)],
 )
 def rms_norm(data: Array, gamma: Array, *, axis: int = -1, epsilon: float = 1e-5) -> Array:
-    """`data` divided by its root mean square over the axes from `axis` on, then scaled.
+    """``y = x / sqrt(mean(x**2) + epsilon) * gamma``, the mean over the axes from `axis` on.
 
     `gamma` has the lengths of those axes (Zhang and Sennrich, 2019).
     """
@@ -117,9 +116,8 @@ def _decompose_layer_norm(
     epsilon: float,
     stash_dtype: np.dtype[AnyValue],
 ) -> Expr:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    stash, dtype, rank = dtype_name(stash_dtype), data.type.dtype, data.type.rank
+    type_ = tensor_type(data)
+    stash, dtype, rank = dtype_name(stash_dtype), type_.dtype, type_.rank
     axes = tuple(range(normalize_axis(axis, rank), rank))
     wide = _as(data, stash)
     mean = call("mean", wide, axis=axes, keepdims=True)
@@ -154,11 +152,11 @@ def layer_norm(
     epsilon: float = 1e-5,
     stash_dtype: np.dtype[AnyValue] = _FLOAT32,
 ) -> tuple[Array, Array, Array]:
-    """`data` standardised over the axes from `axis` on, scaled and shifted; then mean and spread.
+    """``y = (x - mean) / sqrt(var + epsilon) * gamma + beta``; mean; ``1 / sqrt(var + epsilon)``.
 
-    `gamma` and `beta` have the lengths of those axes (Ba, Kiros and Hinton, 2016). The second
-    and third result are the mean and the inverse of the standard deviation; they, and what
-    standardises, are computed in `stash_dtype`. ``nn.layer_norm`` takes one axis, any.
+    Mean and variance are over the axes from `axis` on, and computed in `stash_dtype`, as are the
+    second and third result. `gamma` and `beta` have the lengths of those axes (Ba, Kiros and
+    Hinton, 2016). ``nn.layer_norm`` takes one axis, any.
     """
     axes = tuple(range(axis % data.ndim, data.ndim))
     wide = widen(data.astype(stash_dtype, copy=False))

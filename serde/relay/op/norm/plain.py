@@ -99,9 +99,10 @@ def batch_norm(
     center: bool = True,
     scale: bool = True,
 ) -> tuple[Array, Array, Array]:
-    """`data` normalised along `axis` by recorded statistics; then those statistics.
+    """``y = (x - mean) / sqrt(var + epsilon) * gamma + beta``; then the recorded mean and var.
 
-    `scale` says whether to multiply by `gamma`, `center` whether to add `beta`.
+    All of these are vectors along `axis`. `scale` says whether to multiply by `gamma`, `center`
+    whether to add `beta`.
     """
     variance = _along(moving_var, data, axis)
     factor = 1 / np.sqrt(variance + variance.dtype.type(epsilon))
@@ -153,10 +154,10 @@ def _affine_type(
     center: bool,
     scale: bool,
 ) -> TensorType:
-    return _scaled(data, gamma, beta, axis)
+    return _infer_affine(data, gamma, beta, axis)
 
 
-def _scaled(data: TensorType, gamma: TensorType, beta: TensorType, axis: int) -> TensorType:
+def _infer_affine(data: TensorType, gamma: TensorType, beta: TensorType, axis: int) -> TensorType:
     """Return the type of `data` scaled and shifted along an axis by values of its dtype."""
     for vector in (gamma, beta):
         if vector.dtype != data.dtype:
@@ -200,7 +201,7 @@ def layer_norm(
     center: bool = True,
     scale: bool = True,
 ) -> Array:
-    """`data` standardised over one axis, then scaled by `gamma` and shifted by `beta`."""
+    """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta`` over one axis."""
     values = _standardize(widen(data), (axis,), epsilon)
     result = _affine(values, gamma, beta, axis, center=center, scale=scale)
     return result.astype(data.dtype, copy=False)
@@ -226,7 +227,10 @@ def instance_norm(
     center: bool = True,
     scale: bool = True,
 ) -> Array:
-    """Every channel (of `axis`) of every sample (of axis 0) standardised, scaled and shifted."""
+    """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta``, for each channel and sample.
+
+    Mean and variance are over all axes but `axis` and axis 0.
+    """
     kept = (0, axis % data.ndim)
     axes = tuple(i for i in range(data.ndim) if i not in kept)
     values = _standardize(widen(data), axes, epsilon)
@@ -245,7 +249,7 @@ def _group_norm_type(
     center: bool,
     scale: bool,
 ) -> TensorType:
-    result = _scaled(data, gamma, beta, axis)
+    result = _infer_affine(data, gamma, beta, axis)
     channels = result.shape[normalize_axis(axis, data.rank)]
     if num_groups < 1 or (type(channels) is int and channels % num_groups):
         raise TypeInferenceError(f"{channels} channels do not form {num_groups} groups")
@@ -284,7 +288,10 @@ def group_norm(
     center: bool = True,
     scale: bool = True,
 ) -> Array:
-    """Groups of adjacent channels of every sample standardised, then scaled and shifted."""
+    """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta``.
+
+    Mean and variance are over each of `num_groups` groups of adjacent channels of each sample.
+    """
     axis %= data.ndim
     channels = data.shape[axis]
     split = (*data.shape[:axis], num_groups, channels // num_groups, *data.shape[axis + 1 :])
@@ -323,10 +330,10 @@ def lrn(
     alpha: float = 0.0001,
     beta: float = 0.75,
 ) -> Array:
-    """Each element divided by a power of the squares of its `size` neighbours along `axis`.
+    """``y = x / (bias + alpha / size * sum(x**2)) ** beta``.
 
-    The divisor is ``(bias + alpha / size * sum of squares) ** beta``; beyond the ends
-    there is nothing to add.
+    The sum is over the `size` neighbours of each element along `axis`; beyond the ends there is
+    nothing to add.
     """
     wide = np.moveaxis(widen(data), axis, 0)
     half = size // 2
@@ -352,7 +359,7 @@ def _l2_normalize_type(data: TensorType, *, eps: float, axis: tuple[int, ...]) -
     samples=[sample((2, 3, 4), eps=1e-5, axis=(1,)), sample((2, 3), eps=1e3, axis=())],
 )
 def l2_normalize(data: Array, *, eps: float, axis: tuple[int, ...]) -> Array:
-    """`data` divided by the root of its sum of squares over `axis`, that sum at least `eps`.
+    """``y = x / sqrt(max(sum(x**2), eps))``, the sum over `axis`.
 
     No axis stands for all of them.
     """
@@ -380,7 +387,7 @@ def _dropout_type(data: TensorType, *, rate: float) -> tuple[TensorType, TensorT
     samples=[sample((2, 3)), sample((4,), rate=0.1)],
 )
 def dropout(data: Array, *, rate: float = 0.5) -> tuple[Array, Array]:
-    """`data` as it is, for at inference nothing is dropped, and a mask of ones."""
+    """``y = x``, for at inference nothing is dropped, and ``mask = 1``."""
     return data, np.ones_like(data)
 
 

@@ -6,8 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis, require_float
@@ -21,9 +20,7 @@ _EPSILON = 1e-9
 
 
 def _dtype(data: Expr) -> str:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
-    return data.type.dtype
+    return tensor_type(data).dtype
 
 
 def _mean_variance_type(data: TensorType, *, axes: tuple[int, ...]) -> TensorType:
@@ -52,7 +49,7 @@ def _decompose_mean_variance(data: Expr, *, axes: tuple[int, ...]) -> Expr:
     ],
 )
 def mean_variance_normalization(data: Array, *, axes: tuple[int, ...] = (0, 2, 3)) -> Array:
-    """`data` less its mean over `axes`, divided by its standard deviation over them plus 1e-9."""
+    """``y = (x - mean(x)) / (sqrt(mean(x**2) - mean(x)**2) + 1e-9)`` over `axes`."""
     wide = widen(data)
     centred = wide - wide.mean(axes, keepdims=True)
     deviation = np.sqrt(np.square(centred).mean(axes, keepdims=True))
@@ -88,7 +85,7 @@ def _decompose_lp(data: Expr, *, axis: int, p: int) -> Expr:
     ],
 )
 def lp_normalization(data: Array, *, axis: int = -1, p: Literal[1, 2] = 2) -> Array:
-    """`data` divided by its norm along `axis`: the sum of magnitudes, or the root of squares.
+    """``y = x / sum(abs(x) ** p) ** (1 / p)`` along `axis`.
 
     Where all is zero, the result is zero.
     """

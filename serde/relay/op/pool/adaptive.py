@@ -86,6 +86,8 @@ _SAMPLES = {
 
 
 def _declare(name: str, rank: int, reduce: Callable[..., Array], *traits: Trait) -> None:
+    """Declare the adaptive pooling `name` over `rank` spatial axes."""
+
     @relay_op(
         f"nn.adaptive_{name}_pool{rank}d",
         traits=(*traits, Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
@@ -100,10 +102,10 @@ def _declare(name: str, rank: int, reduce: Callable[..., Array], *traits: Trait)
         layout: str = "NC" + SPATIAL[rank],
         out_layout: str = "",
     ) -> Array:
-        """Maximum or mean over as many parts of each axis as `output_size` says.
+        """``y[i] = reduce(x[floor(i * length / n) : ceil((i + 1) * length / n)])`` along each axis.
 
-        Part i of n covers the elements from ``floor(i * length / n)`` up to, not including,
-        ``ceil((i + 1) * length / n)``. Without an `output_size` every element is a part.
+        The reduction is the maximum or the mean, and n is the `output_size` of the axis. Without
+        an `output_size` every element is a part.
         """
         axes = spatial_axes(data.ndim, layout, rank)
         return to_out_layout(reduce(data, axes, _sizes(output_size, rank)), layout, out_layout)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import require_float
@@ -29,6 +29,7 @@ def _lp_pool_type(
     layout: str,
     ceil_mode: bool,
 ) -> TensorType:
+    """Lengths are those of an average pooling."""
     require_float(data)
     if p < 1:
         raise TypeInferenceError(f"p: expected a positive number, found {p}")
@@ -38,8 +39,8 @@ def _lp_pool_type(
     return window_type(
         data,
         pool_size=pool_size,
-        strides=_whole(strides, rank),
-        dilation=_whole(dilation, rank),
+        strides=_repeat_per_axis(strides, rank),
+        dilation=_repeat_per_axis(dilation, rank),
         padding=padding,
         layout=layout,
         out_layout="",
@@ -48,7 +49,7 @@ def _lp_pool_type(
     )
 
 
-def _whole(values: tuple[int, ...], rank: int) -> tuple[int, ...]:
+def _repeat_per_axis(values: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return values * rank if len(values) == 1 else values
 
 
@@ -63,9 +64,8 @@ def _decompose_lp_pool(
     layout: str,
     ceil_mode: bool,
 ) -> Expr:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
-    dtype, rank = data.type.dtype, len(pool_size)
+    """The mean of the powers, padding counted, times the taps of a window is their sum."""
+    dtype, rank = tensor_type(data).dtype, len(pool_size)
     powers = call("abs", data)
     if p > 1:
         powers = call("power", powers, const(p, dtype))
@@ -73,8 +73,8 @@ def _decompose_lp_pool(
         f"nn.avg_pool{rank}d",
         powers,
         pool_size=pool_size,
-        strides=_whole(strides, rank),
-        dilation=_whole(dilation, rank),
+        strides=_repeat_per_axis(strides, rank),
+        dilation=_repeat_per_axis(dilation, rank),
         padding=padding,
         layout=layout,
         ceil_mode=ceil_mode,
@@ -107,14 +107,18 @@ def lp_pool(
     layout: str = "NCHW",
     ceil_mode: bool = False,
 ) -> Array:
-    """The `p`-norm of each window: the root of the sum of powers of magnitudes.
+    """``y[i] = sum_k(abs(x[i * stride + k * dilation - padding]) ** p) ** (1 / p)``.
 
     Padding counts as zeros. `pool_size` has 1 to 3 spatial lengths, `layout` as many;
     one stride or dilation holds for all axes. As LpPool of ONNX has it.
     """
     rank = len(pool_size)
     window = Window.of(
-        pool_size, _whole(strides, rank), _whole(dilation, rank), padding, ceil_mode=ceil_mode
+        pool_size,
+        _repeat_per_axis(strides, rank),
+        _repeat_per_axis(dilation, rank),
+        padding,
+        ceil_mode=ceil_mode,
     )
     powers = np.abs(widen(data)) ** p
     sums = window.reduce(powers, spatial_axes(data.ndim, layout, rank), 0, np.add)

@@ -9,7 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any, Dim, product
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_window, split_padding
 from serde.relay.ir.traits import InRange, Values
@@ -70,9 +70,7 @@ def _decompose_unpool(
     padding: tuple[int, ...],
     output_shape: tuple[Dim, ...] | None,
 ) -> Expr:
-    type_ = data.type
-    if not isinstance(type_, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no shape")
+    type_ = tensor_type(data)
     shape = unpooled_shape(type_.shape, pool_size, strides, padding, output_shape)
     if any(isinstance(dim, Any) for dim in shape):
         raise TypeInferenceError(f"a length of {type_!r} is unknown, so the places mean nothing")

@@ -77,6 +77,8 @@ def _arguments(rank: int) -> Arguments:
 
 
 def _declare_max_pool(rank: int, *samples: Sample) -> None:
+    """Declare the maximum pooling over `rank` spatial axes."""
+
     @relay_op(
         f"nn.max_pool{rank}d",
         traits=(Values(0), *_POOL),
@@ -119,6 +121,8 @@ _declare_max_pool(
 
 
 def _declare_avg_pool(rank: int, *samples: Sample) -> None:
+    """Declare the average pooling over `rank` spatial axes."""
+
     @relay_op(
         f"nn.avg_pool{rank}d",
         traits=_POOL,
@@ -192,7 +196,7 @@ _GLOBAL_SAMPLES = [
     samples=_GLOBAL_SAMPLES,
 )
 def global_max_pool2d(data: Array, *, layout: str = "NCHW", out_layout: str = "") -> Array:
-    """Maximum over height and width, which stay as axes of length 1."""
+    """``y = max(x)`` over height and width, which stay as axes of length 1."""
     axes = spatial_axes(data.ndim, layout, 2)
     return to_out_layout(data.max(axes, keepdims=True), layout, out_layout)
 
@@ -204,7 +208,7 @@ def global_max_pool2d(data: Array, *, layout: str = "NCHW", out_layout: str = ""
     samples=_GLOBAL_SAMPLES,
 )
 def global_avg_pool2d(data: Array, *, layout: str = "NCHW", out_layout: str = "") -> Array:
-    """Mean over height and width, which stay as axes of length 1."""
+    """``y = mean(x)`` over height and width, which stay as axes of length 1."""
     axes = spatial_axes(data.ndim, layout, 2)
     size = tuple(data.shape[axis] for axis in axes)
     window = Window.of(size, (1, 1), (1, 1), (0, 0), ceil_mode=False)

@@ -5,21 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Rescales, SameAxes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.qnn.arithmetic import requantized, to_dtype
+from serde.relay.op.qnn.arithmetic import requantize_expr, to_dtype
 from serde.relay.op.qnn.parameters import (
     fixed_point,
     require_dtype,
     require_scalars,
     round_away,
     saturate,
-    typed,
 )
-from serde.relay.op.qnn.rescale import requantize, rescaled
+from serde.relay.op.qnn.rescale import multiply_by_ratio, requantize
 
 __all__: list[str] = []
 
@@ -57,10 +56,10 @@ def _as_leaky_relu(
 ) -> Expr:
     target = (output_scale, output_zero_point)
     wide = call("cast", data, dtype="int32")
-    level = requantized(wide, input_scale, input_zero_point, *target)
+    level = requantize_expr(wide, input_scale, input_zero_point, *target)
     below = call("add", _times(level, alpha), _times(output_zero_point, 1 - alpha))
     result = call("where", call("less", wide, input_zero_point), below, level)
-    return to_dtype(result, typed(data).dtype)
+    return to_dtype(result, tensor_type(data).dtype)
 
 
 def _times(x: Expr, ratio: float) -> Expr:
@@ -87,14 +86,14 @@ def leaky_relu(
     *,
     alpha: float = 0.25,
 ) -> Array:
-    """The number itself, or `alpha` times the number below the zero point.
+    """``y = q if x >= input_zero_point else alpha * q + (1 - alpha) * output_zero_point``.
 
-    The slope is a Q31 number and applied after requantizing: alpha * q + (1 - alpha) * zero,
-    each term rounded, halves upwards.
+    Here q is the input requantized. The slope is a Q31 number; each term is rounded, halves
+    upwards.
     """
     target = (output_scale, output_zero_point)
     level = requantize(data, input_scale, input_zero_point, *target, out_dtype=_INT32)
-    below = rescaled(level, alpha) + rescaled(output_zero_point, 1 - alpha)
+    below = multiply_by_ratio(level, alpha) + multiply_by_ratio(output_zero_point, 1 - alpha)
     result = np.where(data.astype(np.int32) < input_zero_point, below, level)
     return saturate(result, data.dtype)
 
@@ -190,7 +189,7 @@ def softmax(
     *,
     axis: int = -1,
 ) -> Array:
-    """Exponentials along `axis`, scaled so that they sum to one, by shifts and integers alone.
+    """``y = exp(x) / sum(exp(x))`` along `axis`, by shifts and integers alone.
 
     The method is algorithm 1 of https://arxiv.org/abs/2207.01405; the scale must not exceed 1.
     """

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, require_same_dtype
 from serde.relay.ir.traits import Rescales, SameAxes
@@ -21,12 +21,11 @@ from serde.relay.op.qnn.parameters import (
     require_scalars,
     same_value,
     saturate,
-    typed,
 )
 from serde.relay.op.qnn.rescale import requantize
 from serde.weights import numpy_dtype
 
-__all__ = ["requantized", "to_dtype"]
+__all__ = ["requantize_expr", "to_dtype"]
 
 _INT32 = np.dtype(np.int32)
 _LEFT = tensor((2, 3), "uint8", low=0, high=255)
@@ -47,9 +46,9 @@ _SAMPLES = [
 ]
 
 
-def requantized(
+def requantize_expr(
     x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr,
-    axis: int = -1,
+    *, axis: int = -1,
 ) -> Expr:  # fmt: skip
     """Return `x` as int32 at another scale; a mere cast where scale and zero point are equal."""
     if same_value(scale, output_scale) and same_value(zero_point, output_zero_point):
@@ -67,29 +66,22 @@ def to_dtype(x: Expr, dtype: str) -> Expr:
 
 
 def _binary_type(
-    lhs: TensorType,
-    rhs: TensorType,
-    lhs_scale: TensorType,
-    lhs_zero_point: TensorType,
-    rhs_scale: TensorType,
-    rhs_zero_point: TensorType,
-    output_scale: TensorType,
-    output_zero_point: TensorType,
-    *,
-    lhs_axis: int,
-    rhs_axis: int,
+    lhs: TensorType, rhs: TensorType, *parameters: TensorType, lhs_axis: int, rhs_axis: int
 ) -> TensorType:
+    lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, *target = parameters
     require_same_dtype(lhs, rhs)
     require_dtype(lhs, ("int8", "uint8", "int16", "int32"), "lhs")
     length = parameter_axis(lhs, lhs_axis, lhs_scale, lhs_zero_point)
     require_parameters(lhs_scale, lhs_zero_point, length, "lhs_")
     length = parameter_axis(rhs, rhs_axis, rhs_scale, rhs_zero_point)
     require_parameters(rhs_scale, rhs_zero_point, length, "rhs_")
-    require_scalars((output_scale, output_zero_point))
+    require_scalars((target[0], target[1]))
     return TensorType(broadcast(lhs.shape, rhs.shape), lhs.dtype)
 
 
 def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int, doc: str) -> None:
+    """Declare the sum of operands (`sign` 1) or their difference (-1)."""
+
     def kernel(
         lhs: Array,
         rhs: Array,
@@ -108,25 +100,13 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
         b = requantize(rhs, rhs_scale, rhs_zero_point, *target, axis=rhs_axis, out_dtype=_INT32)
         return saturate(combine(a, b) - np.int32(sign) * output_zero_point, lhs.dtype)
 
-    def decompose(
-        lhs: Expr,
-        rhs: Expr,
-        lhs_scale: Expr,
-        lhs_zero_point: Expr,
-        rhs_scale: Expr,
-        rhs_zero_point: Expr,
-        output_scale: Expr,
-        output_zero_point: Expr,
-        *,
-        lhs_axis: int,
-        rhs_axis: int,
-    ) -> Expr:
-        target = (output_scale, output_zero_point)
-        a = requantized(lhs, lhs_scale, lhs_zero_point, *target, axis=lhs_axis)
-        b = requantized(rhs, rhs_scale, rhs_zero_point, *target, axis=rhs_axis)
+    def decompose(lhs: Expr, rhs: Expr, *parameters: Expr, lhs_axis: int, rhs_axis: int) -> Expr:
+        target = parameters[4:]
+        a = requantize_expr(lhs, *parameters[:2], *target, axis=lhs_axis)
+        b = requantize_expr(rhs, *parameters[2:4], *target, axis=rhs_axis)
         both = call("add" if sign > 0 else "subtract", a, b)
-        shifted = call("subtract" if sign > 0 else "add", both, output_zero_point)
-        return to_dtype(shifted, typed(lhs).dtype)
+        shifted = call("subtract" if sign > 0 else "add", both, target[1])
+        return to_dtype(shifted, tensor_type(lhs).dtype)
 
     kernel.__doc__ = doc
     relay_op(
@@ -138,10 +118,12 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
     )(kernel)
 
 
-_declare_sum("add", np.add, 1, "Sum of two tensors, each first requantized to the result's scale.")
+_declare_sum(
+    "add", np.add, 1, "``y = lhs + rhs`` of real numbers, each requantized to the result's scale."
+)
 _declare_sum(
     "subtract", np.subtract, -1,
-    "Difference of two tensors, each first requantized to the result's scale.",
+    "``y = lhs - rhs`` of real numbers, each requantized to the result's scale.",
 )  # fmt: skip
 
 
@@ -177,7 +159,7 @@ def mul(
     lhs_axis: int = -1,
     rhs_axis: int = -1,
 ) -> Array:
-    """Product of two tensors in int32, requantized from the product of their scales."""
+    """``requantize((lhs - lhs_zero_point) * (rhs - rhs_zero_point), lhs_scale * rhs_scale)``."""
     a = lhs.astype(np.int32) - along_axis(lhs_zero_point, lhs.ndim, lhs_axis)
     b = rhs.astype(np.int32) - along_axis(rhs_zero_point, rhs.ndim, rhs_axis)
     return requantize(
@@ -191,21 +173,10 @@ def mul(
     )
 
 
-def _as_mul(
-    lhs: Expr,
-    rhs: Expr,
-    lhs_scale: Expr,
-    lhs_zero_point: Expr,
-    rhs_scale: Expr,
-    rhs_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    *,
-    lhs_axis: int,
-    rhs_axis: int,
-) -> Expr:
-    a = _shifted(lhs, lhs_zero_point, lhs_axis)
-    b = _shifted(rhs, rhs_zero_point, rhs_axis)
+def _as_mul(lhs: Expr, rhs: Expr, *parameters: Expr, lhs_axis: int, rhs_axis: int) -> Expr:
+    lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, *target = parameters
+    a = _subtract_zero_point(lhs, lhs_zero_point, lhs_axis)
+    b = _subtract_zero_point(rhs, rhs_zero_point, rhs_axis)
     if isinstance(lhs_scale, Constant) and isinstance(rhs_scale, Constant):
         scale: Expr = Constant(np.asarray(lhs_scale.data * rhs_scale.data))
     else:
@@ -215,18 +186,17 @@ def _as_mul(
         call("multiply", a, b),
         scale,
         const(0, "int32"),
-        output_scale,
-        output_zero_point,
+        *target,
         axis=lhs_axis,
-        out_dtype=typed(lhs).dtype,
+        out_dtype=tensor_type(lhs).dtype,
     )
 
 
-def _shifted(x: Expr, zero_point: Expr, axis: int) -> Expr:
+def _subtract_zero_point(x: Expr, zero_point: Expr, axis: int) -> Expr:
     """Return `x` as int32 with its zero point taken off."""
     wide = call("cast", x, dtype="int32")
-    following = typed(x).rank - 1 - axis % max(1, typed(x).rank)
-    if typed(zero_point).rank and following:
+    following = tensor_type(x).rank - 1 - axis % max(1, tensor_type(x).rank)
+    if tensor_type(zero_point).rank and following:
         zero_point = call("expand_dims", zero_point, axis=1, num_newaxis=following)
     return call("subtract", wide, zero_point)
 
@@ -267,7 +237,7 @@ def _as_concatenate(
             parts.append(each)
             continue
         parameters = (scale, zero_point, output_scale, output_zero_point)
-        parts.append(call("qnn.requantize", each, *parameters, out_dtype=typed(each).dtype))
+        parts.append(call("qnn.requantize", each, *parameters, out_dtype=tensor_type(each).dtype))
     return call("concatenate", parts, axis=axis)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Decompresses, Values
@@ -23,14 +23,8 @@ from serde.relay.op.index.gather import require_integers
 __all__: list[str] = []
 
 
-def _type_of(x: Expr) -> TensorType:
-    if not isinstance(x.type, TensorType):
-        raise TypeInferenceError(f"{x!r} has no type, so it cannot be spelled out")
-    return x.type
-
-
 def _shape_of(x: Expr) -> tuple[int, ...]:
-    shape = _type_of(x).concrete_shape
+    shape = tensor_type(x).concrete_shape
     if shape is None:
         raise TypeInferenceError(f"{x!r} needs a fixed shape to be spelled out")
     return shape
@@ -135,7 +129,7 @@ def _scatter_type(values: TensorType, mask: TensorType) -> TensorType:
 
 
 def _spell_scatter(values: Expr, mask: Expr) -> Expr:
-    shape, dtype = _shape_of(mask), _type_of(values).dtype
+    shape, dtype = _shape_of(mask), tensor_type(values).dtype
     zero = const(0, dtype)
     if _shape_of(values) == (0,):
         return call("full", zero, shape=shape)
@@ -169,13 +163,13 @@ def sparse_to_dense(values: Array, mask: Array) -> Array:
     return result
 
 
-def _marked(data: Expr, mask: Expr, count: int) -> Expr:
+def _select_marked(data: Expr, mask: Expr, count: int) -> Expr:
     """Return the elements of a tensor at the places that a mask marks."""
     marks = call("reshape", call("cast", mask, dtype="int32"), newshape=(-1,))
     before = call("subtract", call("cumsum", marks, axis=0), marks)
     # What is not marked goes behind the end.
     places = call("where", call("equal", marks, const(1, "int32")), before, const(count, "int32"))
-    room = call("full", const(0, _type_of(data).dtype), shape=(count + 1,))
+    room = call("full", const(0, tensor_type(data).dtype), shape=(count + 1,))
     flat = call("reshape", data, newshape=(-1,))
     found = call("scatter_elements", room, places, flat, axis=0, reduction="update")
     return call("strided_slice", found, begin=(0,), end=(count,), strides=(1,), axes=None)
@@ -192,7 +186,7 @@ def _sparse_lookup_type(
 def _wide_mask(mask: Expr, width: int, vector_axis: int | None) -> Expr:
     if width == 1 or vector_axis is None:
         return mask
-    axis = normalize_axis(vector_axis, _type_of(mask).rank)
+    axis = normalize_axis(vector_axis, tensor_type(mask).rank)
     return call("repeat", mask, repeats=width, axis=axis)
 
 
@@ -201,7 +195,7 @@ def _spell_sparse_lookup(
 ) -> Expr:
     (count,), width = _shape_of(indices), _shape_of(table)[-1]
     dense = _spell_lookup(_spell_scatter(indices, mask), table, vector_axis=vector_axis)
-    return _marked(dense, _wide_mask(mask, width, vector_axis), count * width)
+    return _select_marked(dense, _wide_mask(mask, width, vector_axis), count * width)
 
 
 @relay_op(
@@ -232,7 +226,7 @@ def _blocks_type(data: TensorType, scale: TensorType, offset: TensorType | None)
     return TensorType(data.shape, scale.dtype)
 
 
-def _spread(x: Expr, shape: Sequence[int]) -> Expr:
+def _repeat_blocks(x: Expr, shape: Sequence[int]) -> Expr:
     """Return a tensor with each entry as often as it serves a block, unless it broadcasts."""
     for axis, (length, count) in enumerate(zip(shape, _shape_of(x), strict=True)):
         if 1 < count < length:
@@ -241,12 +235,12 @@ def _spread(x: Expr, shape: Sequence[int]) -> Expr:
 
 
 def _spell_blocks(data: Expr, scale: Expr, offset: Expr | None) -> Expr:
-    shape, dtype = _shape_of(data), _type_of(scale).dtype
+    shape, dtype = _shape_of(data), tensor_type(scale).dtype
     result = call("cast", data, dtype=dtype)
     if offset is not None:
         lower = call("cast", offset, dtype=dtype)
-        result = call("subtract", result, _spread(lower, shape))
-    return call("multiply", result, _spread(scale, shape))
+        result = call("subtract", result, _repeat_blocks(lower, shape))
+    return call("multiply", result, _repeat_blocks(scale, shape))
 
 
 def _along(x: Array, shape: Sequence[int]) -> Array:
@@ -270,7 +264,7 @@ _CODES = tensor((4, 6), "int8", low=-9, high=9)
     ],
 )  # fmt: skip
 def dequantize_blocks(data: Array, scale: Array, offset: Array | None = None) -> Array:
-    """`data` less `offset`, times `scale`, in the dtype of `scale`; each serves a block."""
+    """``y = scale * (data - offset)`` in the dtype of `scale`; each serves a block."""
     result = data.astype(scale.dtype)
     if offset is not None:
         result = result - _along(offset.astype(scale.dtype), data.shape)
@@ -288,7 +282,7 @@ def _sparse_blocks_type(
 def _spell_sparse_blocks(mask: Expr, values: Expr, scale: Expr, offset: Expr | None) -> Expr:
     (count,) = _shape_of(values)
     dense = _spell_blocks(_spell_scatter(values, mask), scale, offset)
-    return _marked(dense, mask, count)
+    return _select_marked(dense, mask, count)
 
 
 @relay_op(

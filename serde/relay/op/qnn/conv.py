@@ -17,12 +17,13 @@ from serde.relay.op.conv.transposed import TRANSPOSED_ORDER, run_transposed
 from serde.relay.op.conv.windows import window_arguments
 from serde.relay.op.qnn.parameters import require_dtype, require_parameters
 from serde.relay.op.qnn.product import (
+    KERNEL_NAMES,
     completion,
     int8,
     require_kernel,
     require_out_dtype,
     sample_parameters,
-    shifted,
+    subtract_zero_point,
     uint8,
 )
 
@@ -127,11 +128,7 @@ def _conv2d_type(
         "dilation",
         "kernel_size",
         order=("kernel_size", "channels"),
-        names={
-            "weight": "kernel",
-            "weight_zero_point": "kernel_zero_point",
-            "weight_scale": "kernel_scale",
-        },
+        names={**KERNEL_NAMES, "weight": "kernel"},
         defaults={"out_dtype": "int32"},
     ),
 )
@@ -154,10 +151,13 @@ def conv2d(
     out_layout: str = "",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """Convolution of (data - zero) with (weight - zero) in integers; padding is the zero point."""
+    """``nn.conv2d(data - input_zero_point, weight - weight_zero_point)`` in integers.
+
+    Padding consists of the zero point.
+    """
     return run_convolution(
-        shifted(data, input_zero_point),
-        shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout)),
+        subtract_zero_point(data, input_zero_point),
+        subtract_zero_point(weight, channel_zero_point(weight_zero_point, weight, kernel_layout)),
         rank=2,
         strides=strides,
         padding=padding,
@@ -204,7 +204,7 @@ def _conv2d_transpose_type(
     arguments=window_arguments(
         2, "strides", "dilation", "kernel_size", "output_padding",
         order=TRANSPOSED_ORDER,
-        names={"weight_zero_point": "kernel_zero_point", "weight_scale": "kernel_scale"},
+        names=KERNEL_NAMES,
         defaults={"out_dtype": "int32"},
     ),
 )  # fmt: skip
@@ -228,10 +228,12 @@ def conv2d_transpose(
     out_layout: str = "",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """Transposed convolution of (data - zero) with (weight - zero) in integers."""
+    """``nn.conv2d_transpose(data - input_zero_point, weight - weight_zero_point)`` in integers."""
     return run_transposed(
-        shifted(data, input_zero_point.reshape(())),
-        shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout, "I")),
+        subtract_zero_point(data, input_zero_point.reshape(())),
+        subtract_zero_point(
+            weight, channel_zero_point(weight_zero_point, weight, kernel_layout, "I")
+        ),
         rank=2,
         strides=strides,
         output_padding=output_padding,

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, get, relay_op, sample
 from serde.relay.ir.shapes import broadcast, join_dim
 from serde.relay.ir.types import TensorType
@@ -28,7 +28,7 @@ def _require_sides(sides: Sequence[TensorType], zero_points: Sequence[TensorType
             raise TypeInferenceError(f"expected a zero point of {side.dtype}, found {zero_point!r}")
 
 
-def _wide(data: Expr, zero_point: Expr | None) -> Expr:
+def _subtract_zero_point(data: Expr, zero_point: Expr | None) -> Expr:
     """Return numbers less their zero point in int32."""
     level = call("cast", data, dtype="int32")
     if zero_point is None:
@@ -36,7 +36,7 @@ def _wide(data: Expr, zero_point: Expr | None) -> Expr:
     return call("subtract", level, call("cast", zero_point, dtype="int32"))
 
 
-def _shifted(data: Array, zero_point: Array | None) -> Array:
+def _subtract_in_int16(data: Array, zero_point: Array | None) -> Array:
     """Return the same as int16, which holds every difference of bytes."""
     return data.astype(np.int16) - (0 if zero_point is None else zero_point.astype(np.int16))
 
@@ -64,7 +64,7 @@ def _matmul_type(
 def _decompose_matmul(
     a: Expr, b: Expr, a_zero_point: Expr | None, b_zero_point: Expr | None
 ) -> Expr:
-    left, right = _wide(a, a_zero_point), _wide(b, b_zero_point)
+    left, right = _subtract_zero_point(a, a_zero_point), _subtract_zero_point(b, b_zero_point)
     if isinstance(b.type, TensorType) and b.type.rank == 3:
         return call("nn.batch_matmul", left, right, transpose_a=False, transpose_b=False)
     return call("nn.matmul", left, right, units=None, transpose_a=False, transpose_b=False)
@@ -85,7 +85,7 @@ def _decompose_matmul(
 def matmul_integer(
     a: Array, b: Array, a_zero_point: Array | None, b_zero_point: Array | None
 ) -> Array:
-    """The matrix product of (a - zero) and (b - zero) in int32, as in ONNX.
+    """``y = (a - a_zero_point) @ (b - b_zero_point)`` in int32, as in ONNX.
 
     Args:
         a: Bytes, (..., rows, depth); a vector is a row.
@@ -93,7 +93,7 @@ def matmul_integer(
         a_zero_point: In the dtype of `a`, of a shape that broadcasts to it; zero if left out.
         b_zero_point: Likewise of `b`.
     """
-    left, right = _shifted(a, a_zero_point), _shifted(b, b_zero_point)
+    left, right = _subtract_in_int16(a, a_zero_point), _subtract_in_int16(b, b_zero_point)
     exact = np.matmul(left.astype(np.float64), right.astype(np.float64))
     return exact.astype(np.int64).astype(np.int32)
 
@@ -112,18 +112,18 @@ def _conv_type(
         if weight_zero_point.rank > 1:
             raise TypeInferenceError(f"expected a vector, found {weight_zero_point!r}")
         join_dim(weight_zero_point.shape[0], weight.shape[0])
-    result: TensorType = get(_plain(data)).infer(data, weight, **_plain_attrs(data.rank, attrs))
+    result: TensorType = get(_conv_name(data)).infer(data, weight, **_conv_attrs(data.rank, attrs))
     return result
 
 
-def _plain(data: TensorType) -> str:
+def _conv_name(data: TensorType) -> str:
     ndim = data.rank - 2
     if ndim not in _SPATIAL:
         raise TypeInferenceError(f"cannot convolve {data!r}: expected 1 to 3 spatial axes")
     return f"nn.conv{ndim}d"
 
 
-def _plain_attrs(rank: int, attrs: dict[str, AnyValue]) -> dict[str, AnyValue]:
+def _conv_attrs(rank: int, attrs: dict[str, AnyValue]) -> dict[str, AnyValue]:
     axes = _SPATIAL[rank - 2]
     layouts = {"data_layout": "NC" + axes, "kernel_layout": "OI" + axes, "out_layout": ""}
     fixed = {"channels": None, "kernel_size": None, "out_dtype": np.dtype(np.int32)}
@@ -138,16 +138,15 @@ def _decompose_conv(
     **attrs: AnyValue,
 ) -> Expr:
     """Sums of such products are exact in float64, in which every target convolves."""
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so it cannot be decomposed")
-    rank = data.type.rank
+    type_ = tensor_type(data)
+    rank = type_.rank
     point = weight_zero_point
     if point is not None and isinstance(point.type, TensorType) and point.type.rank:
         point = call("expand_dims", point, axis=1, num_newaxis=rank - 1)
-    levels = _wide(data, data_zero_point), _wide(weight, point)
+    levels = _subtract_zero_point(data, data_zero_point), _subtract_zero_point(weight, point)
     sides = (call("cast", each, dtype="float64") for each in levels)
-    plain = {**_plain_attrs(rank, attrs), "out_dtype": None}
-    found = call(_plain(data.type), *sides, **plain)
+    plain = {**_conv_attrs(rank, attrs), "out_dtype": None}
+    found = call(_conv_name(type_), *sides, **plain)
     return call("cast", call("cast", found, dtype="int64"), dtype="int32")
 
 
@@ -180,7 +179,7 @@ def conv_integer(
     dilation: tuple[int, ...],
     groups: int = 1,
 ) -> Array:
-    """Cross-correlation of (data - zero) and (weight - zero) in int32, as in ONNX.
+    """``y = conv(data - data_zero_point, weight - weight_zero_point)`` in int32, as in ONNX.
 
     Args:
         data: Bytes, (batch, channels, ...) with one to three spatial axes.
@@ -196,7 +195,7 @@ def conv_integer(
     if point is not None and point.ndim:
         point = point.reshape(-1, *[1] * (weight.ndim - 1))
     attrs = {"strides": strides, "padding": padding, "dilation": dilation, "groups": groups}
-    kind = _plain(TensorType(data.shape, "int16"))
-    sides = _shifted(data, data_zero_point), _shifted(weight, point)
-    result: Array = get(kind).kernel(*sides, **_plain_attrs(data.ndim, attrs))
+    kind = _conv_name(TensorType(data.shape, "int16"))
+    sides = _subtract_in_int16(data, data_zero_point), _subtract_in_int16(weight, point)
+    result: Array = get(kind).kernel(*sides, **_conv_attrs(data.ndim, attrs))
     return result

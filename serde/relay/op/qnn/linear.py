@@ -11,7 +11,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
 from serde.relay.ir.traits import Decompresses
@@ -69,7 +69,7 @@ def _require_zero_point(scale: TensorType, zero_point: TensorType | None, dtype:
         join_dim(length, found)
 
 
-def _spread(values: Array, data: Array, axis: int, block_size: int) -> Array:
+def _broadcast_parameter(values: Array, data: Array, axis: int, block_size: int) -> Array:
     """Return a scale or zero point in a shape that broadcasts with `data`."""
     if block_size:
         return values.repeat(block_size, axis).take(range(data.shape[axis]), axis)
@@ -78,11 +78,9 @@ def _spread(values: Array, data: Array, axis: int, block_size: int) -> Array:
     return values.reshape(-1, *[1] * (data.ndim - 1 - axis % data.ndim))
 
 
-def _spread_expr(values: Expr, data: Expr, axis: int, block_size: int) -> Expr:
-    """Return the call that :func:`_spread` makes, on expressions."""
-    kind, like = values.type, data.type
-    if not isinstance(kind, TensorType) or not isinstance(like, TensorType):
-        raise TypeInferenceError(f"{values!r} has no type, so its decomposition has no axes")
+def _broadcast_parameter_expr(values: Expr, data: Expr, axis: int, block_size: int) -> Expr:
+    """Return the call that :func:`_broadcast_parameter` makes, on expressions."""
+    kind, like = tensor_type(values), tensor_type(data)
     place = axis % max(1, like.rank)
     if block_size:
         rows = call("repeat", values, repeats=block_size, axis=place)
@@ -134,10 +132,8 @@ def _decompose_quantize(
     precision: DType | None,
 ) -> Expr:
     """The zero point is added in float32 or wider, where every sum within range is exact."""
-    if not isinstance(scale.type, TensorType):
-        raise TypeInferenceError(f"{scale!r} has no type, so its decomposition has no dtype")
-    narrow = scale.type.dtype if precision is None else dtype_name(precision)
-    spread = _spread_expr(_as(scale, narrow), data, axis, block_size)
+    narrow = tensor_type(scale).dtype if precision is None else dtype_name(precision)
+    spread = _broadcast_parameter_expr(_as(scale, narrow), data, axis, block_size)
     quotient = call("divide", _as(data, narrow), spread)
     dtype = dtype_name(out_dtype)
     if dtype not in _INTEGERS:
@@ -148,7 +144,7 @@ def _decompose_quantize(
     wide = "float64" if narrow == "float64" else "float32"
     level = _as(round_even_of(quotient), wide)
     if zero_point is not None:
-        shift = _spread_expr(_as(zero_point, wide), data, axis, block_size)
+        shift = _broadcast_parameter_expr(_as(zero_point, wide), data, axis, block_size)
         level = call("add", level, shift)
     low, high = _INTEGERS[dtype]
     return call("cast", call("clip", level, a_min=float(low), a_max=float(high)), dtype=dtype)
@@ -192,14 +188,14 @@ def quantize_linear(
     saturate: bool = True,
     precision: DType | None = None,
 ) -> Array:
-    """`data` over `scale`, rounded half to even, plus the zero point, cut to the range.
+    """``y = saturate(rint(x / scale) + zero_point)``.
 
-    The division is of the precision of `scale` unless `precision` says otherwise. The result
-    may be an integer of 2 to 16 bits, or a float of 4 to 8 bits, whose zero point is none;
-    without `saturate` a float of 8 bits overflows to infinity or to no number.
+    Halves are rounded to even. The division is of the precision of `scale` unless `precision`
+    says otherwise. The result may be an integer of 2 to 16 bits, or a float of 4 to 8 bits, whose
+    zero point is none; without `saturate` a float of 8 bits overflows to infinity or to NaN.
     """
     narrow = scale.dtype if precision is None else precision
-    spread = _spread(scale, data, axis, block_size).astype(narrow)
+    spread = _broadcast_parameter(scale, data, axis, block_size).astype(narrow)
     with np.errstate(all="ignore"):
         quotient = data.astype(narrow) / spread
         name = dtype_name(out_dtype)
@@ -210,7 +206,9 @@ def quantize_linear(
             return np.asarray(quotient).astype(out_dtype)
         level = np.rint(quotient.astype(np.float64))
         if zero_point is not None:
-            level = level + _spread(zero_point, data, axis, block_size).astype(np.float64)
+            level = level + _broadcast_parameter(zero_point, data, axis, block_size).astype(
+                np.float64
+            )
         whole = np.nan_to_num(np.clip(level, *_INTEGERS[name])).astype(np.int32)
     return whole.astype(out_dtype)
 
@@ -244,14 +242,12 @@ def _decompose_dequantize(
     block_size: int,
     out_dtype: DType | None,
 ) -> Expr:
-    if not isinstance(data.type, TensorType) or not isinstance(scale.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
-    dtype = scale.type.dtype if out_dtype is None else dtype_name(out_dtype)
+    dtype = tensor_type(scale).dtype if out_dtype is None else dtype_name(out_dtype)
     level = data
-    if zero_point is not None and not is_float(data.type.dtype):
-        shift = _spread_expr(_as(zero_point, "int32"), data, axis, block_size)
+    if zero_point is not None and not is_float(tensor_type(data).dtype):
+        shift = _broadcast_parameter_expr(_as(zero_point, "int32"), data, axis, block_size)
         level = call("subtract", _as(data, "int32"), shift)
-    factor = _spread_expr(_as(scale, "float32"), data, axis, block_size)
+    factor = _broadcast_parameter_expr(_as(scale, "float32"), data, axis, block_size)
     return _as(call("multiply", _as(level, "float32"), factor), dtype)
 
 
@@ -282,15 +278,15 @@ def dequantize_linear(
     block_size: int = 0,
     out_dtype: DType | None = None,
 ) -> Array:
-    """`data` less the zero point, times `scale`, in `out_dtype` or else the dtype of `scale`.
+    """``y = (x - zero_point) * scale`` in `out_dtype` or else the dtype of `scale`.
 
     The product is taken in float32 and rounded once.
     """
     level = data
     if zero_point is not None and not is_float(data.dtype.name):
-        shift = _spread(zero_point, data, axis, block_size).astype(np.int32)
+        shift = _broadcast_parameter(zero_point, data, axis, block_size).astype(np.int32)
         level = data.astype(np.int32) - shift
-    factor = _spread(scale, data, axis, block_size).astype(np.float32)
+    factor = _broadcast_parameter(scale, data, axis, block_size).astype(np.float32)
     with np.errstate(over="ignore"):
         return (level.astype(np.float32) * factor).astype(out_dtype or scale.dtype)
 
@@ -329,8 +325,9 @@ def _decompose_dynamic(data: Expr) -> Expr:
     ],
 )
 def dynamic_quantize_linear(data: Array) -> tuple[Array, Array, Array]:
-    """`data` quantised to uint8 by its own range, which zero is part of; scale; zero point.
+    """``y = saturate(rint(x / scale) + zero_point)`` as uint8; scale; zero point.
 
+    ``scale = (max(x, 0) - min(x, 0)) / 255``, ``zero_point = saturate(rint(-min(x, 0) / scale))``.
     The scale is one where all is zero.
     """
     low = np.minimum(data.min(), np.float32(0))

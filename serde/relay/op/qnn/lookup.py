@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
-from serde.relay.op.qnn.parameters import require_dtype, require_scalars, typed
+from serde.relay.op.qnn.parameters import require_dtype, require_scalars
 from serde.relay.op.qnn.rescale import dequantize, quantize
 from serde.weights import numpy_dtype
 
@@ -29,15 +29,15 @@ def _sigmoid(x: Array) -> Array:
 
 
 FUNCTIONS: dict[str, tuple[Function, str]] = {
-    "abs": (np.abs, "Absolute value"),
-    "erf": (erf, "Error function"),
-    "exp": (np.exp, "Exponential"),
-    "hardswish": (_hard_swish, "x * clip(x + 3, 0, 6) / 6"),
-    "log": (np.log, "Natural logarithm"),
-    "rsqrt": (lambda x: np.asarray(np.float32(1) / np.sqrt(x)), "One over the square root"),
-    "sigmoid": (_sigmoid, "Logistic function"),
-    "sqrt": (np.sqrt, "Square root"),
-    "tanh": (np.tanh, "Hyperbolic tangent"),
+    "abs": (np.abs, "``y = abs(x)``"),
+    "erf": (erf, "``y = erf(x)``"),
+    "exp": (np.exp, "``y = exp(x)``"),
+    "hardswish": (_hard_swish, "``y = x * min(max(x + 3, 0), 6) / 6``"),
+    "log": (np.log, "``y = log(x)``"),
+    "rsqrt": (lambda x: np.asarray(np.float32(1) / np.sqrt(x)), "``y = 1 / sqrt(x)``"),
+    "sigmoid": (_sigmoid, "``y = 1 / (1 + exp(-x))``"),
+    "sqrt": (np.sqrt, "``y = sqrt(x)``"),
+    "tanh": (np.tanh, "``y = tanh(x)``"),
 }
 """Name behind ``qnn.``: the function of real numbers, and what it is."""
 
@@ -58,6 +58,8 @@ def _unary_type(
 
 
 def _declare(name: str, function: Function, doc: str) -> None:
+    """Declare `function` of real numbers as an operator of bytes: a table of 256 entries."""
+
     def kernel(
         data: Array, scale: Array, zero_point: Array, output_scale: Array, output_zero_point: Array
     ) -> Array:
@@ -68,7 +70,7 @@ def _declare(name: str, function: Function, doc: str) -> None:
 
     def decompose(data: Expr, *parameters: Expr) -> Expr:
         """Look the number up; with parameters that are not constant there is no table."""
-        dtype = typed(data).dtype
+        dtype = tensor_type(data).dtype
         values = [each.data for each in parameters if isinstance(each, Constant)]
         if len(values) < len(parameters):
             return _by_real_numbers(name, dtype, data, *parameters)

@@ -24,7 +24,6 @@ __all__ = [
     "round_away",
     "same_value",
     "saturate",
-    "typed",
 ]
 
 LARGEST_EXPONENT = 32
@@ -147,14 +146,3 @@ def same_value(a: Expr, b: Expr) -> bool:
     if not isinstance(a, Constant) or not isinstance(b, Constant):
         return False
     return a.data.size == 1 and b.data.size == 1 and bool(a.data.item() == b.data.item())
-
-
-def typed(x: Expr) -> TensorType:
-    """Return the type of a tensor.
-
-    Raises:
-        TypeInferenceError: It is not known.
-    """
-    if not isinstance(x.type, TensorType):
-        raise TypeInferenceError(f"expected a tensor of known type, found {x.type!r}")
-    return x.type

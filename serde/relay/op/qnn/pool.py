@@ -7,13 +7,13 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, get, relay_op, sample, tensor
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import per_axis
-from serde.relay.op.qnn.arithmetic import requantized, to_dtype
-from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate, typed
+from serde.relay.op.qnn.arithmetic import requantize_expr, to_dtype
+from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate
 from serde.relay.op.qnn.rescale import requantize
 
 __all__: list[str] = []
@@ -49,8 +49,8 @@ def _as_avg_pool(
     **attrs: AnyValue,
 ) -> Expr:
     parameters = (input_scale, input_zero_point, output_scale, output_zero_point)
-    return to_dtype(call("nn.avg_pool2d", requantized(data, *parameters), **attrs),
-                    typed(data).dtype)  # fmt: skip
+    return to_dtype(call("nn.avg_pool2d", requantize_expr(data, *parameters), **attrs),
+                    tensor_type(data).dtype)  # fmt: skip
 
 
 @relay_op(
@@ -85,7 +85,7 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Array:
-    """Means over windows of the requantized numbers, as int32 and cut towards zero.
+    """``y = trunc(nn.avg_pool2d(q))``, where q is the input requantized, as int32.
 
     Padding counts as the number 0, not as the zero point, as TVM computes it.
     """

@@ -33,16 +33,20 @@ from serde.relay.op.qnn.parameters import (
 from serde.weights import dtype_name
 
 __all__ = [
+    "KERNEL_NAMES",
     "completion",
     "int8",
     "require_kernel",
     "require_out_dtype",
     "sample_parameters",
-    "shifted",
+    "subtract_zero_point",
     "uint8",
 ]
 
 Types = tuple[TensorType | None, ...]
+
+KERNEL_NAMES = {"weight_zero_point": "kernel_zero_point", "weight_scale": "kernel_scale"}
+"""What TVM's builders call parameters of a weight."""
 
 
 def int8(*shape: int) -> TensorSpec:
@@ -67,7 +71,7 @@ def sample_parameters(
     )
 
 
-def shifted(data: Array, zero_point: Array) -> Array:
+def subtract_zero_point(data: Array, zero_point: Array) -> Array:
     """Return `data` without its zero point, as int16 where that holds the differences.
 
     Sums of products of such narrow integers are fast and exact.
@@ -153,6 +157,7 @@ def _dense_type(
         sample(tensor((4, 6), "int16", low=-9000, high=9000), int8(5, 6),
                *sample_parameters(-300, 0, 0.25), units=None, out_dtype="int64"),
     ],
+    arguments=Arguments(names=KERNEL_NAMES, defaults={"out_dtype": "int32"}),
 )  # fmt: skip
 def dense(
     data: Array,
@@ -165,28 +170,14 @@ def dense(
     units: Dim | None,
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """Sums of (data - zero) * (weight - zero); their scale is the product of the two scales."""
-    kernel = shifted(weight, weight_zero_point.reshape(-1, 1))
-    return multiply(shifted(data, input_zero_point), kernel, units=units, out_dtype=out_dtype)
+    """``y = (data - input_zero_point) @ (weight - weight_zero_point).T`` in integers."""
+    kernel = subtract_zero_point(weight, weight_zero_point.reshape(-1, 1))
+    return multiply(
+        subtract_zero_point(data, input_zero_point), kernel, units=units, out_dtype=out_dtype
+    )
 
 
-@builder("qnn.op.dense")
-def build_dense(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    units: AnyValue,
-    out_dtype: AnyValue = "int32",
-) -> Expr:
-    """Build ``qnn.dense``; the zero points come before the scales, as in TVM."""
-    parameters = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
-    return call("qnn.dense", data, weight, *parameters, units=units, out_dtype=out_dtype)
-
-
-def _unpacked(weight: TensorType, layout: str) -> TensorType:
+def _unpack_weight(weight: TensorType, layout: str) -> TensorType:
     attrs = {"src_layout": layout, "dst_layout": "NC"}
     result = get("layout_transform").infer(weight, **attrs)
     return TensorType(result.shape, result.dtype)
@@ -202,7 +193,7 @@ def _dense_pack_type(
 ) -> TensorType:
     if data.rank != 2:
         raise TypeInferenceError(f"expected data of rank 2, found {data!r}")
-    plain = _unpacked(weight, weight_layout)
+    plain = _unpack_weight(weight, weight_layout)
     return _dense_type(data, plain, *parameters, units=units, out_dtype=out_dtype)
 
 
@@ -228,10 +219,7 @@ def _as_dense(
     ],
     arguments=Arguments(
         order=("weight_layout",),
-        names={
-            "weight_zero_point": "kernel_zero_point", "weight_scale": "kernel_scale",
-            "weight_layout": "kernel_layout",
-        },
+        names={**KERNEL_NAMES, "weight_layout": "kernel_layout"},
         defaults={"units": None, "out_dtype": "int32"},
     ),
 )  # fmt: skip
@@ -296,10 +284,10 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> Array:
-    """Products of the matrices of two batches, each without its zero point, in int32."""
+    """``y[b] = (x[b] - x_zero_point) @ (y[b] - y_zero_point)`` in int32, transposed as asked."""
     return multiply_batches(
-        shifted(x, x_zero_point),
-        shifted(y, y_zero_point),
+        subtract_zero_point(x, x_zero_point),
+        subtract_zero_point(y, y_zero_point),
         out_dtype=out_dtype,
         transpose_a=transpose_a,
         transpose_b=transpose_b,

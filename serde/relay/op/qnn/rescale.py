@@ -24,7 +24,7 @@ from serde.relay.op.qnn.parameters import (
 )
 from serde.weights import dtype_name
 
-__all__ = ["DTYPES", "Rounding", "dequantize", "quantize", "requantize", "rescaled"]
+__all__ = ["DTYPES", "Rounding", "dequantize", "multiply_by_ratio", "quantize", "requantize"]
 
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
 """What a real number may be quantised to."""
@@ -87,7 +87,7 @@ def quantize(
     out_dtype: np.dtype[AnyValue],
     axis: int = -1,
 ) -> Array:
-    """round(data / scale) + zero_point, saturated; halves are rounded away from zero."""
+    """``y = saturate(round(x / scale) + zero_point)``; halves are rounded away from zero."""
     scale = along_axis(output_scale, data.ndim, axis)
     zero_point = along_axis(output_zero_point, data.ndim, axis).astype(np.float32)
     with np.errstate(all="ignore"):
@@ -136,7 +136,7 @@ def dequantize(
     out_dtype: np.dtype[AnyValue],
     axis: int = -1,
 ) -> Array:
-    """(data - zero_point) * scale in float32; float16 saturates at its largest numbers."""
+    """``y = (x - zero_point) * scale`` in float32; float16 saturates at its largest numbers."""
     scale = along_axis(input_scale, data.ndim, axis)
     shifted = data.astype(np.int32) - along_axis(input_zero_point, data.ndim, axis)
     real = np.asarray(shifted.astype(np.float32) * scale)
@@ -158,6 +158,7 @@ def _requantize_type(
     compute_dtype: ComputeDtype,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> TensorType:
+    """Input parameters may be vectors along `axis`, output parameters are scalars."""
     require_dtype(data, ("int8", "uint8", "int16", "int32", "int64"), "data")
     if out_dtype is None or dtype_name(out_dtype) not in ("int8", "uint8", "int16", "int32"):
         raise TypeInferenceError(
@@ -204,7 +205,7 @@ def requantize(
     compute_dtype: ComputeDtype = "None",
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
-    """The same real numbers at another scale: (data - zero) * ratio + zero, saturated.
+    """``y = saturate(round((x - input_zero) * input_scale / output_scale) + output_zero)``.
 
     The ratio of the scales is a Q31 mantissa and a power of two, products are int64, halves
     go up (``"None"`` is ``"UPWARD"``) or away from zero. A floating `compute_dtype` multiplies
@@ -221,11 +222,11 @@ def requantize(
         result = whole.astype(np.int32)
     else:
         level = data.astype(np.int32) - zero_point
-        result = rescaled(np.asarray(level), ratio, away=away) + output_zero_point
+        result = multiply_by_ratio(np.asarray(level), ratio, away=away) + output_zero_point
     return np.asarray(result) if out_dtype == np.int32 else saturate(result, out_dtype)
 
 
-def rescaled(data: Array, ratio: AnyValue, *, away: bool = False) -> Array:
+def multiply_by_ratio(data: Array, ratio: AnyValue, *, away: bool = False) -> Array:
     """Return int32 `data` times `ratio` by fixed-point arithmetic, rounded to the nearest.
 
     Args:

@@ -8,12 +8,12 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_float
 from serde.relay.ir.traits import Discontinuous, SameAxes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.qnn.parameters import along_axis, round_away, typed
+from serde.relay.op.qnn.parameters import along_axis, round_away
 from serde.weights import numpy_dtype
 
 __all__ = ["CODES"]
@@ -51,24 +51,24 @@ def _quantize_type(
 def _as_quantize(
     data: Expr, out_dtype: Expr, output_scale: Expr, output_zero_point: Expr, *, axis: int
 ) -> Expr:
-    scale = _spread(data, output_scale, axis)
-    zero_point = _spread(data, output_zero_point, axis)
+    scale = _broadcast_parameter(data, output_scale, axis)
+    zero_point = _broadcast_parameter(data, output_zero_point, axis)
     whole = call("add", call("round", call("divide", data, scale)), zero_point)
     result = data
     for name, code in CODES.items():
         if code:
-            low, high = _limits(name, np.dtype(numpy_dtype(typed(data).dtype)))
+            low, high = _limits(name, np.dtype(numpy_dtype(tensor_type(data).dtype)))
             cut = call("clip", whole, a_min=float(low), a_max=float(high))
             chosen = call("equal", out_dtype, const(code, "int32"))
             result = call("where", chosen, cut, result)
     return result
 
 
-def _spread(data: Expr, values: Expr, axis: int) -> Expr:
+def _broadcast_parameter(data: Expr, values: Expr, axis: int) -> Expr:
     """Return a vector of scales or zero points as data of the right dtype that broadcasts."""
-    rank = typed(data).rank
-    if typed(values).dtype != typed(data).dtype:
-        values = call("cast", values, dtype=typed(data).dtype)
+    rank = tensor_type(data).rank
+    if tensor_type(values).dtype != tensor_type(data).dtype:
+        values = call("cast", values, dtype=tensor_type(data).dtype)
     if rank == 0:
         return call("reshape", values, newshape=())
     following = rank - 1 - axis % rank
@@ -104,7 +104,7 @@ _ZEROS = np.array([3, 0, 7], np.int32)
 def simulated_quantize(
     data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array, *, axis: int = -1
 ) -> Array:
-    """round(data / scale) + zero_point, cut to the range of a dtype, in the dtype of the data.
+    """``y = saturate(round(x / scale) + zero_point)`` in the dtype of the data.
 
     `out_dtype` is 1 for int8, 2 for uint8, 3 for int32; otherwise the data stays as it is.
     """
@@ -167,8 +167,8 @@ def _as_dequantize(
     out_dtype: np.dtype[AnyValue] | None,
     axis: int,
 ) -> Expr:
-    shifted = call("subtract", data, _spread(data, input_zero_point, axis))
-    real = call("multiply", shifted, _spread(data, input_scale, axis))
+    shifted = call("subtract", data, _broadcast_parameter(data, input_zero_point, axis))
+    real = call("multiply", shifted, _broadcast_parameter(data, input_scale, axis))
     low = call("greater_equal", in_dtype, const(1, "int32"))
     high = call("less_equal", in_dtype, const(3, "int32"))
     return call("where", call("logical_and", low, high), real, data)
@@ -194,7 +194,7 @@ def simulated_dequantize(
     out_dtype: np.dtype[AnyValue] | None,
     axis: int = -1,
 ) -> Array:
-    """(data - zero_point) * scale in the dtype of the data, or the data where `in_dtype` is 0.
+    """``y = (x - zero_point) * scale`` in the dtype of the data, or x where `in_dtype` is 0.
 
     `out_dtype` comes with TVM's attribute class and can name the dtype of the data only.
     """

@@ -39,7 +39,7 @@ def _require_scalar(scale: TensorType, zero: TensorType, dtype: str) -> None:
         raise TypeInferenceError(f"expected scalars for {dtype}, found {scale!r} and {zero!r}")
 
 
-def _requantized(sums: Array, factor: Array, zero: Array, dtype: DType) -> Array:
+def _requantize(sums: Array, factor: Array, zero: Array, dtype: DType) -> Array:
     """Round half to even and cut to the range; `factor` is float32."""
     limits = np.iinfo(dtype)
     steps = np.rint(sums.astype(np.float32) * factor) + zero.astype(np.float32)
@@ -60,6 +60,7 @@ def _conv_type(
     out_dtype: DType,
     **window: AnyValue,
 ) -> TensorType:
+    """The weight may have a scale for each output; all other parameters are scalars."""
     _require_bytes(data=data, weight=weight)
     _require_scalar(data_scale, data_zero, data.dtype)
     _require_parameters(weight, weight_scale, weight_zero, 0)
@@ -88,6 +89,7 @@ def _decompose_conv(
     out_dtype: DType,
     **window: AnyValue,
 ) -> Expr:
+    """Real numbers are convolved in float32, then quantised."""
     x = call("serde.dequantize_linear", data, data_scale, data_zero, axis=1)
     w = call("serde.dequantize_linear", weight, weight_scale, weight_zero, axis=0)
     real: Expr = call("nn.conv2d", x, w, **window)
@@ -157,7 +159,9 @@ def qlinear_conv2d(
     groups: int = 1,
     out_dtype: DType = np.dtype("uint8"),
 ) -> Array:
-    """A convolution whose integer sums are rescaled once, halves to even.
+    """``y = saturate(rint(sums * data_scale * weight_scale / out_scale) + out_zero)``.
+
+    ``sums = nn.conv2d(data - data_zero, weight - weight_zero) + bias``, halves round to even.
 
     Source: QLinearConv of ONNX 10. The decomposition sums in float32, so that it may differ by
     one step.
@@ -186,7 +190,7 @@ def qlinear_conv2d(
     factor = data_scale * weight_scale.reshape(-1, 1, 1) / out_scale
     if bias is not None:
         sums = sums + bias.reshape(-1, 1, 1)
-    return _requantized(sums, factor, out_zero, out_dtype)
+    return _requantize(sums, factor, out_zero, out_dtype)
 
 
 def _matmul_type(
@@ -201,6 +205,7 @@ def _matmul_type(
     *,
     out_dtype: DType,
 ) -> TensorType:
+    """The right side may have a scale for each column; all other parameters are scalars."""
     _require_bytes(lhs=lhs, rhs=rhs)
     if lhs.rank != rhs.rank or lhs.rank not in (2, 3):
         raise TypeInferenceError(f"expected two operands of rank 2 or 3: {lhs!r} and {rhs!r}")
@@ -276,7 +281,9 @@ def qlinear_matmul(
     *,
     out_dtype: DType = np.dtype("uint8"),
 ) -> Array:
-    """A product of matrices whose integer sums are rescaled once, halves to even.
+    """``y = saturate(rint(sums * lhs_scale * rhs_scale / out_scale) + out_zero)``.
+
+    ``sums = (lhs - lhs_zero) @ (rhs - rhs_zero)``, halves round to even.
 
     Source: QLinearMatMul of ONNX 10. The decomposition sums in float32, so that it may differ by
     one step.
@@ -293,4 +300,4 @@ def qlinear_matmul(
         out_dtype: int8 or uint8.
     """
     sums = (lhs.astype(np.float64) - lhs_zero) @ (rhs.astype(np.float64) - rhs_zero)
-    return _requantized(sums, lhs_scale * rhs_scale / out_scale, out_zero, out_dtype)
+    return _requantize(sums, lhs_scale * rhs_scale / out_scale, out_zero, out_dtype)

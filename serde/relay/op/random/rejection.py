@@ -16,7 +16,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim, require_float
 from serde.relay.ir.traits import BitLevel, Random
@@ -75,7 +75,7 @@ def _candidates(kind: str, rate: Expr, shape: tuple[int, ...] | None, count: int
     return call(kind, rate, dtype=_DOUBLE, seed=seed)
 
 
-def _wide(value: float) -> Expr:
+def _float64(value: float) -> Expr:
     return const(value, "float64")
 
 
@@ -95,29 +95,23 @@ def _is_above(rate: Expr, least: float) -> bool:
     return isinstance(rate, Constant) and bool((rate.data >= least).all())
 
 
-def _typed(rate: Expr) -> TensorType:
-    if not isinstance(rate.type, TensorType):
-        raise TypeInferenceError(f"{rate!r} has no type, so its decomposition has no dtype")
-    return rate.type
-
-
 def _decompose_gamma(alpha: Expr, *, shape: tuple[int, ...] | None, seed: float | None) -> Expr:
     a = call("cast", alpha, dtype="float64")
-    small = a < _wide(1.0)
+    small = a < _float64(1.0)
     raised = not _is_above(alpha, 1.0)
-    d = (call("where", small, a + _wide(1.0), a) if raised else a) - _wide(1 / 3)
+    d = (call("where", small, a + _float64(1.0), a) if raised else a) - _float64(1 / 3)
     parts = [part_of_seed(seed, part) for part in range(3)]
     x = _candidates("serde.random_normal", a, shape, GAMMA_CANDIDATES, parts[0])
     u = _candidates("serde.random_uniform", a, shape, GAMMA_CANDIDATES, parts[1])
-    root = x / call("sqrt", _wide(9.0) * d) + _wide(1.0)
+    root = x / call("sqrt", _float64(9.0) * d) + _float64(1.0)
     v = root * root * root
-    bound = x * x * _wide(0.5) + d * (call("log", v) - v + _wide(1.0))
+    bound = x * x * _float64(0.5) + d * (call("log", v) - v + _float64(1.0))
     drawn = _first(call("log", u) < bound, d * v)
     if raised:
         unit = _candidates("serde.random_uniform", a, shape, 0, parts[2])
-        power = call("where", small, _wide(1.0) / a, _wide(0.0))
+        power = call("where", small, _float64(1.0) / a, _float64(0.0))
         drawn = drawn * call("power", unit, power)
-    return call("cast", drawn, dtype=_typed(alpha).dtype)
+    return call("cast", drawn, dtype=tensor_type(alpha).dtype)
 
 
 @relay_op(
@@ -165,7 +159,7 @@ def _terms(rate: Expr) -> int:
     return count
 
 
-def _looked_up(rate: Expr, shape: tuple[int, ...] | None, seed: float | None, count: int) -> Expr:
+def _look_up(rate: Expr, shape: tuple[int, ...] | None, seed: float | None, count: int) -> Expr:
     """Return how many values of the distribution function a uniform number is not below."""
     unit = _candidates("serde.random_uniform", rate, shape, 0, seed)
     scale = np.array([1 / math.factorial(place) for place in range(count)])
@@ -197,20 +191,20 @@ def _log_factorial(
     return whole + series / z - log(between)
 
 
-def _transformed(rate: Expr, shape: tuple[int, ...] | None, seeds: list[float | None]) -> Expr:
+def _draw_poisson(rate: Expr, shape: tuple[int, ...] | None, seeds: list[float | None]) -> Expr:
     u, v = (_candidates("serde.random_uniform", rate, shape, POISSON_CANDIDATES, seed)
             for seed in seeds)  # fmt: skip
-    width = call("sqrt", rate) * _wide(2.53) + _wide(0.931)
-    slope = width * _wide(0.02483) - _wide(0.059)
-    share = _wide(1.1328) / (width - _wide(3.4)) + _wide(1.1239)
-    u = u - _wide(0.5)
-    rest = _wide(0.5) - call("abs", u)
-    k = call("floor", (slope * _wide(2.0) / rest + width) * u + rate + _wide(0.43))
+    width = call("sqrt", rate) * _float64(2.53) + _float64(0.931)
+    slope = width * _float64(0.02483) - _float64(0.059)
+    share = _float64(1.1328) / (width - _float64(3.4)) + _float64(1.1239)
+    u = u - _float64(0.5)
+    rest = _float64(0.5) - call("abs", u)
+    k = call("floor", (slope * _float64(2.0) / rest + width) * u + rate + _float64(0.43))
     left = call("log", v * share / (slope / (rest * rest) + width))
-    kept = call("maximum", k, _wide(0.0))
-    odds = kept * call("log", rate) - rate - _log_factorial(kept, _wide, partial(call, "log"))
+    kept = call("maximum", k, _float64(0.0))
+    odds = kept * call("log", rate) - rate - _log_factorial(kept, _float64, partial(call, "log"))
     accepted = call("logical_and", call("less_equal", left, odds),
-                    call("greater_equal", k, _wide(0.0)))  # fmt: skip
+                    call("greater_equal", k, _float64(0.0)))  # fmt: skip
     return _first(accepted, kept)
 
 
@@ -218,16 +212,16 @@ def _decompose_poisson(lam: Expr, *, shape: tuple[int, ...] | None, seed: float 
     rate = call("cast", lam, dtype="float64")
     parts = [part_of_seed(seed, part) for part in range(3)]
     if _is_above(lam, TABLE_END):
-        drawn = _transformed(rate, shape, parts[1:])
+        drawn = _draw_poisson(rate, shape, parts[1:])
     elif isinstance(lam, Constant) and bool((lam.data < TABLE_END).all()):
-        drawn = _looked_up(rate, shape, parts[0], _terms(lam))
+        drawn = _look_up(rate, shape, parts[0], _terms(lam))
     else:
-        low = call("minimum", rate, _wide(TABLE_END))
-        high = call("maximum", rate, _wide(TABLE_END))
-        drawn = call("where", rate < _wide(TABLE_END),
-                     _looked_up(low, shape, parts[0], _terms(lam)),
-                     _transformed(high, shape, parts[1:]))  # fmt: skip
-    return call("cast", drawn, dtype=_typed(lam).dtype)
+        low = call("minimum", rate, _float64(TABLE_END))
+        high = call("maximum", rate, _float64(TABLE_END))
+        drawn = call("where", rate < _float64(TABLE_END),
+                     _look_up(low, shape, parts[0], _terms(lam)),
+                     _draw_poisson(high, shape, parts[1:]))  # fmt: skip
+    return call("cast", drawn, dtype=tensor_type(lam).dtype)
 
 
 @relay_op(

@@ -61,7 +61,7 @@ def _draw_type(
     return result
 
 
-def _wide(dtype: str) -> str:
+def _compute_dtype(dtype: str) -> str:
     """Return the dtype to draw in, from which narrower ones are rounded."""
     return "float64" if dtype == "float64" else "float32"
 
@@ -75,7 +75,7 @@ def _static(like: Expr | None, shape: tuple[int, ...] | None) -> tuple[int, ...]
     return found
 
 
-def _decomposed_draw(name: str, bounds: tuple[str, str]) -> AnyValue:
+def _build_draw_decomposition(name: str, bounds: tuple[str, str]) -> AnyValue:
     def decompose(
         like: Expr | None,
         *,
@@ -86,11 +86,13 @@ def _decomposed_draw(name: str, bounds: tuple[str, str]) -> AnyValue:
     ) -> Expr:
         kind = like.type if like is not None and isinstance(like.type, TensorType) else None
         wanted = _draw_dtype(kind, dtype)
-        a, b = (const(given[bound], _wide(wanted)) for bound in bounds)
+        a, b = (const(given[bound], _compute_dtype(wanted)) for bound in bounds)
         sizes = _static(like, shape)
-        drawn = call(name, _fixed_key(seed), a, b, out_shape=sizes, out_dtype=_wide(wanted))
+        drawn = call(
+            name, _fixed_key(seed), a, b, out_shape=sizes, out_dtype=_compute_dtype(wanted)
+        )
         result = TupleGetItem(drawn, 1)
-        return result if wanted == _wide(wanted) else call("cast", result, dtype=wanted)
+        return result if wanted == _compute_dtype(wanted) else call("cast", result, dtype=wanted)
 
     return decompose
 
@@ -105,7 +107,7 @@ def _draw(
     b: float,
 ) -> Array:
     wanted = np.dtype(dtype or (np.float32 if like is None else like.dtype))
-    wide = np.dtype(_wide(wanted.name))
+    wide = np.dtype(_compute_dtype(wanted.name))
     sizes = (shape or ()) if like is None else like.shape
     key = _seed_key(seed).data
     _, drawn = source(key, wide.type(a), wide.type(b), out_shape=sizes, out_dtype=wide)
@@ -116,7 +118,7 @@ def _draw(
     "serde.random_uniform",
     traits=(Random, BitLevel, TypeOnly(0)),
     infer=_draw_type,
-    decompose=_decomposed_draw("random.uniform", ("low", "high")),
+    decompose=_build_draw_decomposition("random.uniform", ("low", "high")),
     samples=[
         sample(shape=[2, 3], seed=1.0),
         sample((4, 2), low=-1.0, high=5.0, seed=2.5),
@@ -144,7 +146,7 @@ def random_uniform(
     "serde.random_normal",
     traits=(Random, BitLevel, TypeOnly(0)),
     infer=_draw_type,
-    decompose=_decomposed_draw("random.normal", ("mean", "scale")),
+    decompose=_build_draw_decomposition("random.normal", ("mean", "scale")),
     samples=[
         sample(shape=[2, 3], seed=1.0),
         sample((4, 2), mean=-1.0, scale=5.0, seed=2.5),

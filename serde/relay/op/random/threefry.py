@@ -64,15 +64,15 @@ def threefry_rounds(key: Array, counters: Array) -> Array:
                 left, right = ROTATIONS[(4 * turn + step) % 8]
                 a = a + b
                 c = c + d
-                b, d = _rotated(d, right) ^ c, _rotated(b, left) ^ a
+                b, d = _rotate_left(d, right) ^ c, _rotate_left(b, left) ^ a
     return np.stack([a, b, c, d], axis=1)
 
 
-def _rotated(x: Array, bits: int) -> Array:
+def _rotate_left(x: Array, bits: int) -> Array:
     return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
 
-def _moved(high: int, low: int) -> tuple[int, int]:
+def _shift_bit_right(high: int, low: int) -> tuple[int, int]:
     """Return a single bit of 128 one place further to the right."""
     if high == 1:
         return 0, TOP
@@ -83,7 +83,7 @@ def _words(values: Sequence[int]) -> Array:
     return np.array([value & ONES for value in values], np.uint64)
 
 
-def _with_room(key: Array, count: int) -> Array:
+def _reserve_counter(key: Array, count: int) -> Array:
     """Return a key whose counter can grow by `count`: itself, or one further along the path."""
     k = [int(word) for word in key]
     if k[7] < ONES - count:
@@ -91,12 +91,12 @@ def _with_room(key: Array, count: int) -> Array:
     if k[8] == 0 and k[9] == 0:
         hashed = threefry_rounds(key[:4], _words([ONES] * 4)[None])[0]
         return np.concatenate([hashed, _words([0, 0, 0, 0, TOP, 0])])
-    return _words([*k[:4], k[4] | k[8], k[5] | k[9], 0, 0, *_moved(k[8], k[9])])
+    return _words([*k[:4], k[4] | k[8], k[5] | k[9], 0, 0, *_shift_bit_right(k[8], k[9])])
 
 
 def _generate(key: Array, shape: Sequence[int]) -> tuple[Array, Array]:
     count = math.prod(shape)
-    state = _with_room(key, count)
+    state = _reserve_counter(key, count)
     whole, rest = divmod(count, 4)
     with np.errstate(over="ignore"):
         # All four words grow from block to block, the path as well as the counter.
@@ -171,7 +171,7 @@ def threefry_split(key: Array) -> tuple[Array, Array]:
         hashed = [int(word) for word in threefry_rounds(key[:4], key[None, 4:8])[0]]
         ends = (0, 0, 0, TOP >> 1, 0)
         return _words([*hashed, 0, *ends]), _words([*hashed, TOP, *ends])
-    place = _moved(k[8], k[9])
+    place = _shift_bit_right(k[8], k[9])
     return _words([*k[:8], *place]), _words([*k[:4], k[4] | k[8], k[5] | k[9], *k[6:8], *place])
 
 

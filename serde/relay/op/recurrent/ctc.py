@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import InRange
@@ -43,12 +43,6 @@ def _ctc_loss_type(
     return TensorType((batch,), data.dtype)
 
 
-def _type(x: Expr) -> TensorType:
-    if not isinstance(x.type, TensorType):
-        raise TypeInferenceError(f"{x!r} has no type, so it cannot be decomposed")
-    return x.type
-
-
 def _logsumexp(terms: Expr) -> Expr:
     """Return the logarithm of the sum of exponentials along axis 1."""
     top = call("max", terms, axis=(1,), keepdims=True)
@@ -56,7 +50,7 @@ def _logsumexp(terms: Expr) -> Expr:
     return call("add", call("log", total), call("squeeze", top, axis=(1,)))
 
 
-def _moved(x: Expr, steps: int, value: Expr, width: int) -> Expr:
+def _shift_right(x: Expr, steps: int, value: Expr, width: int) -> Expr:
     """Return rows whose elements come `steps` later, with `value` before them."""
     wide = call("nn.pad", x, value, pad_width=((0, 0), (steps, 0)))
     return call("strided_slice", wide, begin=(0,), end=(width,), strides=(1,), axes=(1,))
@@ -73,21 +67,21 @@ def _step(
     state: Expr, rows: Expr, symbols: Expr, skip: Expr, ends: Expr | None, width: int
 ) -> Function:
     """Return what a time does: one of `width` states follows itself or one of the two before."""
-    dtype = _type(state).dtype
-    row = TensorType(_type(rows).shape[1:], dtype)
+    dtype = tensor_type(state).dtype
+    row = TensorType(tensor_type(rows).shape[1:], dtype)
     time = Var("time", TensorType((1,), "int32"))
-    alpha, emitted = Var("alpha", _type(state)), Var("row", row)
-    captured = [Var(n, _type(x)) for n, x in (("symbols", symbols), ("skip", skip))]
+    alpha, emitted = Var("alpha", tensor_type(state)), Var("row", row)
+    captured = [Var(n, tensor_type(x)) for n, x in (("symbols", symbols), ("skip", skip))]
     never = const(_NEVER, dtype)
     ways = [
         alpha,
-        _moved(alpha, 1, never, width),
-        call("add", _moved(alpha, 2, never, width), captured[1]),
+        _shift_right(alpha, 1, never, width),
+        call("add", _shift_right(alpha, 2, never, width), captured[1]),
     ]
     found = _logsumexp(call("stack", tuple(ways), axis=1))
     found = call("add", found, call("gather", emitted, captured[0], axis=1))
     if ends is not None:
-        captured.append(Var("ends", _type(ends)))
+        captured.append(Var("ends", tensor_type(ends)))
         found = call("where", call("less", time, captured[2]), found, alpha)
     later = call("add", time, const(np.int32(1)))
     return Function([alpha, time, emitted, *captured], Tuple([found, later]))
@@ -102,9 +96,9 @@ def _decompose_ctc_loss(
     blank: str,
 ) -> Expr:
     """The forward variables of Graves (2006), one time after another, in logarithms."""
-    (_, _, classes), result = _type(data).shape, _type(data).dtype
+    (_, _, classes), result = tensor_type(data).shape, tensor_type(data).dtype
     dtype = "float32" if result == "float16" else result
-    count = _type(label).shape[1]
+    count = tensor_type(label).shape[1]
     if not isinstance(count, int) or not isinstance(classes, int):
         raise TypeInferenceError(f"{count} labels of {classes} classes cannot be decomposed")
     width, empty = 2 * count + 1, 0 if blank == "first" else classes - 1
@@ -118,7 +112,7 @@ def _decompose_ctc_loss(
         lengths = call("expand_dims", call("cast", label_lengths, dtype="int32"), axis=1)
     bounded = call("clip", label, a_min=0.0, a_max=float(classes - 1))
     symbols = _states(bounded, count, empty)
-    same = call("equal", symbols, _moved(symbols, 2, const(np.int32(empty)), width))
+    same = call("equal", symbols, _shift_right(symbols, 2, const(np.int32(empty)), width))
     allowed = call("logical_not", call("logical_or", same, const(np.arange(width) % 2 == 0)))
     never, zero = const(_NEVER, dtype), const(0, dtype)
     skip = call("where", allowed, zero, never)

@@ -9,9 +9,8 @@ from typing import Final, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call
-from serde.relay.ir.types import TensorType
 
 __all__ = ["PARAMETERS", "Activation", "Direction", "Gate", "count_directions", "read_gates"]
 
@@ -99,6 +98,7 @@ class Gate:
 
 
 def _values(name: str, x: Array, alpha: Array, beta: Array) -> Array:
+    """Return the activation `name` of an array, with its parameters alpha and beta."""
     match name:
         case "sigmoid":
             small = np.exp(-np.abs(x))
@@ -126,9 +126,7 @@ def _values(name: str, x: Array, alpha: Array, beta: Array) -> Array:
 
 
 def _like(value: float, x: Expr) -> Expr:
-    if not isinstance(x.type, TensorType):
-        raise TypeInferenceError(f"{x!r} has no type, so its decomposition has no dtype")
-    return const(value, x.type.dtype)
+    return const(value, tensor_type(x).dtype)
 
 
 def read_gates(

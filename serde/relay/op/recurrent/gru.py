@@ -11,46 +11,12 @@ from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
-from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
 
 __all__: list[str] = []
 
 _DEFAULTS = ("sigmoid", "tanh")
-
-
-def _gru_type(
-    data: TensorType,
-    input_weight: TensorType,
-    recurrent_weight: TensorType,
-    bias: TensorType | None,
-    sequence_lens: TensorType | None,
-    initial_h: TensorType | None,
-    *,
-    hidden_size: int,
-    direction: str,
-    layout: str,
-    linear_before_reset: bool,
-    **functions: AnyValue,
-) -> tuple[TensorType, ...]:
-    read_gates(_DEFAULTS, direction=direction, **functions)
-    return layer.layer_types(
-        data,
-        input_weight,
-        recurrent_weight,
-        bias,
-        sequence_lens,
-        [("initial_h", initial_h, hidden_size)],
-        gates=3,
-        hidden_size=hidden_size,
-        direction=direction,
-        layout=layout,
-    )
-
-
-def _complete_gru(*given: TensorType | None, hidden_size: int, **attrs: AnyValue) -> layer.Types:
-    return layer.complete(given, 3, hidden_size, hidden_size, attrs["direction"])
 
 
 def _rows(data: Expr, begin: int, end: int) -> Expr:
@@ -71,15 +37,16 @@ def _decompose_gru(
     linear_before_reset: bool,
     **functions: AnyValue,
 ) -> Expr:
+    """Update and reset gate share a product; the hidden gate has its own."""
     gates = read_gates(_DEFAULTS, direction=direction, **functions)
-    biases = unrolling.both(bias)
+    biases = unrolling.split_bias(bias)
     gated, hidden, parts = [], [], []
     for number in range(len(gates)):
-        weight = unrolling.one(recurrent_weight, number)
+        weight = unrolling.take_direction(recurrent_weight, number)
         gated.append(_rows(weight, 0, 2 * hidden_size))
         hidden.append(_rows(weight, 2 * hidden_size, 3 * hidden_size))
         if biases is not None:
-            row = unrolling.one(biases[1], number)
+            row = unrolling.take_direction(biases[1], number)
             cuts = ((0, 2 * hidden_size), (2 * hidden_size, 3 * hidden_size))
             parts.append([_rows(row, *cut) for cut in cuts])
 
@@ -90,8 +57,8 @@ def _decompose_gru(
     def step(number: int, entering: Expr, states: tuple[Expr, ...]) -> tuple[Expr, ...]:
         f, g = gates[number]
         (state,) = states
-        update_in, reset_in, hidden_in = unrolling.fields(entering, 3)
-        update_state, reset_state = unrolling.fields(recurrent(number, state, 0), 2)
+        update_in, reset_in, hidden_in = unrolling.split_columns(entering, 3)
+        update_state, reset_state = unrolling.split_columns(recurrent(number, state, 0), 2)
         update = f.expression(call("add", update_in, update_state))
         reset = f.expression(call("add", reset_in, reset_state))
         if linear_before_reset:
@@ -118,8 +85,8 @@ def _decompose_gru(
 @relay_op(
     "serde.gru",
     traits=(InRange(ranges.sequence_lengths),),
-    infer=_gru_type,
-    complete=_complete_gru,
+    infer=layer.relation(3, _DEFAULTS),
+    complete=layer.completion(3),
     decompose=_decompose_gru,
     samples=[
         sample((3, 2, 4), (1, 15, 4), (1, 15, 5), hidden_size=5),
@@ -170,11 +137,16 @@ def gru(
 ) -> tuple[Array, Array]:
     """One layer of gated recurrent units.
 
-    With f and g the activations, as ONNX has it:
-    z = f(X Wz' + H Rz' + Wbz + Rbz), r = f(X Wr' + H Rr' + Wbr + Rbr),
-    h = g(X Wh' + (r H) Rh' + Rbh + Wbh), or where `linear_before_reset`
-    h = g(X Wh' + r (H Rh' + Rbh) + Wbh), as cuDNN, PyTorch and MXNet have it; the next H is
-    (1 - z) h + z H.
+    With f and g the activations, as ONNX has it::
+
+        z = f(X @ Wz.T + H @ Rz.T + Wbz + Rbz)
+        r = f(X @ Wr.T + H @ Rr.T + Wbr + Rbr)
+        h = g(X @ Wh.T + (r * H) @ Rh.T + Rbh + Wbh)
+        H = (1 - z) * h + z * H
+
+    With `linear_before_reset`, as cuDNN, PyTorch and MXNet have it::
+
+        h = g(X @ Wh.T + r * (H @ Rh.T + Rbh) + Wbh)
 
     Args:
         data: Sequences: (time, batch, input), or (batch, time, input) for the layout NTC.
@@ -205,7 +177,7 @@ def gru(
         clip=clip,
     )
     weights = widen(recurrent_weight)
-    entering_bias, recurrent_bias = layer.both(bias) or (None, None)
+    entering_bias, recurrent_bias = layer.split_bias(bias) or (None, None)
     if recurrent_bias is None:
         recurrent_bias = np.zeros(weights.shape[:2], weights.dtype)
     cut = 2 * hidden_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -13,15 +14,17 @@ from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.types import TensorType
-from serde.relay.op.recurrent.gates import count_directions
+from serde.relay.op.recurrent.gates import count_directions, read_gates
 
 __all__ = [
     "Layout",
     "Step",
-    "both",
     "complete",
+    "completion",
     "layer_types",
+    "relation",
     "require_shape",
+    "split_bias",
     "walk",
 ]
 
@@ -117,7 +120,7 @@ def layer_types(
     )
 
 
-def both(bias: Array | None) -> tuple[Array, Array] | None:
+def split_bias(bias: Array | None) -> tuple[Array, Array] | None:
     """Return the biases of what enters and of the state, in at least float32."""
     if bias is None:
         return None
@@ -139,6 +142,54 @@ def complete(given: Types, gates: int, hidden_size: int, output: Dim, direction:
     derived = [TensorType(shape, data.dtype) for shape in shapes]
     known = (data, *derived, *given[4:])
     return tuple(own if own is not None else new for own, new in zip(given, known, strict=True))
+
+
+def relation(gates: int, defaults: Sequence[str]) -> Callable[..., tuple[TensorType, ...]]:
+    """Return the type relation of a layer whose only state is its output.
+
+    Args:
+        gates: Number of gates.
+        defaults: The functions of one direction.
+    """
+
+    def infer(
+        data: TensorType,
+        input_weight: TensorType,
+        recurrent_weight: TensorType,
+        bias: TensorType | None,
+        sequence_lens: TensorType | None,
+        initial_h: TensorType | None,
+        *,
+        hidden_size: int,
+        direction: str,
+        layout: str,
+        linear_before_reset: bool = False,
+        **functions: AnyValue,
+    ) -> tuple[TensorType, ...]:
+        read_gates(defaults, direction=direction, **functions)
+        return layer_types(
+            data,
+            input_weight,
+            recurrent_weight,
+            bias,
+            sequence_lens,
+            [("initial_h", initial_h, hidden_size)],
+            gates=gates,
+            hidden_size=hidden_size,
+            direction=direction,
+            layout=layout,
+        )
+
+    return infer
+
+
+def completion(gates: int) -> Callable[..., Types]:
+    """Return what derives the types of the weights and the bias of such a layer."""
+
+    def derive(*given: TensorType | None, hidden_size: int, **attrs: AnyValue) -> Types:
+        return complete(given, gates, hidden_size, hidden_size, attrs["direction"])
+
+    return derive
 
 
 def walk(
@@ -168,8 +219,8 @@ def walk(
         direction: Which directions are walked.
         layout: Order of the axes.
     """
-    turned = layout == "NTC"
-    sequences = widen(np.swapaxes(data, 0, 1) if turned else data)
+    batch_first = layout == "NTC"
+    sequences = widen(np.swapaxes(data, 0, 1) if batch_first else data)
     length, count = sequences.shape[:2]
     every: list[Array] = []
     final: list[tuple[Array, ...]] = []
@@ -181,7 +232,7 @@ def walk(
         current = tuple(
             np.zeros((count, width), sequences.dtype)
             if given is None
-            else widen(given[:, number] if turned else given[number])
+            else widen(given[:, number] if batch_first else given[number])
             for given, width in states
         )
         outputs = np.zeros((length, count, states[0][1]), sequences.dtype)
@@ -201,6 +252,6 @@ def walk(
         final.append(current)
     results = [np.stack(every, axis=1)]
     results += [np.stack(each) for each in zip(*final, strict=True)]
-    if turned:
+    if batch_first:
         results = [results[0].transpose(2, 0, 1, 3), *(x.swapaxes(0, 1) for x in results[1:])]
     return tuple(result.astype(data.dtype) for result in results)

@@ -40,6 +40,7 @@ def _lstm_type(
     cell_clip: tuple[float, float] | None,
     **functions: AnyValue,
 ) -> tuple[TensorType, ...]:
+    """A projection makes the output as wide as it has rows."""
     read_gates(_DEFAULTS, direction=direction, **functions)
     if cell_clip is not None and cell_clip[0] > cell_clip[1]:
         raise TypeInferenceError(f"cell_clip {cell_clip}: the bounds are not in order")
@@ -92,16 +93,20 @@ def _decompose_lstm(
     cell_clip: tuple[float, float] | None,
     **functions: AnyValue,
 ) -> Expr:
+    """The four gates of a step share one product with the state."""
     gates = read_gates(_DEFAULTS, direction=direction, **functions)
     numbers = range(len(gates))
-    biases = unrolling.both(bias)
-    weights = [unrolling.one(recurrent_weight, number) for number in numbers]
+    biases = unrolling.split_bias(bias)
+    weights = [unrolling.take_direction(recurrent_weight, number) for number in numbers]
     holes: list[list[Expr]] = []
     if peephole is not None:
-        holes = [unrolling.fields(unrolling.one(peephole, number), 3) for number in numbers]
+        holes = [
+            unrolling.split_columns(unrolling.take_direction(peephole, number), 3)
+            for number in numbers
+        ]
     shrink = None
     if projection is not None:
-        shrink = [unrolling.one(projection, number) for number in numbers]
+        shrink = [unrolling.take_direction(projection, number) for number in numbers]
 
     def peeped(linear: Expr, cell: Expr, number: int, part: int) -> Expr:
         if not holes:
@@ -112,7 +117,7 @@ def _decompose_lstm(
         f, g, h = gates[number]
         state, cell = states
         linear = call("add", entering, unrolling.dense(state, weights[number]))
-        taken, given, kept, new = unrolling.fields(linear, 4)
+        taken, given, kept, new = unrolling.split_columns(linear, 4)
         take = f.expression(peeped(taken, cell, number, 0))
         if input_forget:
             keep: Expr = call("subtract", const(1.0, unrolling.dtype_of(take)), take)
@@ -215,11 +220,16 @@ def lstm(
 ) -> tuple[Array, Array, Array]:
     """One layer of long short-term memory.
 
-    With f, g and h the activations, as ONNX has it:
-    i = f(X Wi' + H Ri' + Pi C + Wbi + Rbi), f = f(X Wf' + H Rf' + Pf C + Wbf + Rbf),
-    c = g(X Wc' + H Rc' + Wbc + Rbc), the next C is f C + i c,
-    o = f(X Wo' + H Ro' + Po C + Wbo + Rbo) of that C, the next H is o h(C), times the
-    transposed projection if there is one.
+    With f, g and h the activations, as ONNX has it::
+
+        i = f(X @ Wi.T + H @ Ri.T + Pi * C + Wbi + Rbi)
+        f = f(X @ Wf.T + H @ Rf.T + Pf * C + Wbf + Rbf)
+        c = g(X @ Wc.T + H @ Rc.T + Wbc + Rbc)
+        C = f * C + i * c
+        o = f(X @ Wo.T + H @ Ro.T + Po * C + Wbo + Rbo)
+        H = o * h(C)
+
+    A `projection` makes it ``H = (o * h(C)) @ projection.T``.
 
     Args:
         data: Sequences: (time, batch, input), or (batch, time, input) for the layout NTC.
@@ -256,7 +266,7 @@ def lstm(
         clip=clip,
     )
     weights = widen(recurrent_weight)
-    biases = layer.both(bias)
+    biases = layer.split_bias(bias)
     if peephole is None:
         peephole = np.zeros((weights.shape[0], 3 * hidden_size), weights.dtype)
     holes = widen(peephole).reshape(-1, 3, hidden_size)

@@ -9,45 +9,12 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
-from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
 
 __all__: list[str] = []
 
 _DEFAULTS = ("tanh",)
-
-
-def _rnn_type(
-    data: TensorType,
-    input_weight: TensorType,
-    recurrent_weight: TensorType,
-    bias: TensorType | None,
-    sequence_lens: TensorType | None,
-    initial_h: TensorType | None,
-    *,
-    hidden_size: int,
-    direction: str,
-    layout: str,
-    **functions: AnyValue,
-) -> tuple[TensorType, ...]:
-    read_gates(_DEFAULTS, direction=direction, **functions)
-    return layer.layer_types(
-        data,
-        input_weight,
-        recurrent_weight,
-        bias,
-        sequence_lens,
-        [("initial_h", initial_h, hidden_size)],
-        gates=1,
-        hidden_size=hidden_size,
-        direction=direction,
-        layout=layout,
-    )
-
-
-def _complete_rnn(*given: TensorType | None, hidden_size: int, **attrs: AnyValue) -> layer.Types:
-    return layer.complete(given, 1, hidden_size, hidden_size, attrs["direction"])
 
 
 def _decompose_rnn(
@@ -63,9 +30,10 @@ def _decompose_rnn(
     layout: str,
     **functions: AnyValue,
 ) -> Expr:
+    """Biases of input and state are added before the walk."""
     gates = read_gates(_DEFAULTS, direction=direction, **functions)
-    weights = [unrolling.one(recurrent_weight, number) for number in range(len(gates))]
-    biases = unrolling.both(bias)
+    weights = [unrolling.take_direction(recurrent_weight, number) for number in range(len(gates))]
+    biases = unrolling.split_bias(bias)
 
     def step(number: int, entering: Expr, states: tuple[Expr, ...]) -> tuple[Expr, ...]:
         total = call("add", entering, unrolling.dense(states[0], weights[number]))
@@ -86,8 +54,8 @@ def _decompose_rnn(
 @relay_op(
     "serde.rnn",
     traits=(InRange(ranges.sequence_lengths),),
-    infer=_rnn_type,
-    complete=_complete_rnn,
+    infer=layer.relation(1, _DEFAULTS),
+    complete=layer.completion(1),
     decompose=_decompose_rnn,
     samples=[
         sample((3, 2, 4), (1, 5, 4), (1, 5, 5), hidden_size=5),
@@ -132,9 +100,7 @@ def rnn(
     clip: float | None = None,
     layout: layer.Layout = "TNC",
 ) -> tuple[Array, Array]:
-    """One plain recurrent layer: the state is a function of the input and of the state before.
-
-    With f the activation: H = f(X W' + H R' + Wb + Rb), as ONNX has it.
+    """One plain recurrent layer: ``H = f(X @ W.T + H @ R.T + Wb + Rb)``, with f the activation.
 
     Args:
         data: Sequences: (time, batch, input), or (batch, time, input) for the layout NTC.
@@ -164,7 +130,7 @@ def rnn(
         clip=clip,
     )
     weights = widen(recurrent_weight)
-    biases = layer.both(bias)
+    biases = layer.split_bias(bias)
 
     def step(number: int, entering: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
         return (gates[number][0].values(entering + states[0] @ weights[number].T),)

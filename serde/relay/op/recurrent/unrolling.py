@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import close
@@ -17,12 +17,12 @@ from serde.relay.op.recurrent.gates import count_directions
 __all__ = [
     "UNROLLED",
     "StepBuilder",
-    "both",
     "dense",
     "dtype_of",
-    "fields",
-    "one",
     "shape_of",
+    "split_bias",
+    "split_columns",
+    "take_direction",
     "unroll",
 ]
 
@@ -39,12 +39,12 @@ with the length.
 """
 
 
-def one(data: Expr, index: int) -> Expr:
+def take_direction(data: Expr, index: int) -> Expr:
     """Return what `data` has at `index` of its first axis."""
     return call("take", data, const(np.int32(index)), axis=0, mode="clip")
 
 
-def fields(data: Expr, count: int) -> list[Expr]:
+def split_columns(data: Expr, count: int) -> list[Expr]:
     """Return `count` equal parts of the last axis."""
     if count == 1:
         return [data]
@@ -52,33 +52,27 @@ def fields(data: Expr, count: int) -> list[Expr]:
     return [TupleGetItem(parts, index) for index in range(count)]
 
 
-def both(bias: Expr | None) -> tuple[Expr, Expr] | None:
+def split_bias(bias: Expr | None) -> tuple[Expr, Expr] | None:
     """Return the biases of what enters and of the state."""
     if bias is None:
         return None
-    entering, recurrent = fields(bias, 2)
+    entering, recurrent = split_columns(bias, 2)
     return entering, recurrent
 
 
 def dense(data: Expr, weight: Expr) -> Expr:
     """Return `data` times the transposed `weight`."""
-    return call("nn.dense", data, weight, units=_tensor(weight).shape[0])
+    return call("nn.dense", data, weight, units=tensor_type(weight).shape[0])
 
 
 def dtype_of(x: Expr) -> str:
     """Return the dtype of a tensor."""
-    return _tensor(x).dtype
+    return tensor_type(x).dtype
 
 
 def shape_of(x: Expr) -> tuple[Dim, ...]:
     """Return the shape of a tensor."""
-    return _tensor(x).shape
-
-
-def _tensor(x: Expr) -> TensorType:
-    if not isinstance(x.type, TensorType):
-        raise TypeInferenceError(f"{x!r} has no type, so it cannot be decomposed")
-    return x.type
+    return tensor_type(x).shape
 
 
 def unroll(
@@ -99,13 +93,15 @@ def unroll(
             (None if x is None else call("transpose", x, axes=(1, 0, 2)), width)
             for x, width in states
         ]
-    length = _tensor(data).shape[0]
+    length = tensor_type(data).shape[0]
     walked = []
     for number in range(count_directions(direction)):
-        entering = dense(data, one(input_weight, number))
+        entering = dense(data, take_direction(input_weight, number))
         if bias is not None:
-            entering = call("add", entering, one(bias, number))
-        initial = tuple(_zeros(data, width) if x is None else one(x, number) for x, width in states)
+            entering = call("add", entering, take_direction(bias, number))
+        initial = tuple(
+            _zeros(data, width) if x is None else take_direction(x, number) for x, width in states
+        )
         walker = _Walker(number, step, direction == "reverse" or number == 1, sequence_lens)
         if isinstance(length, int) and length <= UNROLLED:
             outputs, *last = walker.steps(entering, initial, length)
@@ -125,9 +121,9 @@ def unroll(
 
 def _zeros(data: Expr, width: Dim) -> Expr:
     """Return zeros for each sequence of `data`, whose second axis counts them."""
-    count = _tensor(data).shape[1]
+    count = tensor_type(data).shape[1]
     if isinstance(width, int) and isinstance(count, int):
-        return call("zeros", shape=(count, width), dtype=_tensor(data).dtype)
+        return call("zeros", shape=(count, width), dtype=tensor_type(data).dtype)
     if not isinstance(width, int):
         raise TypeInferenceError(f"a state of {width} elements cannot be decomposed")
     row = call("zeros_like", call("sum", data, axis=(0, 2)))
@@ -212,7 +208,7 @@ class _Walker:
             return list(states)
         begun = call("expand_dims", call("less", const(np.int32(0)), self.lengths), axis=1)
         return [
-            call("where", begun, state, const(0.0, _tensor(state).dtype)) if initial else state
+            call("where", begun, state, const(0.0, tensor_type(state).dtype)) if initial else state
             for state, initial in zip(states, given, strict=True)
         ]
 
@@ -231,7 +227,7 @@ class _Walker:
         if lengths is None:
             return following[0], following
         inside = call("expand_dims", call("less", place, lengths), axis=1)
-        zero = const(0.0, _tensor(following[0]).dtype)
+        zero = const(0.0, tensor_type(following[0]).dtype)
         pairs = zip(following, states, strict=True)
         kept = tuple(call("where", inside, new, old) for new, old in pairs)
         return call("where", inside, following[0], zero), kept

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
-from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange
@@ -70,10 +70,10 @@ def nll_loss(
     reduction: Literal["mean", "sum", "none"] = "mean",
     ignore_index: int,
 ) -> Array:
-    """The weighted negative of the prediction of each target class; 0 where that is ignored.
+    """``y[n] = -weights[targets[n]] * predictions[n, targets[n]]``; 0 where that is ignored.
 
-    Classes are on axis 1, of a vector on its only axis. The mean divides by the sum of the
-    weights.
+    Classes are on axis 1, of a vector on its only axis. The mean is ``sum(y) / sum(w)``, where
+    ``w[n] = weights[targets[n]]``.
     """
     axis = min(1, targets.ndim)
     kept = targets != ignore_index
@@ -114,9 +114,8 @@ def _decompose_cross_entropy(
     ignore_index: int | None,
 ) -> Expr:
     """Without `ignore_index` no label is ignored, since none is negative."""
-    if not isinstance(scores.type, TensorType):
-        raise TypeInferenceError(f"{scores!r} has no type, so its decomposition has no dtype")
-    classes, dtype = scores.type.shape[1], scores.type.dtype
+    type_ = tensor_type(scores)
+    classes, dtype = type_.shape[1], type_.dtype
     if weights is not None:
         factors = weights
     elif isinstance(classes, int):
@@ -151,7 +150,7 @@ def softmax_cross_entropy_loss(
     reduction: Literal["mean", "sum", "none"] = "mean",
     ignore_index: int | None = None,
 ) -> tuple[Array, Array]:
-    """The negative log likelihood of each label under a softmax of axis 1, and that softmax's log.
+    """``nll_loss(log_softmax(scores), labels, weights)``, and that log softmax, along axis 1.
 
     The mean divides by the sum of the labels' weights, of which each is one where none are
     given; a label equal to `ignore_index` has neither loss nor weight.

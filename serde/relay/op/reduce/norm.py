@@ -11,12 +11,17 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, sample, tensor
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
-from serde.relay.op.reduce.plain import accumulator, declare, extreme_type, number_type, reduced
+from serde.relay.op.reduce.plain import (
+    accumulator,
+    declare,
+    extreme_type,
+    number_type,
+    reduced_axes,
+)
 
 __all__: list[str] = []
 
@@ -57,7 +62,7 @@ def _log_sum_exp(data: Array, axis: Axes, keepdims: bool) -> Array:
     return np.asarray(total if keepdims else total.squeeze(axis)).astype(data.dtype)
 
 
-def _decomposed(before: str | None, after: str | None) -> Callable[..., Expr]:
+def _build_decomposition(before: str | None, after: str | None) -> Callable[..., Expr]:
     """Return the decomposition of :func:`_of_sum`; before is an operator's name or "square"."""
 
     def decompose(data: Expr, **attrs: AnyValue) -> Expr:
@@ -76,9 +81,7 @@ def _decompose_log_sum_exp(
     data: Expr, *, axis: Sequence[int] | None, keepdims: bool, exclude: bool
 ) -> Expr:
     """An infinite peak is not subtracted, for the difference of infinities is no number."""
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    axes = reduced(data.type.rank, axis, exclude)
+    axes = reduced_axes(tensor_type(data).rank, axis, exclude)
     greatest = call("max", data, axis=axes, keepdims=True)
     peak = call("where", call("isfinite", greatest), greatest, call("zeros_like", greatest))
     terms = call("exp", call("subtract", data, peak))
@@ -94,39 +97,39 @@ _POSITIVE = [sample(tensor((4, 3), "float16", low=0.5), axis=1), _DOUBLES]
 declare(
     "serde.reduce_l1",
     _of_sum(np.abs, _same),
-    "Sum of magnitudes over axes.",
+    "``y = sum(abs(x))`` over axes.",
     infer=number_type,
-    decompose=_decomposed("abs", None),
+    decompose=_build_decomposition("abs", None),
     more=[_INTEGERS, _HALVES, _DOUBLES],
 )
 declare(
     "serde.reduce_l2",
     _of_sum(np.square, np.sqrt),
-    "Root of the sum of squares over axes.",
+    "``y = sqrt(sum(x**2))`` over axes.",
     infer=_float_type,
-    decompose=_decomposed("square", "sqrt"),
+    decompose=_build_decomposition("square", "sqrt"),
     more=[_HALVES, _DOUBLES],
 )
 declare(
     "serde.reduce_sum_square",
     _of_sum(np.square, _same),
-    "Sum of squares over axes.",
+    "``y = sum(x**2)`` over axes.",
     infer=number_type,
-    decompose=_decomposed("square", None),
+    decompose=_build_decomposition("square", None),
     more=[_INTEGERS, _HALVES, _DOUBLES],
 )
 declare(
     "serde.reduce_log_sum",
     _of_sum(_same, np.log),
-    "Logarithm of the sum over axes.",
+    "``y = log(sum(x))`` over axes.",
     infer=_float_type,
-    decompose=_decomposed(None, "log"),
+    decompose=_build_decomposition(None, "log"),
     more=_POSITIVE,
 )
 declare(
     "serde.logsumexp",
     _log_sum_exp,
-    "Logarithm of the sum of exponentials over axes, without overflow.",
+    "``y = log(sum(exp(x)))`` over axes, without overflow.",
     infer=_log_sum_exp_type,
     decompose=_decompose_log_sum_exp,
     more=[

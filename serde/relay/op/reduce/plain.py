@@ -14,7 +14,17 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, Sample, Traits, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import (
+    Arguments,
+    Array,
+    Sample,
+    Traits,
+    builder,
+    call,
+    relay_op,
+    sample,
+    tensor,
+)
 from serde.relay.ir.shapes import (
     is_float,
     join_dim,
@@ -25,13 +35,13 @@ from serde.relay.ir.shapes import (
 from serde.relay.ir.traits import Arithmetic, Float32, Ordering, Reduction, Truth, Values
 from serde.relay.ir.types import TensorType
 
-__all__ = ["accumulator", "declare", "extreme_type", "number_type", "reduce_type", "reduced"]
+__all__ = ["accumulator", "declare", "extreme_type", "number_type", "reduce_type", "reduced_axes"]
 
 Axes = int | Sequence[int] | None
 Reduce = Callable[..., AnyValue]
 
 
-def reduced(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
+def reduced_axes(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
     """Return the axes that are reduced, in ascending order."""
     if axis is None:
         return tuple(range(rank))
@@ -39,7 +49,7 @@ def reduced(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, 
     return tuple(i for i in range(rank) if (i in named) != exclude)
 
 
-def _kept(data: TensorType, axes: Sequence[int], keepdims: bool) -> list[Dim]:
+def _reduce_shape(data: TensorType, axes: Sequence[int], keepdims: bool) -> list[Dim]:
     if keepdims:
         return [1 if i in axes else dim for i, dim in enumerate(data.shape)]
     return [dim for i, dim in enumerate(data.shape) if i not in axes]
@@ -49,8 +59,8 @@ def reduce_type(
     data: TensorType, *, axis: Sequence[int] | None, keepdims: bool, exclude: bool
 ) -> TensorType:
     """Return the type of a reduction to the dtype of `data`."""
-    axes = reduced(data.rank, axis, exclude)
-    return TensorType(_kept(data, axes, keepdims), data.dtype)
+    axes = reduced_axes(data.rank, axis, exclude)
+    return TensorType(_reduce_shape(data, axes, keepdims), data.dtype)
 
 
 def number_type(data: TensorType, **attrs: AnyValue) -> TensorType:
@@ -69,7 +79,7 @@ def _truth_type(data: TensorType, **attrs: AnyValue) -> TensorType:
 def extreme_type(data: TensorType, **attrs: AnyValue) -> TensorType:
     """Return the type of a reduction that needs an element to choose."""
     result = reduce_type(data, **attrs)
-    axes = reduced(data.rank, attrs["axis"], attrs["exclude"])
+    axes = reduced_axes(data.rank, attrs["axis"], attrs["exclude"])
     _require_elements(data, axes)
     return result
 
@@ -126,7 +136,7 @@ def declare(
         keepdims: bool = False,
         exclude: bool = False,
     ) -> Array:
-        axes = reduced(data.ndim, axis, exclude)
+        axes = reduced_axes(data.ndim, axis, exclude)
         with np.errstate(all="ignore"):
             return np.asarray(reduction(data, axis=axes, keepdims=keepdims))
 
@@ -150,57 +160,20 @@ _OTHERS = [
     sample(tensor((4, 3), "float16"), axis=1),
 ]
 
-declare(
-    "sum", _sum, "Sum over axes.", infer=number_type, more=_OTHERS, traits=(Float32(), Arithmetic)
-)
-declare(
-    "prod",
-    _prod,
-    "Product over axes.",
-    infer=number_type,
-    more=_OTHERS,
-    traits=(Float32(), Arithmetic),
-)
-declare(
-    "mean",
-    _mean,
-    "Arithmetic mean over axes; of integers, rounded towards zero.",
-    infer=number_type,
-    more=_OTHERS,
-    traits=(Float32("reductions"),),
-)
-declare(
-    "max",
-    np.max,
-    "Greatest element over axes.",
-    infer=extreme_type,
-    more=_OTHERS,
-    traits=(Values(0),),
-)
-declare(
-    "min",
-    np.min,
-    "Smallest element over axes.",
-    infer=extreme_type,
-    more=_OTHERS,
-    traits=(Values(0),),
-)
-declare(
-    "all",
-    np.all,
-    "Whether all are true, over axes.",
-    infer=_truth_type,
-    dtype="bool",
-    traits=(Truth,),
-)
-declare(
-    "any",
-    np.any,
-    "Whether one is true, over axes.",
-    infer=_truth_type,
-    dtype="bool",
-    traits=(Truth,),
-)
+declare("sum", _sum, "``y = sum(x)`` over axes.", infer=number_type, more=_OTHERS,
+        traits=(Float32(), Arithmetic))  # fmt: skip
+declare("prod", _prod, "``y = prod(x)`` over axes.", infer=number_type, more=_OTHERS,
+        traits=(Float32(), Arithmetic))  # fmt: skip
+declare("mean", _mean, "``y = sum(x) / count(x)`` over axes; of integers, rounded towards zero.",
+        infer=number_type, more=_OTHERS, traits=(Float32("reductions"),))  # fmt: skip
+declare("max", np.max, "``y = max(x)`` over axes.", infer=extreme_type, more=_OTHERS,
+        traits=(Values(0),))  # fmt: skip
+declare("min", np.min, "``y = min(x)`` over axes.", infer=extreme_type, more=_OTHERS,
+        traits=(Values(0),))  # fmt: skip
+declare("all", np.all, "``y = all(x)``: whether all are true, over axes.", infer=_truth_type,
+        dtype="bool", traits=(Truth,))  # fmt: skip
+declare("any", np.any, "``y = any(x)``: whether one is true, over axes.", infer=_truth_type,
+        dtype="bool", traits=(Truth,))  # fmt: skip
 
 
 def _arg_type(
@@ -211,12 +184,14 @@ def _arg_type(
     select_last_index: bool,
     exclude: bool,
 ) -> TensorType:
-    axes = reduced(data.rank, axis, exclude)
+    axes = reduced_axes(data.rank, axis, exclude)
     _require_elements(data, axes)
-    return TensorType(_kept(data, axes, keepdims), "int32")
+    return TensorType(_reduce_shape(data, axes, keepdims), "int32")
 
 
 def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
+    """Declare `choose`, which gets the reduced axes as one last axis, as `name`."""
+
     def kernel(
         data: Array,
         *,
@@ -225,7 +200,7 @@ def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
         select_last_index: bool = False,
         exclude: bool = False,
     ) -> Array:
-        axes = reduced(data.ndim, axis, exclude)
+        axes = reduced_axes(data.ndim, axis, exclude)
         kept = [i for i in range(data.ndim) if i not in axes]
         length = int(np.prod([data.shape[i] for i in axes], dtype=np.int64))
         rows = data.transpose([*kept, *axes]).reshape([*(data.shape[i] for i in kept), length])
@@ -248,33 +223,22 @@ def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
         sample(ties, axis=-1, select_last_index=True),
         sample(tensor((4,), "bool")),
     ]
-    relay_op(name, traits=(Reduction, Ordering), infer=_arg_type, samples=samples)(kernel)
-
-    def build(
-        data: Expr,
-        axis: Axes = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-        select_last_index: bool = False,
-    ) -> Expr:
-        return call(
-            name,
-            data,
-            axis=axis,
-            keepdims=keepdims,
-            exclude=exclude,
-            select_last_index=select_last_index,
-        )
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = doc
-    builder(name)(build)
+    relay_op(
+        name,
+        traits=(Reduction, Ordering),
+        infer=_arg_type,
+        samples=samples,
+        arguments=Arguments(order=("axis", "keepdims", "exclude")),
+    )(kernel)
 
 
-_declare_arg("argmax", np.argmax, "Place of the greatest element over axes, as int32; among equals "
-             "the first, or the last if asked. Of several axes, the row-major one.")  # fmt: skip
-_declare_arg("argmin", np.argmin, "Place of the smallest element over axes, as int32; among equals "
-             "the first, or the last if asked. Of several axes, the row-major one.")  # fmt: skip
+for _name in ("argmax", "argmin"):
+    _declare_arg(
+        _name,
+        getattr(np, _name),
+        f"``y = {_name}(x)`` over axes, the index as int32; among equals the first, or the last "
+        "if asked. Of several axes, the row-major one.",
+    )
 
 
 def _variance_type(
@@ -288,13 +252,13 @@ def _variance_type(
 ) -> TensorType:
     require_float(data)
     require_same_dtype(data, mean)
-    axes = reduced(data.rank, axis, exclude)
-    expected = _kept(data, axes, True)
+    axes = reduced_axes(data.rank, axis, exclude)
+    expected = _reduce_shape(data, axes, True)
     if mean.rank != data.rank:
         raise TypeInferenceError(f"expected a mean of rank {data.rank}, found {mean!r}")
     for wanted, found in zip(expected, mean.shape, strict=True):
         join_dim(wanted, found)
-    return TensorType(_kept(data, axes, keepdims), data.dtype)
+    return TensorType(_reduce_shape(data, axes, keepdims), data.dtype)
 
 
 @relay_op(
@@ -317,8 +281,8 @@ def variance(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> Array:
-    """Mean squared distance from `mean` over axes; `unbiased` divides by one less."""
-    axes = reduced(data.ndim, axis, exclude)
+    """``y = sum((x - mean)**2) / n`` over axes; with `unbiased`, divided by ``n - 1``."""
+    axes = reduced_axes(data.ndim, axis, exclude)
     wide = accumulator(data.dtype)
     distance = data.astype(wide, copy=False) - mean.astype(wide, copy=False)
     count = int(np.prod([data.shape[i] for i in axes], dtype=np.int64)) - int(unbiased)
@@ -359,7 +323,7 @@ def build_std(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> Expr:
-    """Return the standard deviation over `axis`."""
+    """Return ``sqrt(variance(x))`` over `axis`."""
     return call("sqrt", build_variance(data, axis, keepdims, exclude, unbiased))
 
 
@@ -390,7 +354,7 @@ def build_mean_std(
 
 @builder("logsumexp")
 def build_logsumexp(data: Expr, axis: Axes = None, keepdims: bool = False) -> Expr:
-    """Return the logarithm of the sum of exponentials over `axis`, without overflow."""
+    """Return ``log(sum(exp(x)))`` over `axis`, without overflow."""
     peak = call("max", data, axis=axis, keepdims=True)
     total = call("sum", call("exp", call("subtract", data, peak)), axis=axis, keepdims=True)
     result = call("add", call("log", total), peak)

@@ -28,7 +28,7 @@ from serde.relay.op.shape.reshape import integers, lengths
 __all__: list[str] = []
 
 
-def _given(shape: Sequence[Dim] | None) -> Sequence[Dim]:
+def _require_shape(shape: Sequence[Dim] | None) -> Sequence[Dim]:
     if shape is None:
         raise TypeInferenceError("attribute shape must be given")
     return shape
@@ -37,7 +37,7 @@ def _given(shape: Sequence[Dim] | None) -> Sequence[Dim]:
 def _init_type(*, shape: Sequence[Dim] | None, dtype: AnyValue) -> TensorType:
     if dtype is None:
         raise TypeInferenceError("attribute dtype must name the dtype of the result")
-    return TensorType(_given(shape), dtype)
+    return TensorType(_require_shape(shape), dtype)
 
 
 @relay_op(
@@ -97,7 +97,7 @@ def _full_type(
     fill_value: TensorType, *, shape: Sequence[Dim] | None, dtype: AnyValue
 ) -> TensorType:
     _require_scalar(fill_value)
-    return TensorType(_given(shape), dtype or fill_value.dtype)
+    return TensorType(_require_shape(shape), dtype or fill_value.dtype)
 
 
 @relay_op(

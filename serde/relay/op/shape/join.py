@@ -28,7 +28,7 @@ def _alike(data: Sequence[TensorType]) -> tuple[int, str]:
     return data[0].rank, require_same_dtype(*data)
 
 
-def _joined(data: Sequence[TensorType], axis: int) -> Dim:
+def _join_length(data: Sequence[TensorType], axis: int) -> Dim:
     length = data[0].shape[axis]
     for field in data[1:]:
         length = join_dim(length, field.shape[axis])
@@ -39,7 +39,7 @@ def _concatenate_type(data: Sequence[TensorType], *, axis: int) -> TensorType:
     rank, dtype = _alike(data)
     along = normalize_axis(axis, rank)
     shape = [
-        concat_dim(field.shape[i] for field in data) if i == along else _joined(data, i)
+        concat_dim(field.shape[i] for field in data) if i == along else _join_length(data, i)
         for i in range(rank)
     ]
     return TensorType(shape, dtype)
@@ -63,7 +63,7 @@ def concatenate(data: tuple[Array, ...], *, axis: int = 0) -> Array:
 def _stack_type(data: Sequence[TensorType], *, axis: int) -> TensorType:
     rank, dtype = _alike(data)
     at = normalize_axis(axis, rank + 1)
-    shape = [_joined(data, i) for i in range(rank)]
+    shape = [_join_length(data, i) for i in range(rank)]
     return TensorType([*shape[:at], len(data), *shape[at:]], dtype)
 
 

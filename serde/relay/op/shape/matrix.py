@@ -30,6 +30,7 @@ def _set_diag_type(
     super_diag_right_align: bool,
     sub_diag_right_align: bool,
 ) -> TensorType:
+    """One diagonal has no axis of diagonals; several are rows of the longest."""
     require_same_dtype(input, diagonal)
     if input.rank < 2 or k1 > k2:
         raise TypeInferenceError(f"{input!r} has no diagonals from {k1} to {k2}")

@@ -20,7 +20,7 @@ __all__: list[str] = []
 PadWidth = tuple[tuple[int, int], ...]
 
 
-def _padded(data: TensorType, pad_width: PadWidth, *, longest: int | None) -> TensorType:
+def _infer_padded(data: TensorType, pad_width: PadWidth, *, longest: int | None) -> TensorType:
     """Return the type of `data` with its sides padded.
 
     Args:
@@ -58,7 +58,7 @@ def _pad_type(
         for length, sides in zip(data.shape, pad_width, strict=False):
             if length == 0 and any(sides):
                 raise TypeInferenceError("an axis of length 0 has no edge to repeat")
-    return _padded(data, pad_width, longest=_LONGEST[pad_mode])
+    return _infer_padded(data, pad_width, longest=_LONGEST[pad_mode])
 
 
 @relay_op(
@@ -109,7 +109,7 @@ def build_pad(
 
 
 def _mirror_pad_type(data: TensorType, *, mode: str, pad_width: PadWidth) -> TensorType:
-    return _padded(data, pad_width, longest=1 if mode == "REFLECT" else 0)
+    return _infer_padded(data, pad_width, longest=1 if mode == "REFLECT" else 0)
 
 
 @relay_op(

@@ -87,13 +87,13 @@ class _Reader:
         elif code == -3:
             self.result.append(self.take() * self.take())
         elif code == -4:
-            self._split(self.codes[position + 1 : position + 3])
+            self._split_axis(self.codes[position + 1 : position + 3])
             return 3
         else:
             raise TypeInferenceError(f"{code} is no reshape code")
         return 1
 
-    def _split(self, parts: Sequence[Dim]) -> None:
+    def _split_axis(self, parts: Sequence[Dim]) -> None:
         whole = self.take()
         if len(parts) != 2 or list(parts) == [-1, -1] or 0 in parts:
             raise TypeInferenceError("two lengths must follow -4, one of them at most -1")
@@ -275,7 +275,7 @@ def transpose(data: Array, *, axes: tuple[int, ...] | None) -> Array:
     return data.transpose(axes or None)
 
 
-def _inserted(axis: int, rank: int) -> int:
+def _normalize_new_axis(axis: int, rank: int) -> int:
     if not -rank - 1 <= axis <= rank:
         raise TypeInferenceError(f"no axis can be inserted at {axis} in a tensor of rank {rank}")
     return axis % (rank + 1)
@@ -284,7 +284,7 @@ def _inserted(axis: int, rank: int) -> int:
 def _expand_dims_type(data: TensorType, *, axis: int, num_newaxis: int) -> TensorType:
     if num_newaxis < 0:
         raise TypeInferenceError(f"num_newaxis {num_newaxis} must not be negative")
-    at = _inserted(axis, data.rank)
+    at = _normalize_new_axis(axis, data.rank)
     return TensorType((*data.shape[:at], *[1] * num_newaxis, *data.shape[at:]), data.dtype)
 
 
@@ -301,7 +301,7 @@ def _expand_dims_type(data: TensorType, *, axis: int, num_newaxis: int) -> Tenso
 )
 def expand_dims(data: Array, *, axis: int, num_newaxis: int = 1) -> Array:
     """`data` with `num_newaxis` axes of length 1 before axis `axis`."""
-    at = _inserted(axis, data.ndim)
+    at = _normalize_new_axis(axis, data.ndim)
     return data.reshape((*data.shape[:at], *[1] * num_newaxis, *data.shape[at:]))
 
 
@@ -314,7 +314,7 @@ def build_expand_dims(data: Expr, axis: AnyValue, num_newaxis: int = 1) -> Expr:
     return call("expand_dims", data, axis=place, num_newaxis=num_newaxis)
 
 
-def _squeezed(shape: Sequence[Dim], axis: Sequence[int] | None) -> tuple[int, ...]:
+def _choose_squeezed_axes(shape: Sequence[Dim], axis: Sequence[int] | None) -> tuple[int, ...]:
     if axis is not None:
         axes = normalize_axes(axis, len(shape))
         for index in axes:
@@ -328,7 +328,7 @@ def _squeezed(shape: Sequence[Dim], axis: Sequence[int] | None) -> tuple[int, ..
 
 
 def _squeeze_type(data: TensorType, *, axis: Sequence[int] | None) -> TensorType:
-    gone = _squeezed(data.shape, axis)
+    gone = _choose_squeezed_axes(data.shape, axis)
     return TensorType([d for i, d in enumerate(data.shape) if i not in gone], data.dtype)
 
 
@@ -340,7 +340,7 @@ def _squeeze_type(data: TensorType, *, axis: Sequence[int] | None) -> TensorType
 )
 def squeeze(data: Array, *, axis: tuple[int, ...] | None = None) -> Array:
     """`data` without the axes named, which have length 1; None drops all such."""
-    return data.squeeze(_squeezed(data.shape, axis))
+    return data.squeeze(_choose_squeezed_axes(data.shape, axis))
 
 
 @builder("squeeze")
@@ -353,10 +353,10 @@ def build_squeeze(data: Expr, axis: AnyValue = None) -> Expr:
 
 
 def _shape_of_type(data: TensorType, *, dtype: AnyValue) -> TensorType:
-    return TensorType((data.rank,), _named(dtype))
+    return TensorType((data.rank,), _require_dtype(dtype))
 
 
-def _named(dtype: AnyValue) -> AnyValue:
+def _require_dtype(dtype: AnyValue) -> AnyValue:
     if dtype is None:
         raise TypeInferenceError("attribute dtype must name the dtype of the result")
     return dtype
@@ -375,7 +375,7 @@ def shape_of(data: Array, *, dtype: np.dtype[AnyValue] | None = None) -> Array:
 
 
 def _size_type(data: TensorType, *, dtype: AnyValue) -> TensorType:
-    return TensorType((), _named(dtype))
+    return TensorType((), _require_dtype(dtype))
 
 
 @relay_op(

@@ -101,6 +101,7 @@ def _transform_type(
     variances: Sequence[float],
     keep_background: bool,
 ) -> list[TensorType]:
+    """There is a row of six numbers for each anchor."""
     require_float(cls_prob)
     dtype = require_same_dtype(cls_prob, loc_pred, anchor)
     if cls_prob.rank != 3 or loc_pred.rank != 2 or anchor.rank != 3 or len(variances) != 4:
@@ -149,7 +150,7 @@ def multibox_transform_loc(
     best = cls_prob[:, 1:].argmax(1)
     scores = cls_prob[:, 1:].max(1)
     found = (scores >= dtype.type(threshold)) & (scores > -1)
-    boxes = _decoded(loc_pred.reshape(len(loc_pred), -1, 4), anchor, variances)
+    boxes = _decode_boxes(loc_pred.reshape(len(loc_pred), -1, 4), anchor, variances)
     if clip:
         boxes = np.clip(boxes, 0, 1)
     classes = np.where(found, best, -1)
@@ -164,7 +165,7 @@ def multibox_transform_loc(
     return result, kept.sum(1).astype(np.int32)
 
 
-def _decoded(offsets: Array, anchor: Array, variances: Sequence[float]) -> Array:
+def _decode_boxes(offsets: Array, anchor: Array, variances: Sequence[float]) -> Array:
     low, high = anchor[..., :2], anchor[..., 2:]
     size, centre = high - low, (low + high) / 2
     scale = np.asarray(variances, anchor.dtype)

@@ -32,6 +32,7 @@ def _nms_type(
     in_format: str,
     out_format: str,
 ) -> TensorType:
+    """The columns named must exist, and `top_k` must leave boxes."""
     require_float(data)
     if data.rank != 3:
         raise TypeInferenceError(f"expected rows of boxes of each image, found {data!r}")
@@ -64,7 +65,7 @@ def _corners(boxes: Expr, form: str, dtype: str) -> list[Expr]:
     return [low, call("maximum", low, high)]
 
 
-def _reformed(rows: Expr, start: int, form: str, dtype: str, width: int) -> Expr:
+def _convert_boxes(rows: Expr, start: int, form: str, dtype: str, width: int) -> Expr:
     """Return rows whose boxes are in another form, those with a negative first number as is."""
     low, high = _columns(rows, start, start + 2), _columns(rows, start + 2, start + 4)
     if form == "center":
@@ -79,7 +80,7 @@ def _reformed(rows: Expr, start: int, form: str, dtype: str, width: int) -> Expr
     return call("where", stays, rows, made)
 
 
-def _found(data: Expr, places: Expr, dtype: str) -> Expr:
+def _take_rows(data: Expr, places: Expr, dtype: str) -> Expr:
     """Return the rows at places, -1 where a place is negative."""
     nowhere = const(0, "int32")
     found = call("take", data, call("maximum", places, nowhere), axis=1, batch_dims=1)
@@ -130,10 +131,10 @@ def _decompose_nms(
         force_suppress=force_suppress or id_index < 0,
         top_k=top_k,
     )
-    result = _found(data, TupleGetItem(kept, 0), dtype)
+    result = _take_rows(data, TupleGetItem(kept, 0), dtype)
     if in_format == out_format:
         return result
-    return _reformed(result, coord_start, out_format, dtype, width)
+    return _convert_boxes(result, coord_start, out_format, dtype, width)
 
 
 _ROWS = np.array(

@@ -28,6 +28,7 @@ def _all_class_type(
     *,
     output_format: str,
 ) -> list[TensorType]:
+    """The result has room for every box of every class."""
     require_scalars(max_output_boxes_per_class, iou_threshold, score_threshold)
     _require_boxes(boxes)
     if scores.rank != 3:
@@ -147,6 +148,7 @@ def _regular_type(
     iou_threshold: float,
     score_threshold: float,
 ) -> list[TensorType]:
+    """The results have room for `max_detections` of each image."""
     _require_boxes(boxes)
     if scores.rank != 3:
         raise TypeInferenceError(f"expected scores of images, boxes and classes, found {scores!r}")

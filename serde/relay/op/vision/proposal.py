@@ -14,7 +14,7 @@ from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Boxes, suppress
 
-__all__ = ["PROPOSALS", "base_anchors", "proposal_type", "proposed"]
+__all__ = ["PROPOSALS", "base_anchors", "proposal_type", "propose"]
 
 
 def proposal_type(
@@ -31,6 +31,7 @@ def proposal_type(
     rpn_min_size: int,
     iou_loss: bool,
 ) -> TensorType:
+    """Return the type of proposals: (images * boxes of each, 5)."""
     require_float(cls_prob)
     dtype = require_same_dtype(cls_prob, bbox_pred, im_info)
     if cls_prob.rank != 4 or bbox_pred.rank != 4 or im_info.rank != 2:
@@ -65,7 +66,7 @@ def base_anchors(ratios: Sequence[float], scales: Sequence[float], base: int) ->
     return np.array(boxes)
 
 
-def _predicted(anchors: Array, offsets: Array, iou_loss: bool) -> Array:
+def _decode_boxes(anchors: Array, offsets: Array, iou_loss: bool) -> Array:
     if iou_loss:
         return anchors + offsets
     size = anchors[..., 2:] - anchors[..., :2] + 1
@@ -112,14 +113,14 @@ def proposal(
     scale is enlarged by it and scores -1, as one outside the image does. If there are too few,
     they are repeated in turn.
     """
-    return proposed(
+    return propose(
         cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios, feature_stride=feature_stride,
         threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
         rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
     )[0]  # fmt: skip
 
 
-def proposed(
+def propose(
     cls_prob: Array,
     bbox_pred: Array,
     im_info: Array,
@@ -143,7 +144,7 @@ def proposed(
         zip(cls_prob, bbox_pred, im_info.astype(np.float64), strict=True)
     ):
         moved = offsets.astype(np.float64).reshape(count, 4, height, width).transpose(2, 3, 0, 1)
-        boxes = _predicted(anchors, moved, iou_loss)
+        boxes = _decode_boxes(anchors, moved, iou_loss)
         boxes = np.maximum(np.minimum(boxes, info[[1, 0, 1, 0]] - 1), 0)
         marks = scores[count:].transpose(1, 2, 0).astype(np.float64)
         marks[int(info[0] / feature_stride) :] = -1

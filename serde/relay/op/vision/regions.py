@@ -30,7 +30,7 @@ _ROIS = np.array(
 )
 
 
-def _pooled(
+def _infer_pooled(
     data: TensorType, rois: TensorType, pooled_size: tuple[Dim, ...], layout: str
 ) -> TensorType:
     require_float(data)
@@ -61,7 +61,7 @@ def _roi_align_type(
     layout: str,
     mode: str,
 ) -> TensorType:
-    return _pooled(data, rois, pooled_size, layout)
+    return _infer_pooled(data, rois, pooled_size, layout)
 
 
 def _places(start: Array, span: Array, bins: int, count: int, length: int) -> tuple[Array, Array]:
@@ -76,7 +76,7 @@ def _places(start: Array, span: Array, bins: int, count: int, length: int) -> tu
     return np.clip(at, 0, length - 1), (at >= -1) & (at <= length)
 
 
-def _interpolated(image: Array, at: Array, axis: int) -> Array:
+def _interpolate(image: Array, at: Array, axis: int) -> Array:
     low = np.floor(at).astype(np.int64)
     high = np.minimum(low + 1, image.shape[axis] - 1)
     share = (at - low).reshape([-1 if i == axis else 1 for i in range(image.ndim)])
@@ -123,7 +123,7 @@ def roi_align(
         across = sample_ratio if sample_ratio > 0 else int(np.ceil(span_w / columns))
         y, y_counts = _places(top, span_h, rows, down, height)
         x, x_counts = _places(left, span_w, columns, across, width)
-        found = _interpolated(_interpolated(images[int(roi[0])], y, 1), x, 2)
+        found = _interpolate(_interpolate(images[int(roi[0])], y, 1), x, 2)
         found = np.where(y_counts[:, None] & x_counts, found, 0.0)
         bins = found.reshape(-1, rows, down, columns, across)
         pooled[...] = bins.mean((2, 4)) if mode == "avg" else bins.max((2, 4))
@@ -138,7 +138,7 @@ def _roi_pool_type(
     spatial_scale: float,
     layout: str,
 ) -> TensorType:
-    return _pooled(data, rois, pooled_size, layout)
+    return _infer_pooled(data, rois, pooled_size, layout)
 
 
 def _bins(start: int, end: int, count: int, length: int, dtype: type) -> list[slice]:

@@ -1,4 +1,4 @@
-"""Regions of feature maps that are turned, read between pixels."""
+"""Regions of feature maps that are rotated, read between pixels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _decompose_rotated(
         return const(value, dtype)
 
     grid, near = [], []
-    places, samples = _turned(rois, pooled_size, spatial_scale, sample_ratio, dtype)
+    places, samples = _rotate_samples(rois, pooled_size, spatial_scale, sample_ratio, dtype)
     for place, length in zip(places, fixed, strict=True):
         near.append(call("greater_equal", place, number(-1)))
         near.append(call("less_equal", place, number(length)))
@@ -67,7 +67,7 @@ def _decompose_rotated(
     return mean_of(read, near, samples, pooled_size, dtype)
 
 
-def _turned(
+def _rotate_samples(
     rois: Expr, pooled_size: tuple[int, ...], scale: float, ratio: int, dtype: str
 ) -> tuple[list[Expr], list[Samples]]:
     """Return where samples are, down and to the right, each ``(regions, rows, columns)``."""
@@ -110,7 +110,7 @@ def roi_align_rotated(
     spatial_scale: float = 1.0,
     sample_ratio: int = -1,
 ) -> Array:
-    """The mean of bilinear samples in each bin of each region, which is turned (Ma et al., 2018).
+    """The mean of bilinear samples in each bin of each region, which is rotated (Ma et al., 2018).
 
     A region is (image, x, y, width, height, degrees) around its centre, and at least one element
     wide and high. A bin has `sample_ratio` samples along each axis; if that is not positive, one

@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op
 from serde.relay.ir.traits import Ordering
 from serde.relay.ir.types import TensorType
-from serde.relay.op.vision.proposal import PROPOSALS, base_anchors, proposal_type, proposed
+from serde.relay.op.vision.proposal import PROPOSALS, base_anchors, proposal_type, propose
 
 __all__: list[str] = []
 
@@ -42,10 +42,12 @@ def _decompose_scored(
     base, dtype = base_anchors(ratios, scales, feature_stride), type_.dtype
     places = np.indices((height, width)).reshape(2, -1).repeat(len(base), 1)
     anchors = np.tile(base, (height * width, 1)) + places[[1, 0, 1, 0]].T * feature_stride
-    boxes = _clipped(_predicted(bbox_pred, anchors, (height, width), iou_loss, dtype), im_info)
+    boxes = _clip_boxes(
+        _decode_boxes(bbox_pred, anchors, (height, width), iou_loss, dtype), im_info
+    )
     objects = _slice(cls_prob, len(base), 2 * len(base), 1)
     marks = call("reshape", call("transpose", objects, axes=(0, 2, 3, 1)), newshape=(0, -1))
-    boxes, small = _grown(boxes, im_info, rpn_min_size, dtype)
+    boxes, small = _enlarge(boxes, im_info, rpn_min_size, dtype)
     for axis in (0, 1):
         size = call("divide", _slice(im_info, axis, axis + 1, 1), const(feature_stride, dtype))
         outside = call("greater_equal", const(places[axis][None], dtype), call("floor", size))
@@ -56,14 +58,14 @@ def _decompose_scored(
     if 0 < rpn_pre_nms_top_n < most:
         most = rpn_pre_nms_top_n
         order = _slice(order, 0, most, 1)
-    best = _taken(boxes, order)
-    kept = _kept(best, order, most, threshold, dtype)
+    best = _take_along(boxes, order)
+    kept = _suppress_overlaps(best, order, most, threshold, dtype)
     turns = const(np.arange(rpn_post_nms_top_n)[None], "int32")
     turn = call("floor_mod", turns, TupleGetItem(kept, 1))
-    chosen = _taken(TupleGetItem(kept, 0), turn)
-    scores = call("expand_dims", _taken(_taken(marks, order), chosen), axis=2)
+    chosen = _take_along(TupleGetItem(kept, 0), turn)
+    scores = call("expand_dims", _take_along(_take_along(marks, order), chosen), axis=2)
     images = call("cumsum", call("ones_like", scores), axis=0, exclusive=True)
-    rows = call("concatenate", [images, _taken(best, chosen)], axis=2)
+    rows = call("concatenate", [images, _take_along(best, chosen)], axis=2)
     return Tuple(
         [call("reshape", rows, newshape=(-1, 5)), call("reshape", scores, newshape=(-1, 1))]
     )
@@ -73,11 +75,11 @@ def _slice(x: Expr, begin: int, end: int, axis: int) -> Expr:
     return call("strided_slice", x, begin=[begin], end=[end], strides=[1], axes=[axis])
 
 
-def _taken(x: Expr, places: Expr) -> Expr:
+def _take_along(x: Expr, places: Expr) -> Expr:
     return call("take", x, places, axis=1, batch_dims=1, mode="fast")
 
 
-def _predicted(
+def _decode_boxes(
     bbox_pred: Expr, anchors: Array, space: tuple[int, int], iou_loss: bool, dtype: str
 ) -> Expr:
     """Return ``(n, anchors, 4)`` of the boxes that offsets make of the anchors."""
@@ -96,7 +98,7 @@ def _predicted(
     return call("concatenate", ends, axis=2)
 
 
-def _clipped(boxes: Expr, im_info: Expr) -> Expr:
+def _clip_boxes(boxes: Expr, im_info: Expr) -> Expr:
     """Return boxes within the images, whose heights come before their widths."""
     dtype = im_info.type.dtype if isinstance(im_info.type, TensorType) else "float32"
     ends = call("take", im_info, const(np.array([1, 0, 1, 0]), "int32"), axis=1, mode="fast")
@@ -104,7 +106,7 @@ def _clipped(boxes: Expr, im_info: Expr) -> Expr:
     return call("maximum", call("minimum", boxes, last), const(0, dtype))
 
 
-def _grown(boxes: Expr, im_info: Expr, least: int, dtype: str) -> tuple[Expr, Expr]:
+def _enlarge(boxes: Expr, im_info: Expr, least: int, dtype: str) -> tuple[Expr, Expr]:
     """Return boxes, those that are too small being enlarged, and which are."""
     bound = call("multiply", _slice(im_info, 2, 3, 1), const(least, dtype))
     bound = call("expand_dims", bound, axis=2)
@@ -116,7 +118,7 @@ def _grown(boxes: Expr, im_info: Expr, least: int, dtype: str) -> tuple[Expr, Ex
     return wider, call("squeeze", small, axis=(2,))
 
 
-def _kept(best: Expr, order: Expr, most: int, threshold: float, dtype: str) -> Expr:
+def _suppress_overlaps(best: Expr, order: Expr, most: int, threshold: float, dtype: str) -> Expr:
     """Return the places of the boxes that stay, and how many; edges belong to a box."""
     low, high = _slice(best, 0, 2, 2), _slice(best, 2, 4, 2)
     beyond = call("add", call("maximum", low, high), const(1, dtype))
@@ -168,7 +170,7 @@ def scored_proposal(
     iou_loss: bool = False,
 ) -> tuple[Array, Array]:
     """The boxes of ``vision.proposal`` and the score of each, one a row."""
-    return proposed(
+    return propose(
         cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios, feature_stride=feature_stride,
         threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
         rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,

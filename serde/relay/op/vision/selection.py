@@ -7,7 +7,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
+from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Fractions, InRange, Ordering
@@ -76,9 +76,7 @@ def _decompose_selected(
     center_point_box: bool,
 ) -> Expr:
     """Relay drops a box from an overlap on, not above it, and takes no limit for none at all."""
-    type_ = boxes.type
-    if not isinstance(type_, TensorType):
-        raise TypeInferenceError(f"{boxes!r} has no type, so its decomposition has no dtype")
+    type_ = tensor_type(boxes)
     corners = _corners(boxes, type_.dtype) if center_point_box else boxes
     count = _scalar(limit, 0, "int64")
     bound = call("maximum", _scalar(overlap, 0.0, "float32"), const(0.0, "float32"))

@@ -213,6 +213,7 @@ def _deformable_type(
     spatial_scale: float,
     trans_std: float,
 ) -> TensorType:
+    """Shifts are two for each class, which output channels share evenly."""
     if min(part_size, sample_per_part) < 1:
         raise TypeInferenceError(f"no parts or samples: {part_size} and {sample_per_part}")
     if trans is not None:

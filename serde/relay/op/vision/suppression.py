@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, TupleWrapper, const
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
@@ -112,6 +112,7 @@ def _require_columns(data: TensorType, *, id_index: int, **places: int) -> None:
         sample((2, 7, 6), np.float32(0.1)),
         sample((2, 5, 5), np.float32(-0.5), id_index=-1, score_index=0),
     ],
+    arguments=Arguments(convert={"score_threshold": lambda value: scalar(value, "float32")}),
 )
 def get_valid_counts(
     data: Array,
@@ -136,24 +137,6 @@ def get_valid_counts(
     return valid.sum(1).astype(np.int32), result, places
 
 
-@builder("vision.get_valid_counts")
-def build_get_valid_counts(
-    data: Expr, score_threshold: AnyValue, id_index: int = 0, score_index: int = 1
-) -> TupleWrapper:
-    """Build ``vision.get_valid_counts``; the threshold is a number or an expression."""
-    bound = score_threshold
-    if not isinstance(bound, Expr):
-        bound = const(float(bound), "float32")
-    result = call(
-        "vision.get_valid_counts",
-        data,
-        bound,
-        id_index=id_index,
-        score_index=score_index,
-    )
-    return TupleWrapper(result, 3)
-
-
 def _nms_type(
     data: TensorType,
     valid_count: TensorType,
@@ -169,6 +152,7 @@ def _nms_type(
     return_indices: bool,
     invalid_to_bottom: bool,
 ) -> TensorType | list[TensorType]:
+    """The columns named must exist; results are places or rows by `return_indices`."""
     require_scalars(max_output_size, iou_threshold)
     require_float(data)
     if data.rank != 3 or valid_count.rank != 1 or indices.rank != 2:
@@ -251,7 +235,7 @@ def non_max_suppression(
         rows[image, : len(order)] = data[image, order]
         places[image, : len(order)] = indices[image, order]
         if iou_threshold > 0:
-            gone = _suppressed(
+            gone = _find_suppressed(
                 rows[image, : len(order)],
                 int(max_output_size),
                 float(iou_threshold),
@@ -267,7 +251,7 @@ def non_max_suppression(
     return _first(places, stays), stays.sum(1, keepdims=True).astype(np.int32)
 
 
-def _suppressed(
+def _find_suppressed(
     rows: Array, limit: int, threshold: float, corners: slice, score: int, class_: int | None
 ) -> Array:
     """Return the places of the rows that go."""

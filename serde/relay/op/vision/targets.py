@@ -28,6 +28,7 @@ def _target_type(
     negative_mining_thresh: float,
     variances: tuple[float, ...],
 ) -> tuple[TensorType, TensorType, TensorType]:
+    """Anchors serve all images; a label has five numbers or more."""
     require_float(label)
     require_same_dtype(anchor, label, cls_pred)
     if (anchor.rank, label.rank, cls_pred.rank, len(variances)) != (3, 3, 3, 4):
@@ -71,6 +72,7 @@ def _decompose_target(
     negative_mining_thresh: float,
     variances: tuple[float, ...],
 ) -> Expr:
+    """Matching is a loop over the objects; all else is arithmetic on the pairs."""
     dtype = _dtype(label)
     boxes = _columns(label, 1, 5)
     ends = call("cast", call("equal", _column(label, 0), const(-1, dtype)), dtype="int32")
@@ -78,7 +80,7 @@ def _decompose_target(
     overlaps = _overlaps_of(anchor, boxes, dtype)
     overlaps = call("where", call("expand_dims", valid, axis=1), overlaps, const(-1, dtype))
     most = call("max", overlaps, axis=(2,))
-    match = _matched(overlaps, dtype)
+    match = _match_anchors(overlaps, dtype)
     if overlap_threshold > 0:
         open_ = call("less", match, const(0, "int32"))
         near = call("greater", most, const(overlap_threshold, dtype))
@@ -89,7 +91,7 @@ def _decompose_target(
     if negative_mining_ratio > 0:
         small = call("less", most, const(negative_mining_thresh, dtype))
         choice = call("logical_and", other, small)
-        negative = _mined(cls_pred, positive, choice, negative_mining_ratio, dtype)
+        negative = _mine_negatives(cls_pred, positive, choice, negative_mining_ratio, dtype)
     else:
         known = call("any", valid, axis=(1,), keepdims=True)
         negative = call("logical_and", other, known)
@@ -121,7 +123,7 @@ def _overlaps_of(anchor: Expr, boxes: Expr, dtype: str) -> Expr:
     return call("divide", call("where", some, common, zero), call("where", some, union, one))
 
 
-def _matched(overlaps: Expr, dtype: str) -> Expr:
+def _match_anchors(overlaps: Expr, dtype: str) -> Expr:
     """Return the object of each anchor: the best pair is one, then the best of what is left."""
     lines = [call("argmax", overlaps, axis=(axis,)) for axis in (2, 1)]
     begin = call("full_like", lines[0], const(-1, "int32"))
@@ -153,7 +155,7 @@ def _matched(overlaps: Expr, dtype: str) -> Expr:
     return TupleGetItem(last, 1)
 
 
-def _mined(cls_pred: Expr, positive: Expr, choice: Expr, ratio: float, dtype: str) -> Expr:
+def _mine_negatives(cls_pred: Expr, positive: Expr, choice: Expr, ratio: float, dtype: str) -> Expr:
     """Return those of a choice that are least of all taken for background."""
     count = call("sum", call("cast", positive, dtype="float32"), axis=(1,), keepdims=True)
     number = call("floor", call("multiply", count, const(ratio, "float32")))

@@ -93,10 +93,10 @@ class _Binder:
                 let = step.let
                 self._scopes[let].bindings.append((let.var, self._done[let.value]))
             else:
-                self._done[step] = self._bound(step)
+                self._done[step] = self._bind(step)
         return self._done[self._root]
 
-    def _bound(self, node: Expr) -> Expr:
+    def _bind(self, node: Expr) -> Expr:
         if isinstance(node, (Var, Constant, GlobalVar, Op)) or is_absent(node):
             return node
         if isinstance(node, Let):

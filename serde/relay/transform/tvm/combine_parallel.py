@@ -49,12 +49,12 @@ class _CombineParallel(FunctionPass):
         replacements: dict[Expr, Expr] = {}
         for layers in graph.layers(self._key):
             if len(layers) >= self.min_num_branches:
-                replacements |= self._combined(graph, layers)
+                replacements |= self._combine_branches(graph, layers)
         return replace_nodes(function, replacements) if replacements else function
 
-    def _combined(self, graph: _Graph, layers: _Branches) -> dict[Expr, Expr]:
+    def _combine_branches(self, graph: _Graph, layers: _Branches) -> dict[Expr, Expr]:
         """Return what stands for the end of each branch."""
-        value, ends = self._joined(layers), layers
+        value, ends = self._join_layers(layers), layers
         outputs = _Outputs(self._channel(layers[0]), [self._size(layer) for layer in layers])
         while True:
             users = graph.following(ends)
@@ -103,7 +103,7 @@ class _CombineParallel(FunctionPass):
         """Return the axis of a layer's result that counts outputs."""
 
     @abstractmethod
-    def _joined(self, layers: _Branches) -> Expr:
+    def _join_layers(self, layers: _Branches) -> Expr:
         """Return the combined layer."""
 
     @abstractmethod
@@ -237,7 +237,7 @@ class _Concatenated(_CombineParallel):
         axis = self._out_axis(layer)
         return (*shape[:axis], *shape[axis + 1 :], _dtype(layer.args[1]))
 
-    def _joined(self, layers: _Branches) -> Expr:
+    def _join_layers(self, layers: _Branches) -> Expr:
         first = layers[0]
         weights = Tuple([layer.args[1] for layer in layers])
         weight = call("concatenate", weights, axis=self._out_axis(first), span=first.span)
@@ -376,7 +376,7 @@ class _BatchedDense(_CombineParallel):
     def _channel(self, layer: Call) -> int:
         return 1
 
-    def _joined(self, layers: _Branches) -> Expr:
+    def _join_layers(self, layers: _Branches) -> Expr:
         first = layers[0]
         data = call("stack", Tuple([layer.args[0] for layer in layers]), axis=0, span=first.span)
         weight = call("stack", Tuple([layer.args[1] for layer in layers]), axis=0, span=first.span)

@@ -100,7 +100,7 @@ def extension_patterns() -> tuple[Pattern, ...]:
 _DECOMPOSE = Legalize(frozenset())
 
 
-def _decomposed(node: Call) -> Expr:
+def _decompose_fully(node: Call) -> Expr:
     """Return the full decomposition of a call."""
     params = [argument for argument in node.args if isinstance(argument, Var)]
     return _DECOMPOSE.transform(Function(params, node)).body
@@ -116,7 +116,7 @@ def _extension_pattern(definition: OpDef, form: Sample) -> Pattern:
     }
     node = Call(definition, operands, definition.bind({**attrs, **markers}))
     node.type = infer_call(node)
-    template = _decomposed(node)
+    template = _decompose_fully(node)
     graph = post_order(template)
     allowed = (Call, Constant, Var, Tuple, TupleGetItem)
     if not isinstance(template, Call) or not all(isinstance(n, allowed) for n in graph):
@@ -124,7 +124,7 @@ def _extension_pattern(definition: OpDef, form: Sample) -> Pattern:
     slots, captures = _slots(graph, markers)
 
     def build(match: Match) -> Expr | None:
-        return _raised(definition, operands, attrs, slots, match)
+        return _raise_call(definition, operands, attrs, slots, match)
 
     return Pattern(definition.name, template, build, captures)
 
@@ -159,13 +159,14 @@ def _slots(
     return slots, frozenset(captures)
 
 
-def _raised(
+def _raise_call(
     definition: OpDef,
     operands: Sequence[Expr],
     attrs: Mapping[str, AnyValue],
     slots: Sequence[_Slot],
     match: Match,
 ) -> Expr | None:
+    """Return the extension call that a match stands for; None where it does not infer."""
     values = dict(attrs)
     for name, template, key, sign in slots:
         node = match.nodes[template]
@@ -177,7 +178,7 @@ def _raised(
     try:
         result = Call(definition, args, definition.bind(values), match.root.span)
         result.type = infer_call(result)
-        again = _decomposed_over(result)
+        again = _decompose_over(result)
     except RelayError:
         return None
     return result if same_calls(again, match.root) else None
@@ -195,7 +196,7 @@ def _exact(default: AnyValue, node: Constant, sign: int) -> float:
     return sign * float(str(value))
 
 
-def _decomposed_over(node: Call) -> Expr:
+def _decompose_over(node: Call) -> Expr:
     """Return the full decomposition of a call over operands that stay as they are."""
     fresh: dict[Expr, Expr] = {}
     for argument in node.args:
@@ -204,4 +205,4 @@ def _decomposed_over(node: Call) -> Expr:
     call = Call(node.op, [fresh.get(arg, arg) for arg in node.args], Attrs(node.attrs), node.span)
     call.type = node.type
     back = {variable: argument for argument, variable in fresh.items()}
-    return rewrite(_decomposed(call), lambda _node, new: new, back)
+    return rewrite(_decompose_fully(call), lambda _node, new: new, back)

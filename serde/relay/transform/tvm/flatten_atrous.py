@@ -27,7 +27,7 @@ class FlattenAtrousConv(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Replace the last of the three calls."""
-        result = rewrite(function, lambda _node, new: _flattened(new))
+        result = rewrite(function, lambda _node, new: _flatten(new))
         return result if isinstance(result, Function) else function
 
 
@@ -38,7 +38,7 @@ def _below(node: Expr, *names: str) -> Call | None:
     return None
 
 
-def _flattened(node: Expr) -> Expr:
+def _flatten(node: Expr) -> Expr:
     last = _below(node, "nn.batch_to_space_nd")
     conv = None if last is None else _below(last.args[0], "nn.conv2d")
     first = None if conv is None else _below(conv.args[0], "nn.space_to_batch_nd")

@@ -24,7 +24,7 @@ from serde.relay.transform.simplify_inference import (
 __all__ = ["BackwardFoldScaleAxis", "FoldScaleAxis", "ForwardFoldScaleAxis"]
 
 
-def _closed(function: Function, weights: frozenset[str] | None) -> set[Expr]:
+def _find_closed(function: Function, weights: frozenset[str] | None) -> set[Expr]:
     names = {param.name_hint for param in function.params} if weights is None else weights
     return closed_nodes(function, names)
 
@@ -46,7 +46,7 @@ class BackwardFoldScaleAxis(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Fold bottom-up, so that scales in a row are all folded."""
-        closed = _closed(function, self.weights)
+        closed = _find_closed(function, self.weights)
         uses = use_counts(function)
         layers: dict[Expr, Expr] = {}
 
@@ -61,7 +61,7 @@ class BackwardFoldScaleAxis(FunctionPass):
             chain = linear_chain(Call(node.op, [layer, node.args[place]]), uses, closed)
             if chain is None:
                 return new
-            folded = _scaled(new.args[1 - place], new.args[place], has_bias=len(chain) == 2)
+            folded = _scale_layer(new.args[1 - place], new.args[place], has_bias=len(chain) == 2)
             if folded is None:
                 return new
             layers[node] = layer
@@ -92,7 +92,7 @@ class ForwardFoldScaleAxis(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Fold bottom-up."""
-        closed = _closed(function, self.weights)
+        closed = _find_closed(function, self.weights)
         uses = use_counts(function)
 
         def fold(node: Expr, new: Expr) -> Expr:
@@ -106,7 +106,7 @@ class ForwardFoldScaleAxis(FunctionPass):
             place = next((i for i in (1, 0) if product.args[i] in closed), None)
             if place is None or product.args[1 - place] in closed or not _is_multiply(new.args[0]):
                 return new
-            folded = _absorbed(new, new.args[0].args[1 - place], new.args[0].args[place])
+            folded = _absorb_scale(new, new.args[0].args[1 - place], new.args[0].args[place])
             return new if folded is None else folded
 
         result = rewrite(function, fold)
@@ -147,7 +147,7 @@ def _is_multiply(node: Expr) -> TypeGuard[Call]:
     return _name(node) == "multiply"
 
 
-def _scaled(data: Expr, scale: Expr, *, has_bias: bool) -> Expr | None:
+def _scale_layer(data: Expr, scale: Expr, *, has_bias: bool) -> Expr | None:
     """Return a rewritten layer, or a layer and its bias, times a scale of its channels."""
     layer = data.args[0] if has_bias and isinstance(data, Call) else data
     if not isinstance(layer, Call) or not has_trait(layer, Linear):
@@ -178,7 +178,7 @@ def _scaled(data: Expr, scale: Expr, *, has_bias: bool) -> Expr | None:
     return call("nn.bias_add", result, call("multiply", bias, vector), axis=axis, span=data.span)
 
 
-def _absorbed(layer: Call, data: Expr, scale: Expr) -> Expr | None:
+def _absorb_scale(layer: Call, data: Expr, scale: Expr) -> Expr | None:
     """Return a layer on `data` whose weight has taken in the scale of its input channels."""
     weight = layer.args[1]
     product = layer.args[0].type

@@ -223,10 +223,10 @@ class _Grouper:
     def run(self) -> Expr:
         """Return what the root has become."""
         for place, node in enumerate(self._graph.order):
-            self._done[node] = self._grouped(place, node)
+            self._done[node] = self._group_node(place, node)
         return self._done[self._graph.order[-1]]
 
-    def _grouped(self, place: int, node: Expr) -> Expr:
+    def _group_node(self, place: int, node: Expr) -> Expr:
         root = self._groups.root(place)
         if isinstance(node, Call) and isinstance(node.op, OpDef):
             new: Expr = Call(node.op, self._arguments(node, node.op, root), node.attrs, node.span)

@@ -79,6 +79,7 @@ class FusionGraph:
             self._enter(place, node)
 
     def _enter(self, place: int, node: Expr) -> None:
+        """Note the pattern of a node and the edges to its inputs."""
         if isinstance(node, Call):
             self._enter_call(place, node)
         elif isinstance(node, Constant):

@@ -34,7 +34,7 @@ class LambdaLift(Pass):
         functions: dict[GlobalVar, Function] = {}
         changed = False
         for variable, function in mod.functions.items():
-            lifted = _lifted(function, variable.name_hint, taken)
+            lifted = _find_lifted(function, variable.name_hint, taken)
             functions[variable] = _Lowering(lifted, {}).function(function)
             for each in lifted.values():
                 functions[each.variable] = each.function(lifted)
@@ -76,7 +76,7 @@ def _fresh(variable: Var) -> Var:
     return fresh
 
 
-def _lifted(function: Function, name: str, taken: set[str]) -> dict[Expr, _Lifted]:
+def _find_lifted(function: Function, name: str, taken: set[str]) -> dict[Expr, _Lifted]:
     """Return the functions to lift, by themselves and by the variable that holds them."""
     if any(key in function.attrs for key in OPAQUE_ATTRS):
         return {}
@@ -85,7 +85,7 @@ def _lifted(function: Function, name: str, taken: set[str]) -> dict[Expr, _Lifte
     found: dict[Expr, _Lifted] = {}
     for literal, owner in candidates.items():
         hint = "lambda" if owner is None else owner.name_hint
-        variable = GlobalVar(_unused(f"{name}_{hint}", taken))
+        variable = GlobalVar(_choose_unused_name(f"{name}_{hint}", taken))
         found[literal] = _Lifted(literal, owner, variable, bound_vars(walk(literal)))
     by_owner: dict[Expr, _Lifted] = {
         each.owner: each for each in found.values() if each.owner is not None
@@ -130,7 +130,7 @@ def _only_called(order: list[Expr], root: Function) -> dict[Function, Var | None
     return found
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _choose_unused_name(name: str, taken: set[str]) -> str:
     count = 0
     found = name
     while found in taken:
@@ -166,7 +166,7 @@ class _Lowering:
     """Rewrites calls of lifted functions, variables being known under other names."""
 
     def __init__(self, lifted: dict[Expr, _Lifted], names: Mapping[Var, Var]) -> None:
-        self._lifted = lifted
+        self._find_lifted = lifted
         self._by_owner = {e.owner: e for e in lifted.values() if e.owner is not None}
         self._names = names
         self._memo: dict[Expr, Expr] = {literal: literal for literal in lifted}
@@ -183,11 +183,11 @@ class _Lowering:
         return rewrite(root, self._replace, self._memo)
 
     def _replace(self, node: Expr, new: Expr) -> Expr:
-        if isinstance(node, Let) and node.value in self._lifted and isinstance(new, Let):
+        if isinstance(node, Let) and node.value in self._find_lifted and isinstance(new, Let):
             return new.body
         if not isinstance(node, Call) or not isinstance(new, Call):
             return new
-        each = self._lifted.get(node.op)
+        each = self._find_lifted.get(node.op)
         if each is None and isinstance(node.op, Var):
             each = self._by_owner.get(node.op)
         if each is None:

@@ -26,6 +26,7 @@ def _pooled_type(
     padding: tuple[int, ...],
     column_major: bool,
 ) -> tuple[TensorType, TensorType]:
+    """Values and indices have the same shape; the layout is channels first."""
     ndim = len(pool_size)
     if data.rank != ndim + 2 or ndim not in (1, 2, 3):
         raise TypeInferenceError(f"cannot pool {data!r} by windows of {list(pool_size)}")
@@ -159,7 +160,7 @@ def max_pool_with_places(
     padding: tuple[int, ...],
     column_major: bool = False,
 ) -> tuple[Array, Array]:
-    """The greatest element of each window, and its number among all, batch and channels included.
+    """``max(x)`` and ``argmax(x)`` of each window, the index counted in the whole of `data`.
 
     Of equal ones it is the first. `column_major` numbers the spatial axes with the first fastest.
     """

@@ -44,7 +44,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 from serde.weights import Array
 
-__all__ = ["Demands", "find_demands"]
+__all__ = ["InputConstraints", "find_constraints"]
 
 _MOST_CHANGES = 8
 """How often the range of one value is narrowed: what a loop counts up narrows without end."""
@@ -63,7 +63,7 @@ class Regions:
 
 
 @dataclass
-class Demands:
+class InputConstraints:
     """What limits the inputs of a model, by name.
 
     Attributes:
@@ -79,16 +79,16 @@ class Demands:
     regions: dict[str, Regions] = field(default_factory=dict)
 
 
-def find_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
+def find_constraints(model: RelayModel, lengths: Mapping[str, int]) -> InputConstraints:
     """Return what the graph allows the inputs to be.
 
     Args:
         model: The model.
         lengths: Length of each symbol in the shapes of the inputs.
     """
-    flow = _Flow(model, lengths)
+    flow = _DataFlow(model, lengths)
     strict, usual = flow.ranges(InRange), flow.ranges(UsuallyInRange)
-    found = Demands()
+    found = InputConstraints()
     for variable in model.inputs():
         name, must, does = variable.name_hint, strict.get(variable), usual.get(variable)
         bounds = does if must is None else must
@@ -104,7 +104,7 @@ def find_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
     return found
 
 
-class _Flow:
+class _DataFlow:
     """The flow of values through a module, against which ranges go."""
 
     def __init__(self, model: RelayModel, lengths: Mapping[str, int]) -> None:
@@ -124,8 +124,8 @@ class _Flow:
             if isinstance(node, Call) and isinstance(node.op, Op):
                 self._note_regions(node)
                 said = trait_of(node, Fractions)
-                places = () if said is None else said.operands
-                self.fractions |= {_origin(node.args[i]) for i in places if i < len(node.args)}
+                operands = () if said is None else said.operands
+                self.fractions |= {_origin(node.args[i]) for i in operands if i < len(node.args)}
 
     def ranges(self, kind: type[InRange] | type[UsuallyInRange]) -> dict[Expr, Range]:
         """Return the range of each value that a trait of operators limits."""
@@ -168,13 +168,13 @@ class _Flow:
             args = [(arg,) for arg in node.args]
         elif carried(node) and isinstance(node.op, Op):
             function = carried(node)[0]
-            args = self._turns(node, function)
+            args = self._loop_arguments(node, function)
         else:
             return
         for param, values in zip(function.params, args, strict=False):
             self._given.setdefault(param, []).extend(values)
 
-    def _turns(self, node: Call, body: Function) -> list[tuple[Expr, ...]]:
+    def _loop_arguments(self, node: Call, body: Function) -> list[tuple[Expr, ...]]:
         """Return what the parameters of a loop's body are given, turn by turn."""
         groups = [_fields_of(arg) for arg in node.args]
         results = _fields_of(body.body)
@@ -194,10 +194,10 @@ class _Flow:
         if isinstance(node, Call) and isinstance(node.op, Op):
             yield from self._operands(node, bounds)
             return
-        for source in self._alike(node):
+        for source in self._aliases(node):
             yield source, bounds
 
-    def _alike(self, node: Expr) -> Iterable[Expr]:
+    def _aliases(self, node: Expr) -> Iterable[Expr]:
         """Return the expressions whose values, or fields, are those of a node."""
         if isinstance(node, TupleGetItem):
             return self._field(node.tuple_value, node.index)
@@ -226,7 +226,7 @@ class _Flow:
             elif isinstance(node, Call) and isinstance(node.op, Op):
                 yield from self._result(node, index)
             elif not isinstance(node, TupleGetItem):
-                pending += self._alike(node)
+                pending += self._aliases(node)
 
     def _result(self, node: Call, index: int) -> Iterator[Expr]:
         """Yield what one of the results of an operator is made of."""
@@ -239,26 +239,26 @@ class _Flow:
             yield from results[index : index + 1]
         elif name == "meshgrid":
             yield from _fields_of(node.args[0])[index : index + 1]
-        elif name == "split" or (index == 0 and _keeps_first(node)):
+        elif name == "split" or (index == 0 and _keeps_first_operand(node)):
             yield node.args[0]
 
     def _operands(self, node: Call, bounds: Range) -> Iterator[tuple[Expr, Range]]:
         name = getattr(node.op, "name", "")
-        kept = _kept(node)
+        kept = _value_operands(node)
         if kept:
             yield from ((node.args[index], bounds) for index in kept)
         elif name == "where":
-            yield from self._chosen(node, bounds)
-        elif name in _INVERSES:
-            yield from _INVERSES[name](node, bounds)
-        elif name in _SIDES and len(node.args) == 2:
+            yield from self._where_operands(node, bounds)
+        elif name in _UNARY_INVERSES:
+            yield from _UNARY_INVERSES[name](node, bounds)
+        elif name in _BINARY_INVERSES and len(node.args) == 2:
             for place in (0, 1):
                 other = self._interval(node.args[1 - place])
-                found = _SIDES[name](bounds, other, place)
+                found = _BINARY_INVERSES[name](bounds, other, place)
                 if found is not None and not isinstance(node.args[place], Constant):
                     yield node.args[place], found
 
-    def _chosen(self, node: Call, bounds: Range) -> Iterator[tuple[Expr, Range]]:
+    def _where_operands(self, node: Call, bounds: Range) -> Iterator[tuple[Expr, Range]]:
         """Yield what the branches of ``where`` may be; one that tells a sign apart is one range.
 
         ``where(x < 0, x + n, x)`` counts negative indices from the end.
@@ -285,7 +285,7 @@ class _Flow:
         """Return the range of a value that does not depend on inputs; None if it is not known."""
         for _ in range(depth):
             if isinstance(node, Constant):
-                return _ends(node)
+                return _constant_range(node)
             if isinstance(node, Var) and node in self._bound:
                 node = self._bound[node]
                 continue
@@ -298,24 +298,24 @@ class _Flow:
                 shape = shape_of(node.args[0], self._lengths)
                 return (min(shape), max(shape)) if shape else None
             if name == "arange":
-                return _counted(node)
+                return _arange_range(node)
             if name == "clip":
-                return _whole(node.attrs["a_min"], node.attrs["a_max"])
-            if not _keeps_first(node):
+                return _integers_around(node.attrs["a_min"], node.attrs["a_max"])
+            if not _keeps_first_operand(node):
                 return None
             if name == "take" and isinstance(node.args[1], Constant):
-                taken = self._taken_lengths(node.args[0], node.args[1].data)
+                taken = self._range_of_lengths(node.args[0], node.args[1].data)
                 if taken is not None:
                     return taken
             node = node.args[0]
         return None
 
-    def _taken_lengths(self, of: Expr, places: Array) -> Range | None:
+    def _range_of_lengths(self, of: Expr, indices: Array) -> Range | None:
         """Return the range of the lengths that are taken of a shape."""
         if not isinstance(of, Call) or getattr(of.op, "name", "") != "shape_of":
             return None
         shape = shape_of(of.args[0], self._lengths)
-        found = [shape[place] for place in places.reshape(-1).tolist() if place < len(shape)]
+        found = [shape[index] for index in indices.reshape(-1).tolist() if index < len(shape)]
         return (min(found), max(found)) if found else None
 
     def _note_regions(self, node: Call) -> None:
@@ -335,7 +335,7 @@ class _Flow:
 _BOUNDED = frozenset({"maximum", "minimum"})
 
 
-def _kept(node: Call) -> tuple[int, ...]:
+def _value_operands(node: Call) -> tuple[int, ...]:
     """Return the operands whose values a result has, rounded, or filler."""
     said = trait_of(node, Values)
     if said is not None:
@@ -343,8 +343,8 @@ def _kept(node: Call) -> tuple[int, ...]:
     return (0,) if has_trait(node, Moves, Reshape) else ()
 
 
-def _keeps_first(node: Call) -> bool:
-    return _kept(node) == (0,)
+def _keeps_first_operand(node: Call) -> bool:
+    return _value_operands(node) == (0,)
 
 
 def _operands_in_range(
@@ -368,7 +368,7 @@ def _origin(node: Expr) -> Expr:
         name = getattr(node.op, "name", "") if isinstance(node, Call) else ""
         if not isinstance(node, Call):
             return node
-        if name not in _BOUNDED and name != "clip" and not _keeps_first(node):
+        if name not in _BOUNDED and name != "clip" and not _keeps_first_operand(node):
             return node
         open_ = [each for each in node.args if not isinstance(each, Constant)]
         if name in _BOUNDED and len(open_) > 1:
@@ -388,21 +388,23 @@ def _is_zero(condition: Expr) -> bool:
     return isinstance(other, Constant) and other.data.size == 1 and not other.data.any()
 
 
-def _ends(constant: Constant) -> Range | None:
+def _constant_range(constant: Constant) -> Range | None:
+    """Return the least and greatest number of a constant; None if it has none."""
     data = constant.data
     if not data.size or data.dtype.kind not in "iuf":
         return None
-    return _whole(float(data.min()), float(data.max()))
+    return _integers_around(float(data.min()), float(data.max()))
 
 
-def _whole(low: float, high: float) -> Range | None:
+def _integers_around(low: float, high: float) -> Range | None:
     """Return the whole numbers around a range; None where it has an open end."""
     if not -UNBOUNDED < low <= high < UNBOUNDED:
         return None
     return math.floor(low), math.ceil(high)
 
 
-def _counted(node: Call) -> Range | None:
+def _arange_range(node: Call) -> Range | None:
+    """Return the range of the numbers that ``arange`` counts; None where nothing bounds it."""
     ends = [each.data for each in node.args if isinstance(each, Constant)]
     if len(ends) == 3 and int(ends[2]) == 1 and ends[1] > ends[0]:
         return int(ends[0]), int(ends[1]) - 1
@@ -411,14 +413,14 @@ def _counted(node: Call) -> Range | None:
     return None
 
 
-def _of_sum(bounds: Range, other: Range | None, _place: int) -> Range | None:
+def _invert_add(bounds: Range, other: Range | None, _place: int) -> Range | None:
     """Where nothing is known of the other summand, each gets one half."""
     if other is None:
         return (min(bounds[0], 0), bounds[1] // 2) if bounds[0] <= 0 < bounds[1] else None
     return bounds[0] - other[0], bounds[1] - other[1]
 
 
-def _of_difference(bounds: Range, other: Range | None, place: int) -> Range | None:
+def _invert_subtract(bounds: Range, other: Range | None, place: int) -> Range | None:
     if other is None:
         return None
     if place == 0:
@@ -426,13 +428,13 @@ def _of_difference(bounds: Range, other: Range | None, place: int) -> Range | No
     return other[1] - bounds[1], other[0] - bounds[0]
 
 
-def _of_product(bounds: Range, other: Range | None, _place: int) -> Range | None:
+def _invert_multiply(bounds: Range, other: Range | None, _place: int) -> Range | None:
     """Times a mask, a value may be what the product may."""
     if other is None:
         return None
     low, high = other
     if low == high < 0:
-        return _of_product((-bounds[1], -bounds[0]), (-high, -low), 0)
+        return _invert_multiply((-bounds[1], -bounds[0]), (-high, -low), 0)
     if low < 0 or high == 0:
         return None
     if low == 0 and not bounds[0] <= 0 <= bounds[1]:
@@ -440,61 +442,61 @@ def _of_product(bounds: Range, other: Range | None, _place: int) -> Range | None
     return -(-bounds[0] // (high if bounds[0] <= 0 else low)), bounds[1] // high
 
 
-def _of_quotient(bounds: Range, other: Range | None, place: int) -> Range | None:
+def _invert_divide(bounds: Range, other: Range | None, place: int) -> Range | None:
     if other is None or place or other[0] != other[1] or other[0] < 1:
         return None
     return bounds[0] * other[0], bounds[1] * other[0] + other[0] - 1
 
 
-def _of_remainder(bounds: Range, other: Range | None, place: int) -> Range | None:
+def _invert_mod(bounds: Range, other: Range | None, place: int) -> Range | None:
     """A remainder that may be any needs no range, but that no value is negative."""
     if other is None or place or bounds[0] > 0 or other[1] - 1 > bounds[1]:
         return None
     return 0, UNBOUNDED
 
 
-def _of_maximum(bounds: Range, other: Range | None, _place: int) -> Range:
+def _invert_maximum(bounds: Range, other: Range | None, _place: int) -> Range:
     return (-UNBOUNDED if other is not None and other[0] >= bounds[0] else bounds[0]), bounds[1]
 
 
-def _of_minimum(bounds: Range, other: Range | None, _place: int) -> Range:
+def _invert_minimum(bounds: Range, other: Range | None, _place: int) -> Range:
     return bounds[0], (UNBOUNDED if other is not None and other[1] <= bounds[1] else bounds[1])
 
 
-_SIDES: Mapping[str, Callable[[Range, Range | None, int], Range | None]] = {
-    "add": _of_sum,
-    "divide": _of_quotient,
-    "floor_divide": _of_quotient,
-    "floor_mod": _of_remainder,
-    "maximum": _of_maximum,
-    "minimum": _of_minimum,
-    "mod": _of_remainder,
-    "multiply": _of_product,
-    "subtract": _of_difference,
-    "trunc_divide": _of_quotient,
-    "trunc_mod": _of_remainder,
+_BINARY_INVERSES: Mapping[str, Callable[[Range, Range | None, int], Range | None]] = {
+    "add": _invert_add,
+    "divide": _invert_divide,
+    "floor_divide": _invert_divide,
+    "floor_mod": _invert_mod,
+    "maximum": _invert_maximum,
+    "minimum": _invert_minimum,
+    "mod": _invert_mod,
+    "multiply": _invert_multiply,
+    "subtract": _invert_subtract,
+    "trunc_divide": _invert_divide,
+    "trunc_mod": _invert_mod,
 }
 """For operators of two operands: the range of one, given the result's and the other's."""
 
 
-def _of_negative(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
+def _invert_negative(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
     return [(node.args[0], (-bounds[1], -bounds[0]))]
 
 
-def _of_magnitude(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
+def _invert_abs(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
     low = bounds[0] if bounds[0] > 0 else -bounds[1]
     return [(node.args[0], (low, bounds[1]))]
 
 
-def _of_clip(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
+def _invert_clip(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
     low = -UNBOUNDED if node.attrs["a_min"] >= bounds[0] else bounds[0]
     high = UNBOUNDED if node.attrs["a_max"] <= bounds[1] else bounds[1]
     return [(node.args[0], (low, high))]
 
 
-_INVERSES: Mapping[str, Callable[[Call, Range], list[tuple[Expr, Range]]]] = {
-    "abs": _of_magnitude,
-    "clip": _of_clip,
-    "negative": _of_negative,
+_UNARY_INVERSES: Mapping[str, Callable[[Call, Range], list[tuple[Expr, Range]]]] = {
+    "abs": _invert_abs,
+    "clip": _invert_clip,
+    "negative": _invert_negative,
 }
 """For operators of one operand: its range, given that of the result."""

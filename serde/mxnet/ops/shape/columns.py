@@ -9,6 +9,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.conv.windows import Window
 from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -18,65 +19,51 @@ from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
 
 
-def _require_images(kernel: tuple[int, ...]) -> None:
-    if len(kernel) != 2:
-        raise Unsupported(f"kernel {list(kernel)}; MXNet computes blocks of two axes alone")
+def _require_images(window: Window) -> None:
+    if window.ndim != 2:
+        raise Unsupported(f"kernel {list(window.kernel)}; MXNet computes blocks of two axes alone")
 
 
 @OPS.imports("im2col")
-def import_im2col(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...] = (),
-    dilate: tuple[int, ...] = (),
-    pad: tuple[int, ...] = (),
-) -> Expr:
-    """Each axis is read at the places of all blocks, which make two axes of it."""
-    _require_images(kernel)
+def import_im2col(ctx: ImportContext, data: Expr, *, window: Window) -> Expr:
+    """Each axis is read at the indices of all blocks, which make two axes of it."""
+    _require_images(window)
     lengths = ctx.static_lengths(data, (2, 3))
-    strides, gaps, sides = stride or (1, 1), dilate or (1, 1), pad or (0, 0)
-    if any(sides):
-        around = [(0, 0), (0, 0), *((side, side) for side in sides)]
+    kernel, strides = window.kernel, window.strides
+    dilation, padding = window.dilation, window.padding
+    if any(padding):
+        around = [(0, 0), (0, 0), *((side, side) for side in padding)]
         data = relay.nn.pad(data, around, relay.const(0, ctx.type(data).dtype))
     number = 1
     for axis, length in enumerate(lengths):
-        reach = gaps[axis] * (kernel[axis] - 1) + 1
-        count = (length + 2 * sides[axis] - reach) // strides[axis] + 1
-        taps = np.arange(kernel[axis])[:, None] * gaps[axis]
-        places = relay.const((taps + np.arange(count) * strides[axis]).astype(np.int32))
-        data = relay.take(data, places, 2 + 2 * axis, mode="fast")
+        reach = dilation[axis] * (kernel[axis] - 1) + 1
+        count = (length + 2 * padding[axis] - reach) // strides[axis] + 1
+        taps = np.arange(kernel[axis])[:, None] * dilation[axis]
+        indices = relay.const((taps + np.arange(count) * strides[axis]).astype(np.int32))
+        data = relay.take(data, indices, 2 + 2 * axis, mode="fast")
         number *= count
     return relay.reshape(relay.transpose(data, (0, 1, 2, 4, 3, 5)), (0, -1, number))
 
 
 @OPS.imports("col2im")
 def import_col2im(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    output_size: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...] = (),
-    dilate: tuple[int, ...] = (),
-    pad: tuple[int, ...] = (),
+    ctx: ImportContext, data: Expr, *, output_size: tuple[int, ...], window: Window
 ) -> Expr:
-    _require_images(kernel)
-    sides = pad or (0, 0)
+    _require_images(window)
     return call(
-        "serde.col2im", data, image_shape=output_size, block_shape=kernel,
-        strides=stride or None, padding=sides * 2, dilation=dilate or None,
+        "serde.col2im", data, image_shape=output_size, block_shape=window.kernel,
+        strides=window.stride or None, padding=window.padding * 2,
+        dilation=window.dilate or None,
     )  # fmt: skip
 
 
-def _even(node: Call) -> bool:
+def _is_symmetric(node: Call) -> bool:
     rank = len(node.attrs["block_shape"])
     before, after = split_padding(node.attrs["padding"], rank)
     return rank == 2 and before == after and tensor_type(node.args[0]).dtype in FLOATS
 
 
-@OPS.exports("serde.col2im", when=_even)
+@OPS.exports("serde.col2im", when=_is_symmetric)
 def export_col2im(
     ctx: ExportContext,
     data: Value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
 import numpy as np
@@ -11,12 +12,12 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random import distributions
-from serde.mxnet.ops.random.distributions import Distribution, Room
+from serde.mxnet.ops.random.distributions import Distribution, Sample
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.weights import dtype_name
 
-__all__ = ["DType", "Size", "kind_of", "lengths", "room_like"]
+__all__ = ["DType", "Size", "dtype_or_float32", "lengths", "sample_like"]
 
 DType = np.dtype[AnyValue]
 Size = tuple[int, ...] | int | None
@@ -25,7 +26,7 @@ MAX_RANGE = 1 << 53
 """Integers of which a uniform float64 can name each."""
 
 
-def kind_of(dtype: DType | None) -> str:
+def dtype_or_float32(dtype: DType | None) -> str:
     """Return the name of a dtype, of which float32 is the default."""
     return "float32" if dtype is None else dtype_name(dtype)
 
@@ -35,18 +36,26 @@ def lengths(size: tuple[int, ...] | int) -> tuple[int, ...]:
     return (size,) if isinstance(size, int) else size
 
 
-def room_like(ctx: ImportContext, tensor: Expr, dtype: str) -> Room:
-    """Return room for as many numbers as a tensor has."""
+def sample_like(ctx: ImportContext, tensor: Expr, dtype: str) -> Sample:
+    """Return what is drawn: as many numbers as a tensor has."""
     shape = ctx.type(tensor).concrete_shape
-    return Room(dtype, like=tensor) if shape is None else Room(dtype, shape)
+    return Sample(dtype, like=tensor) if shape is None else Sample(dtype, shape)
 
 
-def _room(ctx: ImportContext, data: Expr | None, shape: Size, dtype: DType | None) -> Room:
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Shape and dtype of what is drawn, where no tensor has them."""
+
+    shape: Size = None
+    dtype: DType | None = None
+
+
+def _sample(ctx: ImportContext, data: Expr | None, output: Output) -> Sample:
     if data is not None:
-        return room_like(ctx, data, ctx.type(data).dtype)
-    if shape is None:
+        return sample_like(ctx, data, ctx.type(data).dtype)
+    if output.shape is None:
         raise Unsupported("its shape is left to what uses it", hint="give it a shape")
-    return Room(kind_of(dtype), lengths(shape))
+    return Sample(dtype_or_float32(output.dtype), lengths(output.shape))
 
 
 @OPS.imports("_random_uniform", "_random_uniform_like", ignored=("ctx",))
@@ -56,10 +65,9 @@ def import_random_uniform(
     *,
     low: float = 0.0,
     high: float = 1.0,
-    shape: Size = None,
-    dtype: DType | None = None,
+    output: Output,
 ) -> Expr:
-    return distributions.uniform(_room(ctx, data, shape, dtype), low, high)
+    return distributions.uniform(_sample(ctx, data, output), low, high)
 
 
 @OPS.imports("_random_normal", "_random_normal_like", ignored=("ctx",))
@@ -69,10 +77,9 @@ def import_random_normal(
     *,
     loc: float = 0.0,
     scale: float = 1.0,
-    shape: Size = None,
-    dtype: DType | None = None,
+    output: Output,
 ) -> Expr:
-    return distributions.normal(_room(ctx, data, shape, dtype), loc, scale)
+    return distributions.normal(_sample(ctx, data, output), loc, scale)
 
 
 @OPS.imports("_random_gamma", "_random_gamma_like", ignored=("ctx",))
@@ -82,48 +89,29 @@ def import_random_gamma(
     *,
     alpha: float = 1.0,
     beta: float = 1.0,
-    shape: Size = None,
-    dtype: DType | None = None,
+    output: Output,
 ) -> Expr:
     """Here `beta` is a scale, in the density of the distribution it is a rate."""
-    return distributions.gamma(_room(ctx, data, shape, dtype), alpha, beta)
+    return distributions.gamma(_sample(ctx, data, output), alpha, beta)
 
 
-@OPS.imports("_random_exponential", "_random_exponential_like", ignored=("ctx",))
-def import_random_exponential(
-    ctx: ImportContext,
-    data: Expr | None = None,
-    *,
-    lam: float = 1.0,
-    shape: Size = None,
-    dtype: DType | None = None,
-) -> Expr:
-    return distributions.exponential(_room(ctx, data, shape, dtype), lam)
+def _declare_rate(name: str, draw: Distribution) -> None:
+    @OPS.imports(name, f"{name}_like", ignored=("ctx",))
+    def import_rate(
+        ctx: ImportContext, data: Expr | None = None, *, lam: float = 1.0, output: Output
+    ) -> Expr:
+        return draw(_sample(ctx, data, output), lam)
 
 
-@OPS.imports("_random_poisson", "_random_poisson_like", ignored=("ctx",))
-def import_random_poisson(
-    ctx: ImportContext,
-    data: Expr | None = None,
-    *,
-    lam: float = 1.0,
-    shape: Size = None,
-    dtype: DType | None = None,
-) -> Expr:
-    return distributions.poisson(_room(ctx, data, shape, dtype), lam)
+_declare_rate("_random_exponential", distributions.exponential)
+_declare_rate("_random_poisson", distributions.poisson)
 
 
 @OPS.imports("_random_negative_binomial", "_random_negative_binomial_like", ignored=("ctx",))
 def import_random_negative_binomial(
-    ctx: ImportContext,
-    data: Expr | None = None,
-    *,
-    k: int = 1,
-    p: float = 1.0,
-    shape: Size = None,
-    dtype: DType | None = None,
+    ctx: ImportContext, data: Expr | None = None, *, k: int = 1, p: float = 1.0, output: Output
 ) -> Expr:
-    return distributions.negative_binomial(_room(ctx, data, shape, dtype), k, p)
+    return distributions.negative_binomial(_sample(ctx, data, output), k, p)
 
 
 @OPS.imports(
@@ -137,21 +125,19 @@ def import_random_generalized_negative_binomial(
     *,
     mu: float = 1.0,
     alpha: float = 1.0,
-    shape: Size = None,
-    dtype: DType | None = None,
+    output: Output,
 ) -> Expr:
-    room = _room(ctx, data, shape, dtype)
-    return distributions.generalized_negative_binomial(room, mu, alpha)
+    sample = _sample(ctx, data, output)
+    return distributions.generalized_negative_binomial(sample, mu, alpha)
 
 
 @OPS.imports("_random_randint", ignored=("ctx",))
-def import_random_randint(
-    ctx: ImportContext, *, low: int, high: int, shape: Size = None, dtype: DType | None = None
-) -> Expr:
+def import_random_randint(ctx: ImportContext, *, low: int, high: int, output: Output) -> Expr:
     if not 0 < high - low <= MAX_RANGE:
         raise Unsupported(f"integers from {low} to {high}: expected 1 to 2**53 of them")
-    wanted = "int32" if dtype is None else dtype_name(dtype)
-    unit = _room(ctx, None, shape, np.dtype(np.float64)).draw("serde.random_uniform")
+    wanted = "int32" if output.dtype is None else dtype_name(output.dtype)
+    in_float64 = replace(output, dtype=np.dtype(np.float64))
+    unit = _sample(ctx, None, in_float64).draw("serde.random_uniform")
     steps = relay.floor(relay.multiply(unit, relay.const(float(high - low), "float64")))
     whole = relay.add(relay.cast(steps, "int64"), relay.const(low, "int64"))
     return relay.cast(whole, wanted)
@@ -169,38 +155,29 @@ SAMPLED: dict[str, tuple[Distribution, int]] = {
 """Distributions with tensors of parameters, and how many of these there are."""
 
 
-def _sampled(
-    ctx: ImportContext, draw: Distribution, params: Sequence[Expr], shape: Size, dtype: DType | None
+def _draw_for_each(
+    ctx: ImportContext, draw: Distribution, params: Sequence[Expr], output: Output
 ) -> Expr:
-    """Draw `shape` numbers for each element of the parameters."""
-    wanted = lengths(shape or ())
+    """Draw numbers of a shape for each element of the parameters."""
+    wanted = lengths(output.shape or ())
     rank = len(wanted)
     if rank:
         params = [relay.expand_dims(param, axis=-1, num_newaxis=rank) for param in params]
     like = params[0]
     if rank:
         like = relay.add(like, relay.zeros(wanted, ctx.type(like).dtype))
-    return draw(room_like(ctx, like, kind_of(dtype)), *params)
+    return draw(sample_like(ctx, like, dtype_or_float32(output.dtype)), *params)
 
 
-def _register_sampled(name: str, draw: Distribution, count: int) -> None:
-    def import_one(
-        ctx: ImportContext, param: Expr, *, shape: Size = (), dtype: DType | None = None
-    ) -> Expr:
-        return _sampled(ctx, draw, [param], shape, dtype)
+def _declare_sample(name: str, draw: Distribution, count: int) -> None:
+    def import_one(ctx: ImportContext, param: Expr, *, output: Output) -> Expr:
+        return _draw_for_each(ctx, draw, [param], output)
 
-    def import_two(
-        ctx: ImportContext,
-        first: Expr,
-        second: Expr,
-        *,
-        shape: Size = (),
-        dtype: DType | None = None,
-    ) -> Expr:
-        return _sampled(ctx, draw, [first, second], shape, dtype)
+    def import_two(ctx: ImportContext, first: Expr, second: Expr, *, output: Output) -> Expr:
+        return _draw_for_each(ctx, draw, [first, second], output)
 
     OPS.imports(f"_sample_{name}")(import_one if count == 1 else import_two)
 
 
 for _name, (_draw, _count) in SAMPLED.items():
-    _register_sampled(_name, _draw, _count)
+    _declare_sample(_name, _draw, _count)

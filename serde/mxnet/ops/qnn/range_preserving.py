@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any as AnyValue
 from typing import Literal
@@ -13,7 +14,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.index.gather import import_embedding
-from serde.mxnet.ops.pool import import_pooling
+from serde.mxnet.ops.pool import PoolAttributes, import_pooling
 from serde.mxnet.ops.qnn.parameters import ONE, levels_in, scalar
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
@@ -60,44 +61,35 @@ def import_quantized_embedding(
     return [rows, min_weight, max_weight]
 
 
-@OPS.imports("_contrib_quantized_pooling", ignored=("cudnn_off", "p_value"))
+@dataclass(frozen=True, kw_only=True)
+class QuantizedPool(PoolAttributes):
+    """The same, of layouts that MXNet has for quantised images."""
+
+    layout: Literal["NCDHW", "NCHW"] | None = None
+
+
+@OPS.imports("_contrib_quantized_pooling", ignored=("cudnn_off",))
 def import_quantized_pooling(
-    ctx: ImportContext,
-    data: Expr,
-    min_data: Expr,
-    max_data: Expr,
-    *,
-    kernel: tuple[int, ...] = (),
-    pool_type: Literal["avg", "lp", "max", "sum"] = "max",
-    global_pool: bool = False,
-    pooling_convention: Literal["full", "same", "valid"] = "valid",
-    stride: tuple[int, ...] = (),
-    pad: tuple[int, ...] = (),
-    count_include_pad: bool | None = None,
-    layout: Literal["NCDHW", "NCHW"] | None = None,
+    ctx: ImportContext, data: Expr, min_data: Expr, max_data: Expr, *, pool: QuantizedPool
 ) -> Sequence[Expr]:
     """Means of levels are rounded half to even; of a window past the padding, over all of it."""
-    if pool_type not in ("max", "avg"):
-        raise Unsupported(f"pool_type={pool_type!r}: MXNet has max and avg of quantised numbers")
+    if pool.pool_type not in ("max", "avg"):
+        raise Unsupported(
+            f"pool_type={pool.pool_type!r}: MXNet has max and avg of quantised numbers"
+        )
     if ctx.type(data).rank not in (4, 5):
         raise Unsupported(f"pooling of {ctx.type(data)!r}: MXNet wants two or three spatial axes")
-    past = pooling_convention == "full" and not global_pool
-    summed = pool_type == "avg" and past and count_include_pad is not False
+    past = pool.pooling_convention == "full" and not pool.global_pool
+    is_mean = pool.pool_type == "avg"
+    summed = is_mean and past and pool.count_include_pad is not False
     dtype = ctx.type(data).dtype
     result = import_pooling(
         ctx,
-        relay.cast(data, "float32") if pool_type == "avg" else data,
-        kernel=kernel,
-        pool_type="sum" if summed else pool_type,
-        global_pool=global_pool,
-        pooling_convention=pooling_convention,
-        stride=stride,
-        pad=pad,
-        count_include_pad=count_include_pad,
-        layout=layout,
+        relay.cast(data, "float32") if is_mean else data,
+        pool=replace(pool, pool_type="sum") if summed else pool,
     )
     if summed:
-        result = relay.divide(result, scalar(prod(kernel)))
-    if pool_type == "avg":
+        result = relay.divide(result, scalar(prod(pool.kernel)))
+    if is_mean:
         result = levels_in(result, ONE, dtype)
     return [result, min_data, max_data]

@@ -147,8 +147,8 @@ def import_rnn(
             operands += [None, *matrices[2:]]
         layer = call(_OPERATOR[mode], *operands, **attrs)
         results = [TupleGetItem(layer, index) for index in range(3 if mode == "lstm" else 2)]
-        turned = relay.transpose(results[0], (0, 2, 1, 3))
-        data = relay.reshape(turned, (0, 0, -3))
+        transposed = relay.transpose(results[0], (0, 2, 1, 3))
+        data = relay.reshape(transposed, (0, 0, -3))
         finals.append(list(results[1:]))
     if not state_outputs:
         return (data,)

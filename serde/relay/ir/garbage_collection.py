@@ -6,11 +6,11 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["without_collection"]
+__all__ = ["pause_garbage_collection"]
 
 
 @contextmanager
-def without_collection() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Let Python not look for reference cycles while a block, or the function decorated, runs.
 
     Expressions refer to no one above them, so there are none to be found; but each search

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 
 import serde.relay as relay
@@ -12,14 +13,14 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 
 
-def scaled(ctx: ImportContext, data: Expr, factor: float) -> Expr:
+def scale_by(ctx: ImportContext, data: Expr, factor: float) -> Expr:
     """Return `data` times a number."""
     if factor == 1:
         return data
     return relay.multiply(data, relay.const(factor, ctx.type(data).dtype))
 
 
-def turned(ctx: ImportContext, data: Expr, really: bool = True) -> Expr:
+def transpose_if(ctx: ImportContext, data: Expr, really: bool = True) -> Expr:
     """Return the transpose of each matrix, if asked."""
     rank = ctx.type(data).rank
     if not really:
@@ -42,7 +43,9 @@ def product_of(
         return relay.nn.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
     if left.rank == 3:
         return relay.nn.batch_matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
-    return call("serde.matmul", turned(ctx, a, transpose_a), turned(ctx, b, transpose_b))
+    return call(
+        "serde.matmul", transpose_if(ctx, a, transpose_a), transpose_if(ctx, b, transpose_b)
+    )
 
 
 def _rows_last(ctx: ImportContext, data: Expr, axis: int) -> Expr:
@@ -69,70 +72,62 @@ def _rows_back(ctx: ImportContext, data: Expr, axis: int) -> Expr:
     return relay.transpose(data, [*order, rank - 1])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Gemm:
+    """Attributes of ``alpha * op(a) op(b)``."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+    alpha: float = 1.0
+    axis: int = -2
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriangularFactor:
+    """Attributes of operators on a triangular matrix and another one."""
+
+    transpose: bool = False
+    rightside: bool = False
+    lower: bool = True
+    alpha: float = 1.0
+
+
 @OPS.imports("_linalg_gemm2")
-def import_gemm2(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    alpha: float = 1.0,
-    axis: int = -2,
-) -> Expr:
-    left, right = (_rows_last(ctx, each, axis) for each in (a, b))
-    product = product_of(ctx, left, right, transpose_a, transpose_b)
-    return _rows_back(ctx, scaled(ctx, product, alpha), axis)
+def import_gemm2(ctx: ImportContext, a: Expr, b: Expr, *, gemm: Gemm) -> Expr:
+    left, right = (_rows_last(ctx, each, gemm.axis) for each in (a, b))
+    product = product_of(ctx, left, right, gemm.transpose_a, gemm.transpose_b)
+    return _rows_back(ctx, scale_by(ctx, product, gemm.alpha), gemm.axis)
 
 
 @OPS.imports("_linalg_gemm")
 def import_gemm(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    c: Expr,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    axis: int = -2,
+    ctx: ImportContext, a: Expr, b: Expr, c: Expr, *, gemm: Gemm, beta: float = 1.0
 ) -> Expr:
-    product = import_gemm2(
-        ctx, a, b, transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, axis=axis
-    )
-    return relay.add(product, scaled(ctx, c, beta))
+    return relay.add(import_gemm2(ctx, a, b, gemm=gemm), scale_by(ctx, c, beta))
 
 
 @OPS.imports("_linalg_syrk")
 def import_syrk(
     ctx: ImportContext, a: Expr, *, transpose: bool = False, alpha: float = 1.0
 ) -> Expr:
-    return scaled(ctx, product_of(ctx, a, a, transpose, not transpose), alpha)
+    return scale_by(ctx, product_of(ctx, a, a, transpose, not transpose), alpha)
 
 
 @OPS.imports("_linalg_trmm")
-def import_trmm(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    *,
-    transpose: bool = False,
-    rightside: bool = False,
-    lower: bool = True,
-    alpha: float = 1.0,
-) -> Expr:
+def import_trmm(ctx: ImportContext, a: Expr, b: Expr, *, factor: TriangularFactor) -> Expr:
     """What lies outside the triangle of the first is taken for zero."""
-    triangle = relay.trilu(a, 0, upper=not lower)
-    if rightside:
-        return scaled(ctx, product_of(ctx, b, triangle, False, transpose), alpha)
-    return scaled(ctx, product_of(ctx, triangle, b, transpose), alpha)
+    triangle = relay.trilu(a, 0, upper=not factor.lower)
+    if factor.rightside:
+        product = product_of(ctx, b, triangle, False, factor.transpose)
+    else:
+        product = product_of(ctx, triangle, b, factor.transpose)
+    return scale_by(ctx, product, factor.alpha)
 
 
 @OPS.imports("khatri_rao")
 def import_khatri_rao(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Expr:
-    def joined(left: Expr, right: Expr) -> Expr:
+    def multiply_rows(left: Expr, right: Expr) -> Expr:
         pairs = relay.multiply(relay.expand_dims(left, 1), relay.expand_dims(right, 0))
         return relay.reshape(pairs, (-3, 0))
 
-    return reduce(joined, args)
+    return reduce(multiply_rows, args)

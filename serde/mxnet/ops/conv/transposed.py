@@ -1,0 +1,192 @@
+"""Transposed convolutions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.conv.windows import (
+    IGNORED,
+    LAYOUTS,
+    ConvAttributes,
+    RelayConv,
+    add_bias,
+    arrange_filters,
+    has_mxnet_form,
+    layouts,
+    narrow_sums,
+    per_axis,
+    product_dtype,
+    working_dtype,
+)
+from serde.mxnet.ops.layout import arranged, converted, fixed_shape, tensor_type
+from serde.mxnet.ops.table import OPS
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import split_padding
+
+LAST = 2**31 - 1
+"""Stands for the end of an axis, whatever its length."""
+
+
+@OPS.imports("Deconvolution", ignored=IGNORED)
+def import_deconvolution(
+    ctx: ImportContext,
+    data: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    *,
+    conv: ConvAttributes,
+    adj: tuple[int, ...] = (),
+    target_shape: tuple[int, ...] = (),
+    no_bias: bool = True,
+) -> Expr:
+    """``target_shape`` takes the place of ``pad`` and ``adj``, half of the surplus on each side."""
+    ndim, kernel = conv.ndim, conv.kernel
+    data_layout, _ = layouts(ndim, conv.layout)
+    if data_layout[1] != "C":
+        raise Unsupported(f"layout {conv.layout!r} of a transposed convolution")
+    strides, dilation, padding = conv.strides, conv.dilation, conv.padding
+    extra = per_axis(adj, ndim, 0, "adj")
+    attrs = {
+        "channels": conv.num_filter,
+        "kernel_size": kernel,
+        "strides": strides,
+        "dilation": dilation,
+        "groups": conv.num_group,
+    }
+    if target_shape and any(target_shape):
+        reaches = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+        given = ctx.type(data).shape[2 : ndim + 2]
+        lengths = [length for length in given if isinstance(length, int)]
+        if len(lengths) < ndim:
+            whole = conv_transpose(data, weight, (0,) * ndim, (0,) * ndim, **attrs)
+            return add_bias(_crop(whole, target_shape), None if no_bias else bias, data_layout)
+        surplus = [
+            (length - 1) * s + reach - target
+            for length, s, reach, target in zip(
+                lengths, strides, reaches, target_shape, strict=True
+            )
+        ]
+        if min(surplus) < 0:
+            raise Unsupported(f"target_shape {target_shape} is more than the input gives")
+        padding = tuple((each + 1) // 2 for each in surplus)
+        extra = tuple(each % 2 for each in surplus)
+    result = conv_transpose(data, weight, padding, extra, **attrs)
+    return add_bias(result, None if no_bias else bias, data_layout)
+
+
+def _crop(whole: Expr, target_shape: Sequence[int]) -> Expr:
+    """Cut spatial axes whose lengths are symbols; of an odd surplus, one more in front."""
+    ndim = len(target_shape)
+    lengths = relay.strided_slice(relay.shape_of(whole, "int64"), [2], [2 + ndim])
+    target = relay.Constant(np.array(target_shape, np.int64))
+    surplus = relay.add(relay.subtract(lengths, target), relay.const(1, "int64"))
+    starts = relay.floor_divide(surplus, relay.const(2, "int64"))
+    axes = list(range(2, 2 + ndim))
+    cut = relay.strided_slice(whole, starts, relay.add(starts, target), axes=axes)
+    return relay.reshape(cut, (0, 0, *target_shape))
+
+
+def conv_transpose(
+    data: Expr,
+    weight: Expr,
+    padding: Sequence[int],
+    output_padding: Sequence[int],
+    **attrs: AnyValue,
+) -> Expr:
+    """Return a transposed convolution with the channel axis behind the batch axis."""
+    ndim = len(padding)
+    data_layout, kernel_layout = LAYOUTS[ndim, None]
+    result: Expr = getattr(relay.nn, f"conv{ndim}d_transpose")(
+        data,
+        weight,
+        padding=(*padding, *padding),
+        output_padding=tuple(output_padding),
+        data_layout=data_layout,
+        kernel_layout="IO" + kernel_layout[2:],
+        **attrs,
+    )
+    return result
+
+
+def _is_symmetric(call: Call) -> bool:
+    """Whether MXNet cuts off and adds what a transposed convolution does."""
+    attrs = call.attrs
+    before, after = split_padding(attrs["padding"], tensor_type(call.args[0]).rank - 2)
+    pairs = zip(attrs["output_padding"], attrs["strides"], strict=True)
+    return bool(before == after) and all(extra < stride for extra, stride in pairs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayConvTranspose(RelayConv):
+    """Attributes that the transposed convolutions of Relay share."""
+
+    output_padding: tuple[int, ...]
+
+
+@OPS.exports(
+    "nn.conv1d_transpose",
+    "nn.conv2d_transpose",
+    "nn.conv3d_transpose",
+    when=lambda call: has_mxnet_form(call) and _is_symmetric(call),
+)
+def export_conv_transpose(
+    ctx: ExportContext,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    conv: RelayConvTranspose,
+) -> Value:
+    ndim = ctx.type(data).rank - 2
+    shape = ctx.static_shape(weight)
+    return ctx.emit(
+        "Deconvolution", data, weight, bias, kernel=shape[2:], num_filter=shape[1] * conv.groups,
+        stride=conv.strides, dilate=conv.dilation, pad=split_padding(conv.padding, ndim)[0],
+        adj=conv.output_padding, num_group=conv.groups, no_bias=bias is None,
+    )  # fmt: skip
+
+
+@OPS.expands("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
+def expand_conv_transpose(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
+    """What is cut off or added at one side only is so behind the operator."""
+    ndim = tensor_type(data).rank - 2
+    layout, out_layout = attrs["data_layout"], attrs["out_layout"] or attrs["data_layout"]
+    wanted, filters = LAYOUTS[ndim, None]
+    groups = attrs["groups"]
+    weight = arrange_filters(weight, attrs["kernel_layout"], "IO" + filters[2:])
+    shape = fixed_shape(weight)
+    dtype = product_dtype(data, attrs["out_dtype"])
+    wide = working_dtype(data, weight, dtype, shape[0] // groups * math.prod(shape[2:]))
+    before, after = split_padding(attrs["padding"], ndim)
+    surplus = [cut - extra for cut, extra in zip(after, attrs["output_padding"], strict=True)]
+    both = [max(min(pair), 0) for pair in zip(before, surplus, strict=True)]
+    result = conv_transpose(
+        converted(arranged(data, layout, wanted), wide),
+        converted(weight, wide),
+        both,
+        (0,) * ndim,
+        channels=shape[1] * groups,
+        kernel_size=shape[2:],
+        strides=attrs["strides"],
+        dilation=attrs["dilation"],
+        groups=groups,
+    )
+    added = [(0, 0), (0, 0), *((0, max(-each, 0)) for each in surplus)]
+    if any(map(any, added)):
+        result = relay.nn.pad(result, added, relay.const(0, wide))
+    begin = [first - each for first, each in zip(before, both, strict=True)]
+    end = [max(last, 0) - each for last, each in zip(surplus, both, strict=True)]
+    if any(begin) or any(end):
+        stop = [-each if each else LAST for each in end]
+        result = relay.strided_slice(result, begin, stop, [1] * ndim, axes=list(range(2, 2 + ndim)))
+    return arranged(narrow_sums(result, dtype), wanted, out_layout)
