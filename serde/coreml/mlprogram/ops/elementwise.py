@@ -50,25 +50,12 @@ CAST_TO = {
 """dtypes that a cast takes and gives, by the version of iOS from which on."""
 
 UNARY = {
-    "abs": "abs",
-    "acos": "acos",
-    "asin": "asin",
-    "atan": "atan",
-    "atanh": "atanh",
-    "ceil": "ceil",
-    "cos": "cos",
-    "cosh": "cosh",
-    "erf": "erf",
-    "exp": "exp",
-    "floor": "floor",
-    "round": "serde.round_even",
-    "sign": "sign",
-    "sin": "sin",
-    "sinh": "sinh",
-    "sqrt": "sqrt",
-    "tan": "tan",
-    "tanh": "tanh",
-}
+    name: "serde.round_even" if name == "round" else name
+    for name in (
+        "abs", "acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "floor",
+        "round", "sign", "sin", "sinh", "sqrt", "tan", "tanh",
+    )
+}  # fmt: skip
 """MIL's operator: Relay's."""
 
 OF_INTEGERS = frozenset({"abs", "sign"})
@@ -85,14 +72,7 @@ BINARY = {
     "mul": "multiply",
     "sub": "subtract",
 }
-COMPARE = {
-    "equal": "equal",
-    "greater": "greater",
-    "greater_equal": "greater_equal",
-    "less": "less",
-    "less_equal": "less_equal",
-    "not_equal": "not_equal",
-}
+COMPARE = ("equal", "greater", "greater_equal", "less", "less_equal", "not_equal")
 LOGICAL = ("logical_and", "logical_or", "logical_xor")
 
 Name = Literal["bool", "fp16", "fp32", "int8", "int16", "int32", "uint8", "uint16"]
@@ -181,9 +161,9 @@ def _comparison(op: str) -> Callable[..., Value]:
 for _op, _target in BINARY.items():
     OPS.imports(_op)(_arithmetic(_target))
     OPS.exports(_target)(_binary(_op))
-for _op, _target in COMPARE.items():
-    OPS.imports(_op)(_arithmetic(_target))
-    OPS.exports(_target)(_comparison(_op))
+for _op in COMPARE:
+    OPS.imports(_op)(_arithmetic(_op))
+    OPS.exports(_op)(_comparison(_op))
 
 OPS.imports("pow")(_arithmetic("power"))
 

@@ -40,7 +40,7 @@ OF_INTEGERS = ("max", "min", "prod", "sum")
 IMPORTED_OF_INTEGERS = (*OF_INTEGERS, "mean", "serde.reduce_l1", "serde.reduce_sum_square")
 
 TRUTH = {"all": "reduce_min", "any": "reduce_max"}
-PLACES = {"reduce_argmax": "argmax", "reduce_argmin": "argmin"}
+EXTREMES = {"reduce_argmax": "argmax", "reduce_argmin": "argmin"}
 
 
 def _importer(target: str) -> Callable[..., Expr]:
@@ -125,8 +125,8 @@ for _target, _op in TRUTH.items():
     OPS.exports(_target)(_exporter(_op))
 
 
-def _place_importer(target: str) -> Callable[..., Expr]:
-    def import_place(
+def _extreme_importer(target: str) -> Callable[..., Expr]:
+    def import_extreme(
         ctx: ImportContext,
         x: Expr,
         *,
@@ -137,13 +137,13 @@ def _place_importer(target: str) -> Callable[..., Expr]:
         found = call(target, x, axis=(axis,), keepdims=keep_dims)
         return found if output_dtype == "int32" else relay.cast(found, output_dtype)
 
-    return import_place
+    return import_extreme
 
 
-def _place_exporter(op: str) -> Callable[..., Value]:
+def _extreme_exporter(op: str) -> Callable[..., Value]:
     """Return the exporter of the index of an extreme."""
 
-    def export_place(
+    def export_extreme(
         ctx: ExportContext,
         data: Value,
         *,
@@ -175,12 +175,12 @@ def _place_exporter(op: str) -> Callable[..., Value]:
             found = ctx.emit("sub", TensorType(dims, "int32"), x=last, y=found)
         return reshape(ctx, found, ctx.result_type().shape)
 
-    return export_place
+    return export_extreme
 
 
-for _op, _target in PLACES.items():
-    OPS.imports(_op, since=(1, 17))(_place_importer(_target))
-    OPS.exports(_target)(_place_exporter(_op))
+for _op, _target in EXTREMES.items():
+    OPS.imports(_op, since=(1, 17))(_extreme_importer(_target))
+    OPS.exports(_target)(_extreme_exporter(_op))
 
 
 @OPS.expands("variance")

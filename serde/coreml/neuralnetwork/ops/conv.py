@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.ops.conv import Padding, to_relay_padding
+from serde.coreml.mlprogram.ops.conv import ConvAttributes, Padding, to_relay_padding
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
 from serde.coreml.neuralnetwork.layer_weights import LayerWeights
@@ -257,34 +257,16 @@ def export_conv(
     weight: Value,
     bias: Value | None = None,
     *,
-    strides: tuple[int, ...],
-    pad_type: str,
-    pad: tuple[int, ...],
-    dilations: tuple[int, ...],
-    groups: int = 1,
+    conv: ConvAttributes,
 ) -> Value:
     """A line is an image of one row."""
-    if len(strides) == 3:
-        return _volume(ctx, x, weight, bias, strides, pad, groups, dilations=dilations)
+    if len(conv.strides) == 3:
+        return _volume(ctx, x, weight, bias, conv)
     channels, per_group, *kernel = ctx.static_shape(weight)
-    line = [1] * (2 - len(kernel))
-    if not weight.is_known and line:
-        dtype = weight.type.dtype
-        of = TensorType((channels, per_group, 1, *kernel), dtype)
+    if not weight.is_known and len(kernel) == 1:
+        of = TensorType((channels, per_group, 1, *kernel), weight.type.dtype)
         weight = ctx.layer("expandDims", weight, of=of, axes=[2])
-    return _plane(
-        ctx,
-        x,
-        weight,
-        bias,
-        output_channels=channels,
-        kernel_channels=per_group,
-        n_groups=groups,
-        kernel_size=kernel,
-        stride=strides,
-        dilation_factor=dilations,
-        pad=pad,
-    )
+    return _plane(ctx, x, weight, bias, conv)
 
 
 @LAYERS.exports("conv_transpose")
@@ -294,31 +276,13 @@ def export_conv_transpose(
     weight: Value,
     bias: Value | None = None,
     *,
-    pad: tuple[int, ...],
-    pad_type: str,
-    strides: tuple[int, ...],
-    dilations: tuple[int, ...],
-    groups: int = 1,
+    conv: ConvAttributes,
 ) -> Value:
     """Layers know no dilation here: zeros stand between the elements of a dilated weight."""
-    weight = _dilate_weight(weight, dilations)
-    if len(strides) == 3:
-        return _volume(ctx, x, weight, bias, strides, pad, groups, transposed=True)
-    entering, per_group, *kernel = ctx.static_shape(weight)
-    return _plane(
-        ctx,
-        x,
-        weight,
-        bias,
-        output_channels=per_group * groups,
-        kernel_channels=entering,
-        n_groups=groups,
-        kernel_size=kernel,
-        stride=strides,
-        dilation_factor=[1] * len(kernel),
-        pad=pad,
-        is_deconvolution=True,
-    )
+    weight = _dilate_weight(weight, conv.dilations)
+    conv = replace(conv, dilations=(1,) * len(conv.strides))
+    build = _volume if len(conv.strides) == 3 else _plane
+    return build(ctx, x, weight, bias, conv, transposed=True)
 
 
 def _plane(
@@ -326,30 +290,30 @@ def _plane(
     x: Value,
     weight: Value,
     bias: Value | None,
+    conv: ConvAttributes,
     *,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    dilation_factor: Sequence[int],
-    pad: Sequence[int],
-    is_deconvolution: bool = False,
-    **fields: AnyValue,
+    transposed: bool = False,
 ) -> Value:
     """Append a convolution of images, as which lines go too; a computed weight is an input."""
-    line = [1] * (2 - len(kernel_size))
-    known = weight.is_known or is_deconvolution
+    first, second, *window = ctx.static_shape(weight)
+    kernel = window[-len(conv.strides) :]
+    line = [1] * (2 - len(kernel))
+    known = weight.is_known or transposed
     found = ctx.layer(
         "convolution",
         lifted_line(ctx, x) if line else x,
         *([] if known else [weight]),
         of=image_type(ctx),
-        kernel_size=[*line, *kernel_size],
-        stride=[*line, *stride],
-        dilation_factor=[*line, *dilation_factor],
-        valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
-        is_deconvolution=is_deconvolution,
-        weights=ctx.parameter(weight, axis=int(is_deconvolution)) if known else None,
+        output_channels=second * conv.groups if transposed else first,
+        kernel_channels=first if transposed else second,
+        n_groups=conv.groups,
+        kernel_size=[*line, *kernel],
+        stride=[*line, *conv.strides],
+        dilation_factor=[*line, *conv.dilations],
+        valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *conv.pad])},
+        is_deconvolution=transposed,
+        weights=ctx.parameter(weight, axis=int(transposed)) if known else None,
         **_bias_fields(ctx, bias),
-        **fields,
     )
     return lowered_line(ctx, found)
 
@@ -383,24 +347,21 @@ def _volume(
     x: Value,
     weight: Value,
     bias: Value | None,
-    strides: Sequence[int],
-    pad: Sequence[int],
-    groups: int,
+    conv: ConvAttributes,
     *,
-    dilations: Sequence[int] = (1, 1, 1),
     transposed: bool = False,
 ) -> Value:
     """Append a convolution over depth, height and width."""
     ctx.since(14, "convolutions along three axes")
     first, second, *kernel = ctx.static_shape(weight)
-    fields = volume_fields(kernel, strides, pad)
-    fields |= {f"dilation_{axis}": gap for axis, gap in zip(_AXES, dilations, strict=True)}
+    fields = volume_fields(kernel, conv.strides, conv.pad)
+    fields |= {f"dilation_{axis}": gap for axis, gap in zip(_AXES, conv.dilations, strict=True)}
     return ctx.layer(
         "convolution3d",
         x,
-        output_channels=second * groups if transposed else first,
-        input_channels=first if transposed else second * groups,
-        n_groups=groups,
+        output_channels=second * conv.groups if transposed else first,
+        input_channels=first if transposed else second * conv.groups,
+        n_groups=conv.groups,
         is_deconvolution=transposed,
         weights=ctx.parameter(weight, axis=int(transposed)),
         **_bias_fields(ctx, bias),

@@ -10,6 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
+from serde.coreml.mlprogram.ops.elementwise import UNARY
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.message_view import MessageView
@@ -22,27 +23,14 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
-UNARY = {
-    "acos": "acos",
-    "acosh": "acosh",
-    "asin": "asin",
-    "asinh": "asinh",
-    "atan": "atan",
-    "atanh": "atanh",
-    "ceil": "ceil",
-    "copy": "copy",
-    "cos": "cos",
-    "cosh": "cosh",
-    "erf": "erf",
-    "floor": "floor",
-    "round": "serde.round_even",
-    "sign": "sign",
-    "sin": "sin",
-    "sinh": "sinh",
-    "tan": "tan",
-    "tanh": "tanh",
-}
-"""Layers of one tensor and no parameter: Relay's."""
+SAME = (
+    "acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "erf", "floor", "round", "sign", "sin",
+    "sinh", "tan", "tanh",
+)  # fmt: skip
+"""Functions of one tensor without parameters that have MIL's names."""
+
+INVERSE = ("acosh", "asinh")
+"""Functions that MIL lacks."""
 
 BINARY = {
     "addBroadcastable": "add",
@@ -55,16 +43,18 @@ BINARY = {
     "subtractBroadcastable": "subtract",
 }
 
-COMPARE = {
+COMPARISONS = {
     "equal": "equal",
-    "greaterEqual": "greater_equal",
-    "greaterThan": "greater",
-    "lessEqual": "less_equal",
-    "lessThan": "less",
-    "notEqual": "not_equal",
+    "greater": "greaterThan",
+    "greater_equal": "greaterEqual",
+    "less": "lessThan",
+    "less_equal": "lessEqual",
+    "not_equal": "notEqual",
 }
+"""Relay's and MIL's operators, and their layers."""
 
-LOGICAL = {"logicalAnd": "logical_and", "logicalOr": "logical_or", "logicalXor": "logical_xor"}
+LOGICAL = {"logical_and": "logicalAnd", "logical_or": "logicalOr", "logical_xor": "logicalXor"}
+"""Relay's and MIL's operators, and their layers."""
 
 
 def _import_unary(name: str, target: str) -> None:
@@ -93,13 +83,15 @@ def _import_logical(name: str, target: str) -> None:
         return relay.cast(call(target, truth(x), truth(y)), "float32")
 
 
-for _name, _target in UNARY.items():
-    _import_unary(_name, _target)
+for _name in SAME:
+    _import_unary(_name, UNARY[_name])
+for _name in (*INVERSE, "copy"):
+    _import_unary(_name, _name)
 for _name, _target in BINARY.items():
     _import_binary(_name, _target)
-for _name, _target in COMPARE.items():
+for _target, _name in COMPARISONS.items():
     _import_compare(_name, _target)
-for _name, _target in LOGICAL.items():
+for _target, _name in LOGICAL.items():
     _import_logical(_name, _target)
 
 
@@ -264,35 +256,11 @@ def _number(x: Value, other: Value) -> float | None:
     return found if exact else None
 
 
-PLAIN = {
-    "acos": "acos",
-    "asin": "asin",
-    "atan": "atan",
-    "atanh": "atanh",
-    "ceil": "ceil",
-    "cos": "cos",
-    "cosh": "cosh",
-    "erf": "erf",
-    "floor": "floor",
-    "identity": "copy",
-    "logical_not": "logicalNot",
-    "round": "round",
-    "sign": "sign",
-    "sin": "sin",
-    "sinh": "sinh",
-    "tan": "tan",
-    "tanh": "tanh",
-}
-"""Operators of MIL with one tensor and no parameter, and their layers."""
-
 FUNCTIONS = {"abs": "ABS", "exp": "EXP", "sqrt": "SQRT"}
 """Operators of MIL, and the functions of a layer that has several."""
 
 PAIRS = {
     "floor_div": "floorDivBroadcastable",
-    "logical_and": "logicalAnd",
-    "logical_or": "logicalOr",
-    "logical_xor": "logicalXor",
     "maximum": "maxBroadcastable",
     "minimum": "minBroadcastable",
     "mod": "modBroadcastable",
@@ -302,15 +270,6 @@ PAIRS = {
 
 COMMUTING = {"add": "add", "mul": "multiply"}
 """Operators of MIL with two tensors, and the layers that take a number for one of them."""
-
-COMPARISONS = {
-    "equal": "equal",
-    "greater": "greaterThan",
-    "greater_equal": "greaterEqual",
-    "less": "lessThan",
-    "less_equal": "lessEqual",
-    "not_equal": "notEqual",
-}
 
 
 def _export_plain(op: str, layer: str) -> None:
@@ -358,14 +317,15 @@ def _export_direct(op: str) -> None:
         return ctx.emit(op, x=data)
 
 
-for _name, _target in PLAIN.items():
-    _export_plain(_name, _target)
-for _name in ("acosh", "asinh"):
+for _name in (*SAME, *INVERSE):
     _export_plain(_name, _name)
+for _name in INVERSE:
     _export_direct(_name)
+_export_plain("identity", "copy")
+_export_plain("logical_not", "logicalNot")
 for _name, _target in FUNCTIONS.items():
     _export_function(_name, _target)
-for _name, _target in PAIRS.items():
+for _name, _target in (PAIRS | LOGICAL).items():
     _export_pair(_name, _target)
 for _name, _target in COMMUTING.items():
     _export_commuting(_name, _target)

@@ -7,6 +7,7 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
+from serde.coreml.mlprogram.ops.pool import PoolAttributes
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images
 from serde.coreml.neuralnetwork.message_view import MessageView
@@ -141,23 +142,20 @@ def _export_pool(op: str, kind: Pool) -> None:
         ctx: ExportContext,
         x: Value,
         *,
-        kernel_sizes: tuple[int, ...],
-        strides: tuple[int, ...],
-        pad_type: str,
-        pad: tuple[int, ...],
-        ceil_mode: bool = False,
+        pool: PoolAttributes,
         exclude_padding_from_average: bool = False,
     ) -> Value:
         """A line is an image of one row; a stride less one at the end rounds lengths up."""
         excludes = exclude_padding_from_average
-        if ceil_mode:
+        pad, strides = pool.pad, pool.strides
+        if pool.ceil_mode:
             pad = tuple(
                 sides + (strides[place // 2] - 1 if place % 2 else 0)
                 for place, sides in enumerate(pad)
             )
         if len(strides) == 3:
             ctx.since(14, "pooling along three axes")
-            fields = volume_fields(kernel_sizes, strides, pad)
+            fields = volume_fields(pool.kernel_sizes, strides, pad)
             return ctx.layer("pooling3d", x, type=kind, count_exclude_padding=excludes, **fields)
         line = [1] * (2 - len(strides))
         found = ctx.layer(
@@ -165,7 +163,7 @@ def _export_pool(op: str, kind: Pool) -> None:
             lifted_line(ctx, x) if line else x,
             of=image_type(ctx),
             type=kind,
-            kernel_size=[*line, *kernel_sizes],
+            kernel_size=[*line, *pool.kernel_sizes],
             stride=[*line, *strides],
             valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
             avg_pool_exclude_padding=excludes,

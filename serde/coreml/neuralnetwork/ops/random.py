@@ -29,16 +29,12 @@ class NormalAttributes:
     mean: float = 0.0
     std_dev: float = 0.0
 
-    def draw(self, like: Expr | None, **shape: tuple[int, ...]) -> Expr:
+    def draw(self, like: Expr | None, shape: tuple[int, ...] | None = None) -> Expr:
         """Return numbers as many as `like` has, or of a fixed shape."""
         return relay.serde.random_normal(
-            like,
-            dtype="float32",
-            mean=self.mean,
-            scale=self.std_dev,
+            like, shape=shape, dtype="float32", mean=self.mean, scale=self.std_dev,
             seed=_to_relay_seed(self.seed),
-            **shape,
-        )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,16 +45,12 @@ class UniformAttributes:
     min_val: float = 0.0
     max_val: float = 0.0
 
-    def draw(self, like: Expr | None, **shape: tuple[int, ...]) -> Expr:
+    def draw(self, like: Expr | None, shape: tuple[int, ...] | None = None) -> Expr:
         """Return numbers as many as `like` has, or of a fixed shape."""
         return relay.serde.random_uniform(
-            like,
-            dtype="float32",
-            low=self.min_val,
-            high=self.max_val,
+            like, shape=shape, dtype="float32", low=self.min_val, high=self.max_val,
             seed=_to_relay_seed(self.seed),
-            **shape,
-        )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.coreml.mlprogram.ops.recurrent.layer import RecurrentAttributes
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.layers import Parameter, value_weight
@@ -370,22 +371,20 @@ def export_rnn(
     weight_hh: Value,
     bias: Value | None = None,
     *,
-    direction: str = "forward",
-    output_sequence: bool = False,
-    activation: str = "tanh",
+    recurrent: RecurrentAttributes,
 ) -> list[Value]:
     """Its functions and weights are fields of their own."""
     size, entering = ctx.static_shape(weight_ih)
     fields = {
         "input_vector_size": entering,
         "output_vector_size": size,
-        "activation": _function(activation),
+        "activation": _function(recurrent.activation),
         "has_bias_vector": bias is not None,
         "weight_matrix": ctx.parameter(weight_ih),
         "recursion_matrix": ctx.parameter(weight_hh),
         "bias_vector": None if bias is None else ctx.parameter(bias),
     }
-    return _emit_simple(ctx, "simpleRecurrent", x, initial_h, direction, fields)
+    return _emit_simple(ctx, "simpleRecurrent", x, initial_h, recurrent.direction, fields)
 
 
 @LAYERS.exports("gru")
@@ -397,22 +396,20 @@ def export_gru(
     weight_hh: Value,
     bias: Value | None = None,
     *,
-    direction: str = "forward",
-    output_sequence: bool = False,
+    recurrent: RecurrentAttributes,
     recurrent_activation: str = "sigmoid",
-    activation: str = "tanh",
 ) -> list[Value]:
     """Each gate has weights of its own, which lie one after the other in MIL."""
     size, entering = ctx.static_shape(weight_hh)[1], ctx.static_shape(weight_ih)[1]
     fields: dict[str, AnyValue] = {
-        "activations": [_function(recurrent_activation), _function(activation)],
+        "activations": [_function(recurrent_activation), _function(recurrent.activation)],
         "has_bias_vectors": bias is not None,
     }
     fields |= {"input_vector_size": entering, "output_vector_size": size}
     for what, value in _weight_fields(weight_ih, weight_hh, bias):
         for gate, part in zip(("reset", "output", "update"), _split_gates(value, 3), strict=True):
             fields[f"{gate}_gate_{what}"] = part
-    return _emit_simple(ctx, "gru", x, initial_h, direction, fields)
+    return _emit_simple(ctx, "gru", x, initial_h, recurrent.direction, fields)
 
 
 def _step_weights(

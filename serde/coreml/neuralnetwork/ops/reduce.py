@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import serde.relay as relay
+from serde.coreml.mlprogram.ops.reduce import EXTREMES, REDUCTIONS
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.ops.table import LAYERS
@@ -31,19 +31,22 @@ MODES = {
     "MAX": "max",
     "MIN": "min",
 }
-REDUCTIONS = {
-    "reduceL1": "serde.reduce_l1",
-    "reduceL2": "serde.reduce_l2",
-    "reduceLogSum": "serde.reduce_log_sum",
-    "reduceLogSumExp": "serde.logsumexp",
-    "reduceMax": "max",
-    "reduceMean": "mean",
-    "reduceMin": "min",
-    "reduceProd": "prod",
-    "reduceSum": "sum",
-    "reduceSumSquare": "serde.reduce_sum_square",
+
+SUMMARIES = {
+    "reduce_l1_norm": "reduceL1",
+    "reduce_l2_norm": "reduceL2",
+    "reduce_log_sum": "reduceLogSum",
+    "reduce_log_sum_exp": "reduceLogSumExp",
+    "reduce_max": "reduceMax",
+    "reduce_mean": "reduceMean",
+    "reduce_min": "reduceMin",
+    "reduce_prod": "reduceProd",
+    "reduce_sum": "reduceSum",
+    "reduce_sum_square": "reduceSumSquare",
 }
-"""Layers of any axes: Relay's."""
+"""Operators of MIL, and their layers."""
+
+EXTREME_LAYERS = {"reduce_argmax": "argMax", "reduce_argmin": "argMin"}
 
 
 @LAYERS.imports("reduce")
@@ -88,42 +91,21 @@ def _import_reduction(name: str, target: str) -> None:
         return reduce.build(ctx, target, x)
 
 
-for _name, _target in REDUCTIONS.items():
-    _import_reduction(_name, _target)
+for _op, _layer in SUMMARIES.items():
+    _import_reduction(_layer, REDUCTIONS[_op])
 
 
-def _place(
-    ctx: ImportContext, x: Expr, build: Callable[..., Expr], axis: int, *, drops: bool
-) -> Expr:
-    keeps = not drops or ctx.type(x).rank == 1
-    return relay.cast(build(x, axis=(ctx.axis(x, axis),), keepdims=keeps), "float32")
+def _import_extreme(name: str, target: str) -> None:
+    @LAYERS.imports(name)
+    def import_extreme(
+        ctx: ImportContext, x: Expr, *, axis: int = 0, remove_dim: bool = False
+    ) -> Expr:
+        keeps = not remove_dim or ctx.type(x).rank == 1
+        return relay.cast(call(target, x, axis=(ctx.axis(x, axis),), keepdims=keeps), "float32")
 
 
-@LAYERS.imports("argMax")
-def import_arg_max(ctx: ImportContext, x: Expr, *, axis: int = 0, remove_dim: bool = False) -> Expr:
-    return _place(ctx, x, relay.argmax, axis, drops=remove_dim)
-
-
-@LAYERS.imports("argMin")
-def import_arg_min(ctx: ImportContext, x: Expr, *, axis: int = 0, remove_dim: bool = False) -> Expr:
-    return _place(ctx, x, relay.argmin, axis, drops=remove_dim)
-
-
-SUMMARIES = {
-    "reduce_l1_norm": "reduceL1",
-    "reduce_l2_norm": "reduceL2",
-    "reduce_log_sum": "reduceLogSum",
-    "reduce_log_sum_exp": "reduceLogSumExp",
-    "reduce_max": "reduceMax",
-    "reduce_mean": "reduceMean",
-    "reduce_min": "reduceMin",
-    "reduce_prod": "reduceProd",
-    "reduce_sum": "reduceSum",
-    "reduce_sum_square": "reduceSumSquare",
-}
-"""Operators of MIL, and their layers."""
-
-EXTREMES = {"reduce_argmax": "argMax", "reduce_argmin": "argMin"}
+for _op, _layer in EXTREME_LAYERS.items():
+    _import_extreme(_layer, EXTREMES[_op])
 
 
 def _export_summary(op: str, layer: str) -> None:
@@ -149,5 +131,5 @@ def _export_extreme(op: str, layer: str) -> None:
 
 for _name, _target in SUMMARIES.items():
     _export_summary(_name, _target)
-for _name, _target in EXTREMES.items():
+for _name, _target in EXTREME_LAYERS.items():
     _export_extreme(_name, _target)

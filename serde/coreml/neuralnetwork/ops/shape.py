@@ -234,15 +234,9 @@ def import_reshape_like(ctx: ImportContext, x: Expr, like: Expr) -> Expr:
     return relay.reshape_like(x, like)
 
 
+@LAYERS.imports("rankPreservingReshape")
 @LAYERS.imports("reshapeStatic")
 def import_reshape_static(
-    ctx: ImportContext, x: Expr, *, target_shape: tuple[int, ...] = ()
-) -> Expr:
-    return relay.reshape(x, target_shape)
-
-
-@LAYERS.imports("rankPreservingReshape")
-def import_rank_preserving_reshape(
     ctx: ImportContext, x: Expr, *, target_shape: tuple[int, ...] = ()
 ) -> Expr:
     return relay.reshape(x, target_shape)

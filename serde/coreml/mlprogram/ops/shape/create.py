@@ -76,16 +76,6 @@ def export_full(
     return _everywhere(ctx, fill_value)
 
 
-@OPS.exports("zeros")
-def export_zeros(ctx: ExportContext, *, shape: AnyValue, dtype: AnyValue) -> Value:
-    return _everywhere(ctx, ctx.const(0))
-
-
-@OPS.exports("ones")
-def export_ones(ctx: ExportContext, *, shape: AnyValue, dtype: AnyValue) -> Value:
-    return _everywhere(ctx, ctx.const(1))
-
-
 def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
     """Return one value in the shape of a tensor."""
     dims = ctx.result_type().shape
@@ -98,16 +88,6 @@ def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
 @OPS.exports("full_like")
 def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
     return _like(ctx, data, fill_value)
-
-
-@OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
-    return _like(ctx, data, ctx.const(0))
-
-
-@OPS.exports("ones_like")
-def export_ones_like(ctx: ExportContext, data: Value) -> Value:
-    return _like(ctx, data, ctx.const(1))
 
 
 def _dyn_filled(ctx: ExportContext, value: Value, shape: Value) -> Value:
@@ -127,14 +107,24 @@ def export_dyn_full(
     return _dyn_filled(ctx, fill_value, shape)
 
 
-@OPS.exports("dyn.zeros")
-def export_dyn_zeros(ctx: ExportContext, shape: Value, *, dtype: AnyValue) -> Value:
-    return _dyn_filled(ctx, ctx.const(0), shape)
+def _export_number(name: str, number: int) -> None:
+    """Register the exporters of the operators that give one number everywhere."""
+
+    @OPS.exports(name)
+    def export_fixed(ctx: ExportContext, *, shape: AnyValue, dtype: AnyValue) -> Value:
+        return _everywhere(ctx, ctx.const(number))
+
+    @OPS.exports(f"{name}_like")
+    def export_like(ctx: ExportContext, data: Value) -> Value:
+        return _like(ctx, data, ctx.const(number))
+
+    @OPS.exports(f"dyn.{name}")
+    def export_dyn(ctx: ExportContext, shape: Value, *, dtype: AnyValue) -> Value:
+        return _dyn_filled(ctx, ctx.const(number), shape)
 
 
-@OPS.exports("dyn.ones")
-def export_dyn_ones(ctx: ExportContext, shape: Value, *, dtype: AnyValue) -> Value:
-    return _dyn_filled(ctx, ctx.const(1), shape)
+_export_number("zeros", 0)
+_export_number("ones", 1)
 
 
 @OPS.imports("range_1d")
