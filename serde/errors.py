@@ -39,6 +39,7 @@ __all__ = [
     "Unsupported",
     "UnsupportedModelError",
     "VerifyError",
+    "raise_if_refused",
 ]
 
 
@@ -100,7 +101,14 @@ class UnsupportedModelError(ConversionError):
         self.report = report
 
 
-Report.refusal = UnsupportedModelError
+def raise_if_refused(report: Report) -> None:
+    """Raise if a gap was recorded.
+
+    Raises:
+        UnsupportedModelError: It carries the report.
+    """
+    if report.issues:
+        raise UnsupportedModelError(report)
 
 
 class ConverterBug(ConversionError):

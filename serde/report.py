@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 __all__ = ["Issue", "OutputVerdict", "Report", "Stage"]
 
@@ -120,9 +120,6 @@ class Report:
     facts: dict[str, Any] = field(default_factory=dict)
     verdicts: list[OutputVerdict] = field(default_factory=list)
     engines: tuple[str, str] | None = None
-    refusal: ClassVar[type[Exception]] = RuntimeError
-    """:class:`serde.errors.UnsupportedModelError`, which is entered there: errors carry reports,
-    so that module stands above this one."""
 
     def add(self, op: str, node: str, reason: str, hint: str | None = None) -> None:
         """Record one gap."""
@@ -134,15 +131,6 @@ class Report:
         start = time.perf_counter()
         yield
         self.stages.append(Stage(name, time.perf_counter() - start))
-
-    def raise_if_refused(self) -> None:
-        """Raise if a gap was recorded.
-
-        Raises:
-            UnsupportedModelError: It carries this report.
-        """
-        if self.issues:
-            raise self.refusal(self)
 
     @property
     def passed(self) -> bool:

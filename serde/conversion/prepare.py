@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from serde.errors import OptionError
+from serde.errors import OptionError, raise_if_refused
 from serde.relay import transform
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
@@ -166,6 +166,6 @@ def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> R
     for what in lost:
         issue = Issue("cast", what, "has values beyond the range of float16", f"allow {OVERFLOW!r}")
         (report.allowed if OVERFLOW in options.allow else report.issues).append(issue)
-    report.raise_if_refused()
+    raise_if_refused(report)
     narrow = transform.ToFloat16(keep, options.keep_io_types, frozenset(model.params))
     return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)

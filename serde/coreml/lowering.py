@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from serde.coreml.interface.description import Feature
 from serde.coreml.value import Value, stored_dtype
+from serde.errors import raise_if_refused
 from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
@@ -67,7 +68,7 @@ def ask(
             if dtype in dtypes:
                 issue = Issue(op, name or op, f"{dtype} has no counterpart", f"allow {consent!r}")
                 (report.allowed if consent in allow else report.issues).append(issue)
-    report.raise_if_refused()
+    raise_if_refused(report)
 
 
 def _dtypes(type_: Type | None) -> set[str]:

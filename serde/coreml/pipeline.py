@@ -16,7 +16,7 @@ from serde.coreml.mlprogram.importer import to_relay as program_to_relay
 from serde.coreml.model import KINDS, SUPPRESSION, CoremlModel, members
 from serde.coreml.neuralnetwork.importer import to_relay as network_to_relay
 from serde.coreml.neuralnetwork.suppression import suppression_to_relay, thresholds_of
-from serde.errors import FormatError, OptionError, Unsupported
+from serde.errors import FormatError, OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Expr, Function, Span, Tuple, TupleGetItem, Var
 from serde.relay.ir.garbage_collection import pause_garbage_collection
@@ -127,7 +127,7 @@ class _Chain:
         for feature in features:
             self._input(feature, "input")
         self.report.nodes = self.nodes
-        self.report.raise_if_refused()
+        raise_if_refused(self.report)
         return self._result(names)
 
     def _require_known(self, parts: Sequence[CoremlModel]) -> None:
@@ -140,7 +140,7 @@ class _Chain:
                 hint = f"use pipeline_model for one that is read alone: {alone}"
                 reason = "a model of this kind is not read"
                 self.report.add(kind, f"models[{place}]", reason, hint)
-        self.report.raise_if_refused()
+        raise_if_refused(self.report)
 
     def _append(self, part: CoremlModel, label: str) -> None:
         """Convert a model and take its outputs for those that follow."""
@@ -194,7 +194,7 @@ class _Chain:
             found = suppression_to_relay(part.spec, values)
         except Unsupported as error:
             self.report.add(SUPPRESSION, label, error.reason, error.hint)
-            self.report.raise_if_refused()
+            raise_if_refused(self.report)
             return
         own = part.spec.nonMaximumSuppression
         kind = own.WhichOneof("ClassLabels")
@@ -217,7 +217,7 @@ class _Chain:
                 variable = input_variable(feature, self.shapes.get(name), self.dtypes.get(name))
             except Unsupported as error:
                 self.report.add(label, name, error.reason, error.hint)
-                self.report.raise_if_refused()
+                raise_if_refused(self.report)
                 raise
             self.inputs[name] = self.values[name] = variable
         return self.values[name]
@@ -237,7 +237,7 @@ class _Chain:
             raise self._fault(f"{label} takes {name!r} as {param.type!r}, not {value.type!r}")
         if value.type.shape != param.type.shape:
             self.report.add(label, name, f"is given as {value.type!r} and taken as {param.type!r}")
-            self.report.raise_if_refused()
+            raise_if_refused(self.report)
         return relay.cast(value, param.type.dtype)
 
     def _shape(self, name: str, label: str) -> tuple[int | str, ...]:
@@ -248,7 +248,7 @@ class _Chain:
         plain = tuple(each for each in found if isinstance(each, (int, str)))
         if len(plain) < len(found):
             self.report.add(label, name, f"is given as {type_!r}, of lengths that are computed")
-            self.report.raise_if_refused()
+            raise_if_refused(self.report)
         return plain
 
     def _weight(self, param: Var, weight: Weight) -> Var:

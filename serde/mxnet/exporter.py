@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any as AnyValue
 
-from serde.errors import Unsupported
+from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input_order
@@ -44,7 +44,7 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
     walk = _MxnetWalk(model, builder, report)
     walk.declare()
     outputs = walk.write()
-    report.raise_if_refused()
+    raise_if_refused(report)
     _check_outputs(model, report)
     graph = with_input_order(builder.finish(outputs), model.meta.inputs)
     if np_shape:
@@ -126,7 +126,7 @@ def _check_outputs(model: RelayModel, report: Report) -> None:
     for name, type_ in zip(names, leaf_types(result), strict=True):
         if type_.dtype not in COMPUTED:
             report.add("output", name, f"MXNet computes no {type_.dtype}")
-    report.raise_if_refused()
+    raise_if_refused(report)
 
 
 class _MxnetWalk(ExportWalk[Value]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.errors import FormatError, OptionError
+from serde.errors import FormatError, OptionError, raise_if_refused
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.import_context import ImportContext
@@ -117,7 +117,7 @@ def to_relay(
     main = walk.read(model.graph, scope)
     inputs = walk.variables(scope, options)
     outputs = walk.run(main, scope)
-    report.raise_if_refused()
+    raise_if_refused(report)
     if keep_labels:
         inputs = walk.with_labels(inputs, scope, options)
     inputs = _in_noted_order(inputs, model.graph)

@@ -13,7 +13,13 @@ import onnx
 from onnx import helper
 
 from serde._version import __version__
-from serde.errors import ConverterBug, OptionError, Unsupported, UnsupportedModelError
+from serde.errors import (
+    ConverterBug,
+    OptionError,
+    Unsupported,
+    UnsupportedModelError,
+    raise_if_refused,
+)
 from serde.onnx.builder import (
     FUNCTION_DOMAIN,
     SEQUENCE_IDENTITY,
@@ -131,7 +137,7 @@ def _write_model(
         for name in output_names(model.meta.outputs, model.main.body.type)
     ]
     outputs = _name_outputs(walk.write(), names, builder, report)
-    report.raise_if_refused()
+    raise_if_refused(report)
     native = _make_native(model, builder, inputs, outputs)
     report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
     _infer_shapes(native)

@@ -11,7 +11,7 @@ from typing import Any as AnyValue
 
 import onnx
 
-from serde.errors import FormatError, Unsupported
+from serde.errors import FormatError, Unsupported, raise_if_refused
 from serde.limits import MAX_EXPANDED_NODES
 from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype
@@ -89,7 +89,7 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
         report.issues.clear()
         shapes = {each.name_hint: _with_lengths(each, lengths) for each in inputs}
         return to_relay(model, replace(options, input_shapes=shapes), report)
-    report.raise_if_refused()
+    raise_if_refused(report)
     meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
     return walk.assembly.model(inputs, outputs, meta, scope.expressions())
 

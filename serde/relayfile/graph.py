@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.errors import ConverterBug, RelayError
+from serde.errors import ConverterBug, RelayError, raise_if_refused
 from serde.relay.ir.compare import equal_in_six_digits, first_difference
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -177,7 +177,7 @@ def from_relay(
     except RelayError as error:
         report.add("text", "main", str(error))
         text = ""
-    report.raise_if_refused()
+    raise_if_refused(report)
     if strict:
         _check_exact(mod, text, allow, report)
     return RelayProgram(mod, {name: model.params[name] for name in names}, text)
@@ -216,4 +216,4 @@ def _check_exact(mod: IRModule, text: str, allow: frozenset[str], report: Report
         raise ConverterBug(f"the text reads back as another module: {found}")
     issue = Issue("float", "main", f"six digits change {found}", f"allow {SIX_DIGITS!r}")
     (report.allowed if SIX_DIGITS in allow else report.issues).append(issue)
-    report.raise_if_refused()
+    raise_if_refused(report)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Generic, Protocol, TypeVar
 
-from serde.errors import OptionError, Unsupported
+from serde.errors import OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.report import Report
@@ -169,7 +169,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             found.append(variable)
         if missing:
             raise OptionError(self.missing_text(missing))
-        self.report.raise_if_refused()
+        raise_if_refused(self.report)
         return found
 
     def missing_text(self, names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from serde.errors import raise_if_refused
 from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
@@ -80,5 +81,5 @@ def quantized_as_floats(
     what = "quantised operators are computed on floats and round halves to even"
     issue = Issue("qnn", "main", what, f"allow {consent!r}")
     (report.allowed if consent in allow else report.issues).append(issue)
-    report.raise_if_refused()
+    raise_if_refused(report)
     return model.evolve(mod=mod)

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.errors import FormatError, OptionError, Unsupported, UnsupportedModelError
+from serde.errors import (
+    FormatError,
+    OptionError,
+    Unsupported,
+    UnsupportedModelError,
+    raise_if_refused,
+)
 from serde.limits import MAX_SUBGRAPH_DEPTH
 from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -115,7 +121,7 @@ def walk_over(
     shapes, dtypes = options.get("shapes", {}), options.get("dtypes", {})
     inputs = walk.inputs(ports, scope, shapes, dtypes, weights=weights or ())
     outputs = walk.run(walk.read(body, scope), scope)
-    report.raise_if_refused()
+    raise_if_refused(report)
     meta = ModelMeta(tuple(names), body.outputs)
     return walk.assembly.model(inputs, outputs, meta, scope.expressions()), report
 

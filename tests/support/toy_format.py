@@ -31,7 +31,7 @@ from serde.bridge import (
 )
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
-from serde.errors import FormatError, OptionError, Unsupported
+from serde.errors import FormatError, OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.visit import post_order
 from serde.report import Report
@@ -211,7 +211,7 @@ class ToyBridge(Bridge[dict[str, AnyValue], ToyImportOptions, ToyExportOptions])
             context = ImportContext(model["toy"], node["name"])
             results = OPS.run_import(context, node["op"], inputs, attrs, report)
             values[node["name"]] = results[0]
-        report.raise_if_refused()
+        raise_if_refused(report)
         outputs = [values[name] for name in model["outputs"]]
         body = outputs[0] if len(outputs) == 1 else relay.Tuple(outputs)
         function = relay.Function(variables, body)  # type: ignore[arg-type]
@@ -241,7 +241,7 @@ class ToyBridge(Bridge[dict[str, AnyValue], ToyImportOptions, ToyExportOptions])
                 continue
             inputs = [values.get(argument, "?") for argument in node.args]
             values[node] = converter.function(writer, *inputs, **attrs)
-        report.raise_if_refused()
+        raise_if_refused(report)
         inputs = [
             [v.name_hint, [d if isinstance(d, int) else str(d) for d in v.type.shape], v.type.dtype]
             for v in model.inputs()

@@ -35,7 +35,7 @@ from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.protos import message_class
 from serde.coreml.value import Builder, Value, set_type
 from serde.coreml.versions import Target
-from serde.errors import OptionError, Unsupported
+from serde.errors import OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.expr import Call, If
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
@@ -102,7 +102,7 @@ def program_from_relay(
     walk = ProgramWalk(model, TABLE, builder, report, states)
     walk.declare()
     inputs, outputs = walk.inputs, walk.write()
-    report.raise_if_refused()
+    raise_if_refused(report)
     _prune(builder.block, {builder.name_of(value) for value in outputs})
     named = _name_outputs(outputs, names, builder)
     kept = len(inputs) - len(states)

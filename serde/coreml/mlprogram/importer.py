@@ -14,7 +14,7 @@ from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.mlprogram.states import FACT, later_names
 from serde.coreml.model import CoremlModel
 from serde.coreml.versions import BY_OPSET
-from serde.errors import FormatError, OptionError, Unsupported
+from serde.errors import FormatError, OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.garbage_collection import pause_garbage_collection
@@ -53,7 +53,7 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
     outputs = walk.run(walk.read(block, scope), scope)
     facts = walk.facts
     states = [facts.states[state] for state in facts.written]
-    report.raise_if_refused()
+    raise_if_refused(report)
     given = [each.name_hint for each in inputs]
     names = [each for each in block.outputs if not isinstance(scope.find(each), NonTensor)]
     later = later_names(facts.written, [*given, *names])

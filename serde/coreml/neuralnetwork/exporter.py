@@ -28,6 +28,7 @@ from serde.coreml.neuralnetwork.ops import DIRECT, LAYERS
 from serde.coreml.protos import message_class
 from serde.coreml.value import Value
 from serde.coreml.versions import Target
+from serde.errors import raise_if_refused
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
@@ -83,7 +84,7 @@ def network_from_relay(
     names = [builder.reserve(name) for name in model.meta.outputs]
     walk = ProgramWalk(model, DIRECT, builder, report)
     inputs, outputs = walk.declare(), walk.write()
-    report.raise_if_refused()
+    raise_if_refused(report)
     named = _name_outputs(outputs, names, builder)
     builder.network.prune({value.name for value in named})
     report.facts |= {"minimum_deployment_target": target.name}

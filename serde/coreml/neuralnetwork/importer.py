@@ -31,7 +31,7 @@ from serde.coreml.neuralnetwork.message_view import (
 )
 from serde.coreml.neuralnetwork.ops import LAYERS
 from serde.coreml.neuralnetwork.parameters import Parameters
-from serde.errors import FormatError
+from serde.errors import FormatError, raise_if_refused
 from serde.relay import cast, reshape, squeeze
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Var
@@ -64,7 +64,7 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
     inputs = walk.inputs(features, scope, options.input_shapes, options.input_dtypes)
     walk.run(walk.read(layers_of(MessageView(model.network, model.kind)), scope), scope)
     results = walk.results(scope, inputs)
-    report.raise_if_refused()
+    raise_if_refused(report)
     meta = model_meta(
         model,
         [each.name_hint for each in inputs],
