@@ -155,6 +155,12 @@ CHANGES = {"another graph": (2, "relu"), "other weights": (2, "tanh")}
 REFUSED = {"mxnet": ["mismatched pair"], "relay": ["mismatched pair"]}
 # More changes of directories than a run of a kind makes.
 COUNTS = {"onnx": 12, "mxnet": 13, "relay": 13, "coreml": 19}
+# Before 3.11 pathlib keeps functions of os for itself, which no patch reaches.
+SPARE = (
+    dict.fromkeys(COUNTS, 4)
+    if sys.version_info >= (3, 11)
+    else {"onnx": 7, "mxnet": 6, "relay": 6, "coreml": 10}
+)
 MOMENTS = [(kind, number) for kind, count in COUNTS.items() for number in range(count)]
 
 
@@ -174,7 +180,7 @@ def test_old_or_new_is_left_whole(
     names = len(os.listdir(tmp_path))
     assert old != new
     killed = kill_at(number, lambda: pair.save(*model))
-    assert killed or number > COUNTS[kind] - 4
+    assert killed or number > COUNTS[kind] - SPARE[kind]
     assert state(pair) in (old, new, *REFUSED.get(kind, ()))
     pair.save(*model)
     assert pair.read(pair.path) == new

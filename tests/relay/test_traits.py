@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -398,7 +399,8 @@ def test_groups_of_wide_operators_are_these() -> None:
 
 def test_every_trait_is_stated_by_some_operator() -> None:
     stated = {kind.__name__ for op in all_ops().values() for kind in op.traits}
-    kinds = {name for name in traits.__all__ if isinstance(getattr(traits, name), type)}
+    kinds = {name for name in traits.__all__ if inspect.isclass(getattr(traits, name))}
+    kinds -= {"Range", "RangeRule"}  # Python 3.10 takes tuple[int, int] for a class.
     assert stated == kinds - {"FusionPattern", "Trait"}
 
 
