@@ -172,6 +172,10 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         self._np_shape = "is_np_shape" in model.graph.attrs
         self._as_numpy = bool(model.graph.attrs.get("is_np_shape", 0))
         self._completed: dict[tuple[int, tuple[Type | None, ...]], list[Expr]] = {}
+        self._places: dict[str, list[int]] = {}
+        for place, node in enumerate(model.graph.nodes):
+            if node.is_variable:
+                self._places.setdefault(node.name, []).append(place)
 
     def variables(self, scope: Scope, options: ImportOptions) -> list[Var]:
         """Make a variable of every weight and input that is needed; return the inputs."""
@@ -201,8 +205,7 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
             shape = _declared_shape(entry, self._as_numpy)
         if shape is None:
             return None
-        nodes = enumerate(scope.graph.nodes)
-        places = [at for at, each in nodes if each.is_variable and each.name == entry.name]
+        places = self._places[entry.name]
         dtype = dtype or _declared_dtype(entry) or self._implied_dtype(places[0])
         variable = Var(entry.name, TensorType(shape, dtype), Span(entry.name))
         for place in places:
