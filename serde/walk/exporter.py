@@ -233,12 +233,20 @@ class ExportWalk(ABC, Generic[ValueT]):
         return inputs
 
     def write(self) -> list[ValueT]:
-        """Write the body of ``main`` and return its results; none where there are gaps."""
+        """Write the body of ``main`` and return its results; none where there are gaps.
+
+        Raises:
+            ConverterBug: There are no results, and no gaps.
+        """
         part = self.function(
             self._model.main, self._context.scope, self._values, self._context.symbols
         )
         result: Values[ValueT] | None = _run(part)
-        return [] if result is None or self._report.issues else leaves(result)
+        if self._report.issues:
+            return []
+        if result is None:
+            raise ConverterBug("main has no result, and no gap tells why")
+        return leaves(result)
 
     def function(
         self,
