@@ -53,8 +53,10 @@ def _result(op: str, given: dict[str, Any], constants: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize("per_channel", [False, True])
-def test_qlinear_conv(dtype: str, per_channel: bool) -> None:
+@pytest.mark.parametrize("biased", [False, True])
+def test_qlinear_conv(dtype: str, per_channel: bool, biased: bool) -> None:
     scales = np.array([0.01, 0.02, 0.004, 0.03], np.float32)
+    bias = {"i8": RNG.integers(-2000, 2000, 4).astype(np.int32)} if biased else {}
     check(
         "QLinearConv",
         {"i0": _bytes("uint8", 2, 4, 6, 5)},
@@ -66,7 +68,7 @@ def test_qlinear_conv(dtype: str, per_channel: bool) -> None:
             "i5": np.zeros(4, dtype) if per_channel else np.array(3, dtype),
             "i6": np.float32(0.11),
             "i7": np.uint8(120),
-            "i8": RNG.integers(-2000, 2000, 4).astype(np.int32),
+            **bias,
         },
         group=2,
         pads=[1, 0, 1, 2],

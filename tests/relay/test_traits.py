@@ -223,7 +223,7 @@ DEFINITIONS = {
             **_named(
                 _PRODUCT,
                 """multiply nn.batch_matmul nn.internal.sparse_dense_padded nn.matmul
-                nn.sparse_conv2d nn.sparse_dense""",
+                nn.sparse_conv2d nn.sparse_dense serde.matmul""",
             ),
             **_named("of data and a window, or a gradient", "nn.conv2d_backward_weight stft"),
         },

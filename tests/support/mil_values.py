@@ -42,7 +42,10 @@ def _load(spec: Any, folder: str) -> None:
         stack.enter_context(warnings.catch_warnings())
         # coremltools takes NumPy's truth values for numbers, and functions out of their range.
         warnings.simplefilter("ignore")
-        for each in set(SSAOpRegistry.core_ops["cumsum"].values()):
-            # It infers a constant's sums with an axis that NumPy does not take.
-            stack.enter_context(mock.patch.object(each, "value_inference", return_value=None))
+        # It infers what a constant is reduced to with an axis, or a truth value, that NumPy does
+        # not take.
+        reductions = [name for name in SSAOpRegistry.core_ops if name.startswith("reduce_")]
+        for name in ("cumsum", *reductions):
+            for each in set(SSAOpRegistry.core_ops[name].values()):
+                stack.enter_context(mock.patch.object(each, "value_inference", return_value=None))
         load(spec, spec.specificationVersion, folder)

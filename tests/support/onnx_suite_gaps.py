@@ -54,7 +54,6 @@ _MXNET = {
     "attention_4d_fp16": _HALF,
     "attention_4d_gqa_causal_nonpad_decode_fp16": _HALF,
     "attention_4d_gqa_with_past_and_present_fp16": _HALF,
-    "basic_deform_conv_with_padding": "a place on the edge is 2e-7 off it, so a zero is 2e-7",
     "nllloss_NCd1d2d3d4d5_mean_weight": _AXES,
     "nllloss_NCd1d2d3d4d5_none_no_weight": _AXES,
     "sce_NCd1d2d3d4d5_none_no_weight": _AXES,

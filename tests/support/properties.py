@@ -450,7 +450,7 @@ def is_linear(built: BuiltSample) -> bool | None:
         mixed = [*given[:place], other, *given[place + 1 :]]
         both = [*given[:place], given[place] * 2 + other, *given[place + 1 :]]
         try:
-            wanted = 2 * whole + evaluate(built, mixed)[0]
+            wanted = np.asarray(2 * whole + evaluate(built, mixed)[0], whole.dtype)
             if not agree(evaluate(built, both)[0], wanted, 1e-3):
                 return False
         except ERRORS:

@@ -133,12 +133,15 @@ def import_deformable_convolution(
     )  # fmt: skip
 
 
-def _is_symmetric(node: Call) -> bool:
-    (top, left, *rest), data = node.attrs["padding"], tensor_type(node.args[0])
-    return [top, left] == rest and data.dtype in FLOATS
+def _is_direct_deformed(node: Call) -> bool:
+    """Whether padding is alike on both sides, and each group of offsets has filters of its own."""
+    (top, left, *rest), data, weight = node.attrs["padding"], *map(tensor_type, node.args[:2])
+    filters, offset_groups = weight.shape[0], node.attrs["offset_groups"]
+    shared = offset_groups > 1 and (not isinstance(filters, int) or filters % offset_groups != 0)
+    return [top, left] == rest and data.dtype in FLOATS and not shared
 
 
-@OPS.exports("serde.deform_conv2d", when=_is_symmetric)
+@OPS.exports("serde.deform_conv2d", when=_is_direct_deformed)
 def export_deform_conv2d(
     ctx: ExportContext,
     data: Value,

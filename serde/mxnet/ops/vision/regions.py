@@ -74,12 +74,13 @@ def import_roi_align(
     return _zero_without_image(ctx, rois, result)
 
 
-def _has_half_pixels(call: Call) -> bool:
-    floats = tensor_type(call.args[0]).dtype in FLOATS
-    return bool(floats and call.attrs["half_pixel"] and call.attrs["mode"] == "avg")
+def _is_own_form(call: Call) -> bool:
+    """Whether the exporter says a call, or why it cannot be said; others decompose."""
+    own = call.attrs["half_pixel"] or call.attrs["mode"] != "avg"
+    return bool(own and tensor_type(call.args[0]).dtype in FLOATS)
 
 
-@OPS.exports("serde.roi_align", when=_has_half_pixels)
+@OPS.exports("serde.roi_align", when=_is_own_form)
 def export_roi_align_aligned(
     ctx: ExportContext,
     data: Value,
