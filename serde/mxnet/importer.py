@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
@@ -172,6 +173,10 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         self._np_shape = "is_np_shape" in model.graph.attrs
         self._as_numpy = bool(model.graph.attrs.get("is_np_shape", 0))
         self._completed: dict[tuple[int, tuple[Type | None, ...]], list[Expr]] = {}
+        self._places: dict[str, list[int]] = {}
+        for place, node in enumerate(model.graph.nodes):
+            if node.is_variable:
+                self._places.setdefault(node.name, []).append(place)
 
     def variables(self, scope: Scope, options: ImportOptions) -> list[Var]:
         """Make a variable of every weight and input that is needed; return the inputs."""
@@ -201,9 +206,8 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
             shape = _declared_shape(entry, self._as_numpy)
         if shape is None:
             return None
-        nodes = enumerate(scope.graph.nodes)
-        places = [at for at, each in nodes if each.is_variable and each.name == entry.name]
-        dtype = dtype or _declared_dtype(entry) or self._implied_dtype(places[0])
+        places = self._places[entry.name]
+        dtype = dtype or _declared_dtype(entry) or self._implied_dtypes.get(places[0], "float32")
         variable = Var(entry.name, TensorType(shape, dtype), Span(entry.name))
         for place in places:
             scope.define(place, [variable])
@@ -213,16 +217,18 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         """Return what to say of inputs without a shape, which may be parameters that lack."""
         return missing_text(self._model, names)
 
-    def _implied_dtype(self, index: int) -> str:
-        """Return the dtype of the weight beside which the input is used first, else float32."""
+    @cached_property
+    def _implied_dtypes(self) -> Mapping[int, str]:
+        """The dtypes of the floating weights beside which values are used first, by place."""
+        found: dict[int, str] = {}
         nodes = self._model.graph.nodes
         for node in nodes:
             if canonical_name(node.op) not in WEIGHTED or len(node.inputs) < 2:
                 continue
             weight = self._model.arg.get(nodes[node.inputs[1].node].name)
-            if node.inputs[0].node == index and weight is not None and is_float(weight.dtype):
-                return weight.dtype
-        return "float32"
+            if weight is not None and is_float(weight.dtype):
+                found.setdefault(node.inputs[0].node, weight.dtype)
+        return found
 
     def read(self, graph: MxnetGraph, scope: Scope) -> Graph[int]:
         """Return a graph as the walk sees it."""

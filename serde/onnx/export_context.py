@@ -15,7 +15,7 @@ from serde.onnx.builder import GraphBuilder, GraphScope, Value, ValueType, witho
 from serde.onnx.schemas import takes_dtype
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Function
-from serde.relay.ir.leaves import leaf_types, value_types
+from serde.relay.ir.leaves import value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
 from serde.walk.export_context import Values, Writing, leaves
@@ -113,10 +113,6 @@ class ExportContext(walk.ExportContext[Value]):
     def input(self, name: str, type_: TensorType) -> Value:
         """Return a new input of a subgraph."""
         return Value(self._builder.reserve(name), type_)
-
-    def result_types(self) -> list[TensorType]:
-        """Return the types of all tensors that the converter must return."""
-        return leaf_types(self.result)
 
     def result_value_types(self) -> list[ValueType]:
         """Return the types of all tensors and sequences that the converter must return."""

@@ -13,6 +13,7 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
+from serde.relay.ir.leaves import leaf_types
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
@@ -207,9 +208,12 @@ class NodeContext(TypedContext[ValueT]):
         return self.result
 
     def result_types(self) -> Sequence[TensorType]:
-        """Return the types of the tensors that the converter must return."""
-        fields = self.result.fields if isinstance(self.result, TupleType) else (self.result,)
-        return tuple(field for field in fields if isinstance(field, TensorType))
+        """Return the types of all tensors that the converter must return.
+
+        Raises:
+            Unsupported: There are sequences among them.
+        """
+        return leaf_types(self.result)
 
 
 class ExportContext(NodeContext[ValueT]):

@@ -233,12 +233,20 @@ class ExportWalk(ABC, Generic[ValueT]):
         return inputs
 
     def write(self) -> list[ValueT]:
-        """Write the body of ``main`` and return its results; none where there are gaps."""
+        """Write the body of ``main`` and return its results; none where there are gaps.
+
+        Raises:
+            ConverterBug: There are no results, and no gaps.
+        """
         part = self.function(
             self._model.main, self._context.scope, self._values, self._context.symbols
         )
         result: Values[ValueT] | None = _run(part)
-        return [] if result is None or self._report.issues else leaves(result)
+        if self._report.issues:
+            return []
+        if result is None:
+            raise ConverterBug("main has no result, and no gap tells why")
+        return leaves(result)
 
     def function(
         self,
@@ -389,6 +397,14 @@ class ExportWalk(ABC, Generic[ValueT]):
                 return None
 
     def _body(self, body: Body) -> Walk[ValueT]:
+        """Return the walk of a body, which is a scope of its own.
+
+        Raises:
+            Unsupported: It has free variables.
+        """
+        free = self._captures_of(body.function)
+        if free:
+            raise Unsupported(f"a body takes {free[0].name_hint} from around it")
         values: Known[ValueT] = dict(zip(body.function.params, body.args, strict=True))
         symbols = self._context.inner_symbols()
         scope = self._context.scope
@@ -423,9 +439,11 @@ class ExportWalk(ABC, Generic[ValueT]):
         lets = placed.placement.lets
         own = isinstance(target, Var) and isinstance(lets.get(target), Function)
         function = target if isinstance(target, Function) else None
+        lost = False
         if isinstance(target, GlobalVar):
             function = self._globals.get(target.name_hint)
-        if own or function in self._active:
+            lost = function is None  # Steps that renew main keep no function that is recursive.
+        if own or lost or function in self._active:
             raise Unsupported(_RECURSION, hint=_RECURSION_HINT)
         if function is None:
             raise Unsupported("what is called is only known when the model runs")

@@ -194,3 +194,12 @@ def test_an_unknown_tensor() -> None:
     spec.neuralNetwork.layers[0].input[0] = "nothing"
     with pytest.raises(FormatError, match="no tensor is called 'nothing'"):
         serde.to_relay(spec)
+
+
+def test_more_outputs_than_a_layer_gives(tmp_path: Path) -> None:
+    spec = network_of(lambda b: convolution(b, KERNEL.transpose(2, 3, 1, 0)), {"x": X})
+    spec.neuralNetwork.layers[0].output.append("more")
+    path = tmp_path / "net.mlmodel"
+    path.write_bytes(spec.SerializeToString())
+    with pytest.raises(FormatError, match="conv: expected at most 1 outputs"):
+        serde.to_relay(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -323,6 +324,53 @@ def test_what_no_file_can_hold_is_one_refusal(options: dict[str, Any], most: int
     with pytest.raises(UnsupportedModelError, match=f"more than {most} subgraphs") as caught:
         serde.export_model(IRModule({"main": Function([c, x], value)}), **options)
     assert len(caught.value.report.issues) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("m-symbol.json", {}),
+        ("m.onnx", {}),
+        ("m.mlpackage", {"compute_precision": "float32"}),
+        ("m.mlmodel", {"minimum_deployment_target": "iOS14"}),
+    ],
+)
+def test_a_conditional_may_give_a_tuple_of_tuples(
+    name: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    c, x = relay.var("c", shape=(1,), dtype="bool"), vector()
+    one = Tuple([relay.exp(x), Tuple([x, relay.tanh(x)])])
+    two = Tuple([x, Tuple([relay.negative(x), x])])
+    mod = IRModule({"main": Function([c, x], If(relay.reshape(c, ()), one, two))})
+    model = serde.to_relay((InferType()(mod), {}), format="relay")
+    serde.from_relay(model, path=tmp_path / name, **options)
+    files = sorted(tmp_path.iterdir())
+    back = serde.to_relay(files if len(files) > 1 else files[0])
+    values = np.array([0.5, -1, 2], np.float32)
+    run = relay.create_executor("graph", mod=back.mod).evaluate()
+    wanted = {True: [np.exp(values), values, np.tanh(values)], False: [values, -values, values]}
+    for flag, arrays in wanted.items():
+        given = np.array([flag]).astype(back.main.params[0].checked_type.dtype)
+        np.testing.assert_allclose(list(run(given, values)), arrays, rtol=1e-6)
+
+
+@pytest.mark.parametrize("format_name", ["onnx", "mxnet", "coreml"])
+def test_a_body_that_takes_something_from_around_is_refused(format_name: str) -> None:
+    x, y, a = vector(), vector("y"), vector("a")
+    mod = InferType()(IRModule({"main": Function([x, y], looped(x, relay.add(a, y), a))}))
+    with pytest.raises(UnsupportedModelError, match="a body takes y from around it"):
+        serde.from_relay(serde.to_relay((mod, {}), format="relay"), format=format_name)
+
+
+@pytest.mark.parametrize("format_name", ["onnx", "mxnet", "coreml"])
+def test_a_function_that_calls_itself_is_refused(format_name: str) -> None:
+    x, a = vector(), vector("a")
+    c, b = (relay.var(name, shape=(), dtype="bool") for name in "cb")
+    again = GlobalVar("again", relay.FuncType([a.checked_type, b.checked_type], a.checked_type))
+    body = Function([a, b], If(b, relay.exp(Call(again, [a, b])), a), a.checked_type)
+    mod = IRModule({again: body, GlobalVar("main"): Function([x, c], Call(again, [x, c]))})
+    with pytest.raises(UnsupportedModelError, match="calls itself"):
+        serde.from_relay(serde.to_relay((InferType()(mod), {}), format="relay"), format=format_name)
 
 
 @pytest.mark.parametrize("depth", [2, 300])

@@ -154,6 +154,8 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
                 )
                 scope.values |= {name: Hole() for name in missing}
             return []
+        if len(found) < len(message.output):
+            raise scope.fault(f"expected at most {len(found)} outputs", node.name)
         return [
             self.assembly.fold(add_leading_axis(x)) if lift and not isinstance(x, Hole) else x
             for x in found
