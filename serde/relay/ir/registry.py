@@ -557,9 +557,12 @@ def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
         for place, o in enumerate(definition.operands)
     }
     kind = keyword if len(parameters) == last + 1 else inspect.Parameter.KEYWORD_ONLY
+    defaults = {name: each.default for name, each in definition.attributes.items()}
+    defaults |= {**arguments.defaults, **dict.fromkeys(arguments.required, REQUIRED)}
     attributes = {
-        name: inspect.Parameter(name, kind, default=arguments.defaults.get(name, each.default))
-        for name, each in definition.attributes.items()
+        name: inspect.Parameter(name, kind, default=defaults[name])
+        for name in definition.attributes
+        if name not in arguments.hidden
     }
     others = [name for name in attributes if name not in arguments.order]
     if kind is keyword:
