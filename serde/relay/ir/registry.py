@@ -27,7 +27,6 @@ from serde.relay.ir.expr import (
     TupleWrapper,
     astuple,
 )
-from serde.relay.ir.hooks import HOOKS
 from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.samples import (
     Sample,
@@ -398,9 +397,6 @@ def call(name: str, *operands: AnyValue, span: Span | None = None, **attrs: AnyV
     return node
 
 
-HOOKS.call = call
-
-
 def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
     if value is None and operand.optional:
         return Tuple(())
@@ -541,7 +537,7 @@ def builder_names(prefix: str = "") -> list[str]:
 
 
 def _paths() -> Iterator[str]:
-    yield from _BUILDERS
+    yield from tuple(_BUILDERS)  # Other threads may load operators meanwhile.
     yield from _index().builders
     for name in (*_OPS, *_index().operators):
         yield name.replace("qnn.", "qnn.op.", 1) if name.startswith("qnn.") else name
