@@ -154,7 +154,7 @@ def convert(source: str, target: str) -> tuple[float, float]:
     symbol, params, shapes = json.loads(source)
     for module in (
         "onnx.checker",
-        "serde.mxnet.export_walk",
+        "serde.mxnet.importer",
         "serde.mxnet.ops",
         "serde.onnx.exporter",
     ):

@@ -106,6 +106,8 @@ def _with_checked_options(
 
     @functools.wraps(function)
     def checked(self: AnyBridge, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+        if "options" not in kwargs and len(args) < place:
+            return function(self, *args, **kwargs)  # Which says what is missing.
         options = kwargs["options"] if "options" in kwargs else args[place - 1]
         wanted = getattr(self, attribute)
         if wanted is not None and not isinstance(options, wanted):

@@ -121,7 +121,8 @@ def bind_options(
     own: dict[str, AnyValue] = {}
     for name, value in given.items():
         if name in names and names[name] in own:
-            raise OptionError(f"{names[name]} is given twice, once as {name}")
+            other = next(n for n in given if n != names[name] and names.get(n) == names[name])
+            raise OptionError(f"{names[name]} is given twice, once as {other}")
         if name in names:
             own[names[name]] = _convert_value(name, value, hints[names[name]])
     rest = {name: value for name, value in given.items() if name not in names}

@@ -11,25 +11,26 @@ import importlib as _importlib
 from typing import Any as _AnyValue
 
 from serde._lazy import lazy_names
-from serde.relay.ir import registry as _registry
-from serde.relay.ir.hooks import HOOKS as _HOOKS
 
 _BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")
 LATER = {"frontend": "serde.compat.frontend", **dict.fromkeys(_BACKEND, "serde.compat.backend")}
+
+
+def _registry() -> _AnyValue:
+    """Return the registry; a package that loads parts of itself can deadlock between threads."""
+    return _importlib.import_module("serde.relay.ir.registry")
 
 
 def _find(name: str) -> _AnyValue:
     if name in LATER:
         module = _importlib.import_module(LATER[name])
         return getattr(module, name, module)
-    return _registry.lookup_builder(name)
+    return _registry().lookup_builder(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *LATER, *_registry.builder_names()})
+    return sorted({*__all__, *LATER, *_registry().builder_names()})
 
-
-_HOOKS.printer = lambda: _importlib.import_module("serde.relay.text.printer")
 
 __getattr__, __all__ = lazy_names(
     __name__,
@@ -48,7 +49,7 @@ __getattr__, __all__ = lazy_names(
         "serde.relay.ir.types": "FuncType SequenceType TensorType TupleType",
         "serde.relay.ir.verify": "verify",
         "serde.relay.run.executor": "create_executor",
-        "serde.relay.text": "fromtext",
+        "serde.relay.text.parser": "fromtext",
     },
     _find,
 )

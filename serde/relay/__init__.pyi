@@ -503,7 +503,7 @@ def sliding_window(
 ) -> Expr:
     """All windows over the axes from `axis` on; their own axes come last."""
 
-def sort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: DType | None = None) -> Expr:
+def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Expr:
     """The elements in order along `axis`; `dtype`, shared with argsort, has no meaning here."""
 
 def sparse_fill_empty_rows(

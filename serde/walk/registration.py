@@ -119,7 +119,7 @@ def _attributes(function: Callable[..., AnyValue], known: Collection[str]) -> It
             continue
         kind = None
         if parameter.name not in known:
-            kind = typing.get_type_hints(function)[parameter.name]
+            kind = typing.get_type_hints(innermost(function)).get(parameter.name)
         if is_shared(kind):
             yield from (field.name for field in fields(kind))
         else:

@@ -169,6 +169,7 @@ def test_an_option_is_understood_as_its_flag_is_spelled() -> None:
     assert options == CoremlExportOptions(ranges={"N": (1, 8)}, descriptions={"a": "b"})
 
 
-def test_an_option_in_two_spellings_is_an_error() -> None:
+@pytest.mark.parametrize("names", [("float16", "fp16"), ("fp16", "float16")])
+def test_an_option_in_two_spellings_is_an_error(names: tuple[str, str]) -> None:
     with pytest.raises(OptionError, match="float16 is given twice, once as fp16"):
-        bind_options(PrepareOptions, {"float16": True, "fp16": True})
+        bind_options(PrepareOptions, dict.fromkeys(names, True))

@@ -43,6 +43,21 @@ def test_the_lower_layers_load_no_third_party_package(name: str) -> None:
     assert third_party(modules_loaded_by(f"import serde.{name}")) == set()
 
 
+@pytest.mark.parametrize("package", ["relay", "relay.ir", "relay.text", "relay.transform"])
+def test_packages_of_relay_load_nothing_of_themselves(package: str) -> None:
+    """A thread that asks for a part and one that asks for the package would deadlock."""
+    statement = f"import serde.{package}; own = [m for m in sys.modules if 'serde.' in m]"
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys; {statement}; print(*own)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    parts = package.split(".")
+    parents = {f"serde.{'.'.join(parts[:end])}" for end in range(1, len(parts) + 1)}
+    assert set(run.stdout.split()) <= {*parents, "serde._lazy", "serde._version"}
+
+
 def test_the_probe_sees_a_third_party_package() -> None:
     assert "onnx" in third_party(modules_loaded_by("import onnx"))
 

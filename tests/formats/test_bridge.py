@@ -106,6 +106,11 @@ def test_a_bridge_without_a_method_is_no_bridge() -> None:
         Partial()
 
 
+def test_a_method_without_its_options_says_what_is_missing(toy_file: Path) -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'options'"):
+        BRIDGE.load(toy_file, None)  # type: ignore[call-arg]
+
+
 def test_a_method_that_does_not_take_what_it_is_given_is_refused() -> None:
     with pytest.raises(
         TypeError, match=r"Forgetful\.to_relay does not take report, as Bridge says"

@@ -13,6 +13,7 @@ from support.runtime import newest_runtime_opset, run_onnx
 
 import serde
 from serde.compat import import_mxnet
+from serde.relay.ir.model import RelayModel
 from serde.relay.run.interpreter import run
 
 mx = import_mxnet()
@@ -177,7 +178,7 @@ def test_head_count_that_does_not_fit_is_refused() -> None:
         serde.to_relay(net, input_shapes={"x": (5, 2, 36)})
 
 
-def window(op: str, w: int, symmetric: bool, **shapes: tuple[Any, ...]) -> serde.RelayModel:
+def window(op: str, w: int, symmetric: bool, **shapes: tuple[Any, ...]) -> RelayModel:
     """A sliding window of MXNet's later development, as its file has it."""
     names = list(shapes)
     nodes = [{"op": "null", "name": name, "inputs": []} for name in names]
@@ -206,7 +207,7 @@ def reached(times: int, dilation: np.ndarray, w: int, symmetric: bool) -> np.nda
     return np.arange(times)[:, None, None] + dilation[:, None] * steps
 
 
-def compared(model: serde.RelayModel, inputs: dict[str, np.ndarray], wanted: np.ndarray) -> None:
+def compared(model: RelayModel, inputs: dict[str, np.ndarray], wanted: np.ndarray) -> None:
     same([run(model.main, list(inputs.values()), mod=model.mod)], [wanted])
     proto = serde.from_relay(model, format="onnx", opset=newest_runtime_opset())
     same(run_onnx(proto.SerializeToString(), inputs)[1], [wanted])

@@ -13,6 +13,7 @@ from support.runtime import newest_runtime_opset, run_onnx
 
 import serde
 from serde.compat import import_mxnet
+from serde.relay.ir.model import RelayModel
 from serde.relay.run.interpreter import run
 
 mx = import_mxnet()
@@ -208,7 +209,7 @@ def test_ctc_loss_of_any_batch_and_time() -> None:
     same(run_onnx(proto.SerializeToString(), inputs)[1], expected, 5e-6)
 
 
-def node_of(op: str, attrs: dict[str, str], **shapes: tuple[int, ...]) -> serde.RelayModel:
+def node_of(op: str, attrs: dict[str, str], **shapes: tuple[int, ...]) -> RelayModel:
     """The operator as a file has it; MXNet runs it on a GPU only, or not at all."""
     names = list(shapes)
     nodes = [{"op": "null", "name": name, "inputs": []} for name in names]
@@ -223,7 +224,7 @@ def node_of(op: str, attrs: dict[str, str], **shapes: tuple[int, ...]) -> serde.
     return serde.to_relay(json.dumps(graph), input_shapes=shapes)
 
 
-def compared(model: serde.RelayModel, inputs: dict[str, np.ndarray], wanted: np.ndarray) -> None:
+def compared(model: RelayModel, inputs: dict[str, np.ndarray], wanted: np.ndarray) -> None:
     same([run(model.main, list(inputs.values()), mod=model.mod)], [wanted], 1e-5)
     proto = serde.from_relay(model, format="onnx", opset=newest_runtime_opset())
     same(run_onnx(proto.SerializeToString(), inputs)[1], [wanted], 1e-5)

@@ -1,6 +1,7 @@
 """What a table of converters is told is checked when it is told it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -42,6 +43,10 @@ def of_none(ctx: Any) -> Any:
 
 
 def with_more(ctx: Any, data: Any, *, axis: int, beta: float) -> Any:
+    return data
+
+
+def without_annotation(ctx: Any, data: Any, *, beta) -> Any:  # type: ignore[no-untyped-def]
     return data
 
 
@@ -91,6 +96,14 @@ REFUSED: dict[str, tuple[Told, str]] = {
     ),
     "unknown attribute": (
         lambda t: t.exports("nn.softmax")(with_more),
+        "with_more: nn.softmax has no attribute beta",
+    ),
+    "unknown attribute without an annotation": (
+        lambda t: t.exports("nn.softmax")(without_annotation),
+        "without_annotation: nn.softmax has no attribute beta",
+    ),
+    "unknown attribute bound beforehand": (
+        lambda t: t.exports("nn.softmax")(partial(with_more, beta=1.0)),
         "with_more: nn.softmax has no attribute beta",
     ),
     "too many operands": (

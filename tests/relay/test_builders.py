@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.relay.ir.registry import OpDef
+from serde.errors import TypeInferenceError
+from serde.relay.ir.registry import OpDef, lookup_builder
 
 IMAGE = relay.var("x", shape=(1, 2, 4, 6))
 VOLUME = relay.var("x", shape=(1, 1, 2, 3, 2))
@@ -73,3 +74,45 @@ def test_parameters_that_must_be_given_stand_where_tvm_has_them(
     parameters = list(inspect.signature(builder).parameters.values())
     assert [each.name for each in parameters[: len(first)]] == first
     assert all(each.default is inspect.Parameter.empty for each in parameters[: len(first)])
+
+
+@pytest.mark.parametrize(
+    ("path", "required"),
+    [
+        ("image.crop_and_resize", "data boxes box_indices crop_size layout"),
+        (
+            "nn.correlation",
+            "data1 data2 kernel_size max_displacement stride1 stride2 padding is_multiply layout",
+        ),
+        ("nn.depth_to_space", "data block_size"),
+        ("nn.dilate", "data strides"),
+        ("nn.fifo_buffer", "data buffer axis"),
+        (
+            "qnn.op.avg_pool2d",
+            "data input_scale input_zero_point output_scale output_zero_point "
+            "pool_size strides padding dilation",
+        ),
+        (
+            "qnn.op.conv2d",
+            "data kernel input_zero_point kernel_zero_point input_scale kernel_scale "
+            "kernel_size channels",
+        ),
+        ("random.multinomial", "key probs num_samples"),
+        (
+            "vision.proposal",
+            "cls_prob bbox_pred im_info scales ratios feature_stride threshold "
+            "rpn_pre_nms_top_n rpn_post_nms_top_n rpn_min_size iou_loss",
+        ),
+        ("vision.yolo_reorg", "data stride"),
+    ],
+)
+def test_builders_require_what_those_of_tvm_do(path: str, required: str) -> None:
+    parameters = inspect.signature(lookup_builder(path)).parameters.values()
+    found = [each.name for each in parameters if each.default is inspect.Parameter.empty]
+    assert found == required.split()
+
+
+def test_an_attribute_without_meaning_is_none_of_the_builder() -> None:
+    assert list(inspect.signature(relay.sort).parameters) == ["data", "axis", "is_ascend"]
+    with pytest.raises(TypeInferenceError, match="unexpected keyword"):
+        relay.sort(IMAGE, dtype="float16")  # type: ignore[call-arg]

@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.errors import RelayError
 from serde.relay.ir.compare import first_difference
 from serde.relay.ir.expr import Let, TupleGetItem, Var
-from serde.relay.text import parse_expr
+from serde.relay.text.parser import parse_expr
 
 
 def test_names_do_not_count() -> None:

@@ -11,7 +11,7 @@ from support.programs import call_texts, programs
 
 import serde.relay as relay
 from serde.errors import ParseError, RelayError, SerdeError, TypeInferenceError
-from serde.relay.text import parse_expr
+from serde.relay.text.parser import parse_expr
 
 HEADER = '#[version = "0.0.5"]\n'
 FN = "fn (%x: Tensor[(2), float32]) "

@@ -20,7 +20,7 @@ from serde.relay.ir.compare import first_difference
 from serde.relay.ir.expr import Constant, Let, Var
 from serde.relay.ir.registry import Array, OpDef, Sample
 from serde.relay.ir.types import TensorType
-from serde.relay.text import parse_expr
+from serde.relay.text.parser import parse_expr
 from serde.relay.transform import InferType
 
 LONG = 100_000

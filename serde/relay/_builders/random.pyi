@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from serde.relay._builders._types import DType
 from serde.relay.ir.expr import Constant, Expr, TupleWrapper
 
-def multinomial(key: Expr, probs: Expr, num_samples: int = 1) -> TupleWrapper:
+def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
     """The key to use next, and indices of the last axis, each drawn as often as `probs` says."""
 
 def normal(

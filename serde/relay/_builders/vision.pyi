@@ -101,14 +101,14 @@ def proposal(
     cls_prob: Expr,
     bbox_pred: Expr,
     im_info: Expr,
-    scales: float | Sequence[float] = (4.0, 8.0, 16.0, 32.0),
-    ratios: float | Sequence[float] = (0.5, 1.0, 2.0),
-    feature_stride: int = 16,
-    threshold: float = 0.7,
-    rpn_pre_nms_top_n: int = 6000,
-    rpn_post_nms_top_n: int = 300,
-    rpn_min_size: int = 16,
-    iou_loss: bool = False,
+    scales: float | Sequence[float],
+    ratios: float | Sequence[float],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
 ) -> Expr:
     """The best boxes of each image as (image, left, top, right, bottom), overlaps suppressed."""
 
@@ -143,5 +143,5 @@ def roi_pool(
 ) -> Expr:
     """The greatest element in each bin of each region, 0 in an empty one."""
 
-def yolo_reorg(data: Expr, stride: int = 1) -> Expr:
+def yolo_reorg(data: Expr, stride: int) -> Expr:
     """Space to channels in Darknet's order, which takes the tensor for one of fewer channels."""

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError, TypeInferenceError
+from serde.relay.ir import hooks
 from serde.relay.ir.dims import DimLike
-from serde.relay.ir.hooks import HOOKS
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
 from serde.weights import Array
 
@@ -82,7 +82,7 @@ class Expr:
 
     def astext(self, *, strict: bool = False) -> str:
         """Return the text of this expression."""
-        text: str = HOOKS.printer().print_expr(self, strict=strict)
+        text: str = hooks.printer().print_expr(self, strict=strict)
         return text
 
     def astype(self, dtype: AnyValue) -> Expr:
@@ -92,7 +92,7 @@ class Expr:
     def _apply(self, name: str, *operands: Expr, **attrs: AnyValue) -> Expr:
         if not all(isinstance(operand, Expr) for operand in operands):
             raise TypeError(f"{name} needs expressions; turn numbers into relay.const(...) first")
-        node: Expr = HOOKS.call(name, self, *operands, **attrs)
+        node: Expr = hooks.call(name, self, *operands, **attrs)
         return node
 
     def __neg__(self) -> Expr:

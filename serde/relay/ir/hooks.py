@@ -1,34 +1,22 @@
 """What nodes ask of modules that stand above them.
 
 ``a + b`` makes a call and ``mod.astext()`` prints, but the registry of operators and the printer
-are built upon the nodes. So they are entered here when the package is imported.
+are built upon the nodes. So they are loaded by name, when they are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import importlib
 from typing import Any as AnyValue
-from typing import Final
 
-__all__ = ["HOOKS", "Hooks"]
-
-
-def _missing(*_args: AnyValue, **_kwargs: AnyValue) -> AnyValue:
-    raise RuntimeError("import serde.relay first")
+__all__ = ["call", "printer"]
 
 
-@dataclass(slots=True)
-class Hooks:
-    """Functions that methods of nodes call.
-
-    Attributes:
-        call: Builds a call of an operator of a name; see :func:`serde.relay.ir.registry.call`.
-        printer: Returns the module :mod:`serde.relay.text.printer`.
-    """
-
-    call: Callable[..., AnyValue] = _missing
-    printer: Callable[[], AnyValue] = _missing
+def call(name: str, *operands: AnyValue, **attrs: AnyValue) -> AnyValue:
+    """Build a call of an operator; see :func:`serde.relay.ir.registry.call`."""
+    return importlib.import_module("serde.relay.ir.registry").call(name, *operands, **attrs)
 
 
-HOOKS: Final = Hooks()
+def printer() -> AnyValue:
+    """Return the module :mod:`serde.relay.text.printer`."""
+    return importlib.import_module("serde.relay.text.printer")

@@ -8,7 +8,6 @@ from serde.errors import Unsupported
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 
 __all__ = [
-    "holds_tensors",
     "holds_values",
     "leaf_names",
     "leaf_types",
@@ -48,15 +47,6 @@ def leaf_types(type_: Type | None) -> list[TensorType]:
             raise Unsupported(f"expected tensors, found a value of type {item!r}")
         found.append(item)
     return found
-
-
-def holds_tensors(type_: Type | None) -> bool:
-    """Whether a value of this type is tensors alone, no function among them."""
-    try:
-        leaf_types(type_)
-    except Unsupported:
-        return False
-    return True
 
 
 def holds_values(type_: Type | None) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
+from serde.relay.ir import hooks
 from serde.relay.ir.expr import Expr, Function, GlobalVar
-from serde.relay.ir.hooks import HOOKS
 from serde.relay.ir.visit import free_vars
 
 __all__ = ["IRModule"]
@@ -91,7 +91,7 @@ class IRModule:
             strict: Whether the text is legal for TVM 0.18; otherwise it is serde's dialect,
                 with named dimensions, extension calls and exact floats.
         """
-        printer = HOOKS.printer()
+        printer = hooks.printer()
         text: str = printer.print_module(self, show_meta_data=show_meta_data, strict=strict)
         return text
 

@@ -27,7 +27,6 @@ from serde.relay.ir.expr import (
     TupleWrapper,
     astuple,
 )
-from serde.relay.ir.hooks import HOOKS
 from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.samples import (
     Sample,
@@ -398,9 +397,6 @@ def call(name: str, *operands: AnyValue, span: Span | None = None, **attrs: AnyV
     return node
 
 
-HOOKS.call = call
-
-
 def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
     if value is None and operand.optional:
         return Tuple(())
@@ -541,7 +537,7 @@ def builder_names(prefix: str = "") -> list[str]:
 
 
 def _paths() -> Iterator[str]:
-    yield from _BUILDERS
+    yield from tuple(_BUILDERS)  # Other threads may load operators meanwhile.
     yield from _index().builders
     for name in (*_OPS, *_index().operators):
         yield name.replace("qnn.", "qnn.op.", 1) if name.startswith("qnn.") else name
@@ -557,9 +553,12 @@ def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
         for place, o in enumerate(definition.operands)
     }
     kind = keyword if len(parameters) == last + 1 else inspect.Parameter.KEYWORD_ONLY
+    defaults = {name: each.default for name, each in definition.attributes.items()}
+    defaults |= {**arguments.defaults, **dict.fromkeys(arguments.required, REQUIRED)}
     attributes = {
-        name: inspect.Parameter(name, kind, default=arguments.defaults.get(name, each.default))
-        for name, each in definition.attributes.items()
+        name: inspect.Parameter(name, kind, default=defaults[name])
+        for name in definition.attributes
+        if name not in arguments.hidden
     }
     others = [name for name in attributes if name not in arguments.order]
     if kind is keyword:

@@ -72,12 +72,16 @@ class Arguments:
         defaults: Values of attributes that may be left out though they are required, or that
             have other defaults than in text.
         convert: What makes the value of an attribute of what is given, defaults included.
+        required: Attributes that must be given though text may leave them out.
+        hidden: Attributes that the builder does not take.
     """
 
     order: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, AnyValue] = field(default_factory=dict)
     convert: Mapping[str, Callable[[AnyValue], AnyValue]] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
 
 PLAIN = Arguments()

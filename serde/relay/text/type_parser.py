@@ -23,7 +23,7 @@ _MAX_DIM_TERMS: Final = 100
 
 
 class TypeParser:
-    """The part of the parser that reads types; see :class:`serde.relay.text.parser.Parser`."""
+    """The part of the parser that reads types; see :mod:`serde.relay.text.parser`."""
 
     def __init__(self, lexer: Lexer) -> None:
         self._lexer = lexer

@@ -229,13 +229,13 @@ def conv3d_transpose(
 def correlation(
     data1: Expr,
     data2: Expr,
-    kernel_size: int = 1,
-    max_displacement: int = 1,
-    stride1: int = 1,
-    stride2: int = 1,
-    padding: int | Sequence[int] = (0, 0),
-    is_multiply: bool = True,
-    layout: str = "NCHW",
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: int | Sequence[int],
+    is_multiply: bool,
+    layout: str,
 ) -> Expr:
     """``y[d, i] = mean_ck(data1[c, i * stride1 + k] * data2[c, i * stride1 + k + d])``."""
 
@@ -261,11 +261,11 @@ def dense(data: Expr, weight: Expr, units: DimLike | None = None, out_dtype: DTy
     """Build ``nn.dense``; without `units` the weight must have a type."""
 
 def depth_to_space(
-    data: Expr, block_size: int = 1, layout: str = "NCHW", mode: Literal["DCR", "CRD", ""] = "DCR"
+    data: Expr, block_size: int, layout: str = "NCHW", mode: Literal["DCR", "CRD", ""] = "DCR"
 ) -> Expr:
     """Channels moved into square blocks of pixels."""
 
-def dilate(data: Expr, strides: int | Sequence[int] = (1, 1), dilation_value: float = 0.0) -> Expr:
+def dilate(data: Expr, strides: int | Sequence[int], dilation_value: float = 0.0) -> Expr:
     """Elements `strides` apart along each axis, with `dilation_value` between them."""
 
 def dropout(data: Expr, rate: float = 0.5) -> Expr:
@@ -277,7 +277,7 @@ def dropout_raw(data: Expr, rate: float = 0.5) -> Expr:
 def fast_softmax(data: Expr, axis: int = -1) -> Expr:
     """``nn.softmax``; an executor may approximate the exponential, this one does not."""
 
-def fifo_buffer(data: Expr, buffer: Expr, axis: int = 0) -> Expr:
+def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> Expr:
     """`buffer` with `data` behind it, and as much less of its front."""
 
 def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Expr:

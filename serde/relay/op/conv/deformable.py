@@ -225,7 +225,18 @@ def _correlation_type(
         sample(tensor((2, 2, 9, 9)), (2, 2, 9, 9), kernel_size=3, max_displacement=2, stride1=2,
                stride2=2, padding=(3,), is_multiply=False),
     ],
-    arguments=Arguments(convert={"padding": partial(per_axis, rank=2)}),
+    arguments=Arguments(
+        convert={"padding": partial(per_axis, rank=2)},
+        required=(
+            "kernel_size",
+            "max_displacement",
+            "stride1",
+            "stride2",
+            "padding",
+            "is_multiply",
+            "layout",
+        ),
+    ),
 )  # fmt: skip
 def correlation(
     data1: Array,

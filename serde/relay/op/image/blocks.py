@@ -54,6 +54,7 @@ def _depth_to_space_type(
         sample((1, 8, 3, 4), block_size=2, mode="CRD"),
         sample((1, 3, 4, 9), block_size=3, layout="NHWC"),
     ],
+    arguments=Arguments(required=("block_size",)),
 )
 def depth_to_space(
     data: Array,

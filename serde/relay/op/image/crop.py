@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
 from serde.relay.ir.types import TensorType
@@ -78,6 +78,7 @@ def _crop_type(
             method="nearest_neighbor",
         ),
     ],
+    arguments=Arguments(required=("crop_size", "layout")),
 )
 def crop_and_resize(
     data: Array,

@@ -47,6 +47,7 @@ _TIES = tensor((4, 7), "int32", low=0, high=3)
     traits=(SameAxes(("axis",)), Values(0), Ordering),
     infer=_sort_type,
     samples=[sample((2, 9), axis=0), sample(_TIES, is_ascend=False)],
+    arguments=Arguments(hidden=("dtype",)),
 )
 def sort(
     data: Array,

@@ -130,6 +130,7 @@ def _conv2d_type(
         order=("kernel_size", "channels"),
         names={**KERNEL_NAMES, "weight": "kernel"},
         defaults={"out_dtype": "int32"},
+        required=("kernel_size", "channels"),
     ),
 )
 def conv2d(

@@ -67,6 +67,7 @@ def _as_avg_pool(
         order=("pool_size", "strides", "padding", "dilation", "ceil_mode", "count_include_pad"),
         defaults={"layout": "NHWC", "count_include_pad": True},
         convert=dict.fromkeys(("pool_size", "strides", "dilation"), partial(per_axis, rank=2)),
+        required=("strides", "padding", "dilation"),
     ),
 )  # fmt: skip
 def avg_pool2d(

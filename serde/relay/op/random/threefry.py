@@ -301,6 +301,7 @@ def _multinomial_type(
         sample(_KEY, tensor((2, 3, 4), "float64", low=0.1, high=9.0), num_samples=2),
         sample(_KEY, tensor((2, 3), low=0.1)),
     ],
+    arguments=Arguments(required=("num_samples",)),
 )
 def multinomial(key: Array, probs: Array, *, num_samples: int = 1) -> tuple[Array, Array]:
     """The key to use next, and indices of the last axis, each drawn as often as `probs` says.

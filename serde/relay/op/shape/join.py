@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Values
 from serde.relay.ir.types import TensorType
@@ -163,6 +163,7 @@ def _fifo_buffer_type(data: TensorType, buffer: TensorType, *, axis: int) -> Ten
         sample((2, 3), (4, 3)),
         sample((2, 1, 3), (2, 5, 3), axis=-2),
     ],
+    arguments=Arguments(required=("axis",)),
 )
 def fifo_buffer(data: Array, buffer: Array, *, axis: int = 0) -> Array:
     """`buffer` with `data` behind it, and as much less of its front."""

@@ -149,7 +149,7 @@ def _dilate_type(
     infer=_dilate_type,
     meta_class="relay.attrs.DilateAttrs",
     samples=[sample((2, 3), strides=(1, 2)), sample((2, 3), strides=(3, 1), dilation_value=1.5)],
-    arguments=Arguments(names={"x": "data"}),
+    arguments=Arguments(names={"x": "data"}, required=("strides",)),
 )
 def dilate(x: Array, *, strides: tuple[int, ...] = (1, 1), dilation_value: float = 0.0) -> Array:
     """Elements `strides` apart along each axis, with `dilation_value` between them."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Array, relay_op, sample
+from serde.relay.ir.registry import Arguments, Array, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
@@ -92,6 +92,18 @@ PROPOSALS = [
     infer=proposal_type,
     meta_class="relay.attrs.ProposalAttrs",
     samples=PROPOSALS,
+    arguments=Arguments(
+        required=(
+            "scales",
+            "ratios",
+            "feature_stride",
+            "threshold",
+            "rpn_pre_nms_top_n",
+            "rpn_post_nms_top_n",
+            "rpn_min_size",
+            "iou_loss",
+        )
+    ),
 )
 def proposal(
     cls_prob: Array,

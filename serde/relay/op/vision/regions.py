@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import layout_axes, require_float, require_same_dtype, require_window
 from serde.relay.ir.traits import (
     Discontinuous,
@@ -214,6 +214,7 @@ def _yolo_reorg_type(data: TensorType, *, stride: int) -> TensorType:
     traits=(Moves(all=True),),
     infer=_yolo_reorg_type,
     samples=[sample((2, 8, 4, 6), stride=2), sample(tensor((1, 2, 3, 3), "int32"))],
+    arguments=Arguments(required=("stride",)),
 )
 def yolo_reorg(data: Array, *, stride: int = 1) -> Array:
     """Space to channels in Darknet's order, which takes the tensor for one of fewer channels.
