@@ -74,6 +74,16 @@ CASES: dict[str, tuple[Build, np.ndarray, bool]] = {
         np.concatenate([-W, W, W[:5]]),
         False,
     ),
+    "norm of each row": (
+        lambda w: relay.nn.l2_normalize(w, eps=1e-9, axis=(1, 2, 3)),
+        W / np.sqrt(np.square(W).sum((1, 2, 3), keepdims=True)),
+        False,
+    ),
+    "norm of all": (
+        lambda w: relay.nn.l2_normalize(w, eps=1e-9),
+        W / np.sqrt(np.square(W).sum()),
+        True,
+    ),
     "stack inside": (lambda w: relay.stack([w, w], axis=2), np.stack([W, W], axis=2), False),
     "gates in another order": (
         lambda w: relay.concatenate([relay.split(w, 3)[i] for i in (2, 0, 1)], axis=0),

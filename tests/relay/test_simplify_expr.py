@@ -177,3 +177,18 @@ def test_what_is_broadcast_anyway_is_not_broadcast_before(case: str) -> None:
     assert [call.op.name for call in calls] == names
     values = [DATA[0, :2, :3], np.array([[True], [False]]), np.array([[True], [True]])]
     np.testing.assert_array_equal(run(after["main"], values), run(before["main"], values))
+
+
+WANTING_RANKS: dict[str, Callable[[relay.Expr], relay.Expr]] = {
+    "broadcast_to_like": lambda x: relay.broadcast_to_like(x, relay.zeros((2, 3, 4), "float32")),
+    "serde.swiglu": lambda x: relay.serde.swiglu(x, relay.ones_like(x)),
+}
+
+
+@pytest.mark.parametrize("case", WANTING_RANKS)
+def test_what_takes_no_scalar_for_a_uniform_tensor_stays(case: str) -> None:
+    x = relay.var("x", CUBE)
+    function = relay.Function([x], WANTING_RANKS[case](x))
+    after = SimplifyExpr()(relay.IRModule.from_expr(function))
+    verify(after)
+    np.testing.assert_array_equal(run(after["main"], [DATA]), run(function, [DATA]))

@@ -87,9 +87,12 @@ def row_rule(node: Expr, operands: Sequence[Type | None]) -> RowRule | None:
 
 
 def _is_along_rows(same: SameAxes, attrs: Mapping[str, AnyValue], rank: int) -> bool:
-    """Whether more is done along axis 0 than keeping elements in their place."""
+    """Whether more is done along axis 0 than keeping elements in their place.
+
+    No axis, None or (), stands for all of them.
+    """
     found = [attrs[key] for key in same.axes]
-    if same.per_axis or None in found:
+    if same.per_axis or None in found or () in found:
         return True
     several = (axes if isinstance(axes, tuple) else (axes,) for axes in found)
     return any(axis % rank == 0 for axes in several for axis in axes)

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import OpDef, call
@@ -33,7 +34,10 @@ def unbroadcast(node: Call) -> Expr:
         if smaller is None:
             continue
         arguments = [*node.args[:at], smaller, *node.args[at + 1 :]]
-        new = call(node.op.name, *arguments, span=node.span, **node.attrs)
+        try:
+            new = call(node.op.name, *arguments, span=node.span, **node.attrs)
+        except TypeInferenceError:  # an operator may want operands of one rank
+            continue
         if new.type == node.type:
             node = new
     return node
