@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serde.coreml.mlprogram.exporter import program_from_relay
 from serde.coreml.model import CoremlModel
-from serde.coreml.neuralnetwork.exporter import network_from_relay
 from serde.coreml.versions import TARGETS
 from serde.errors import OptionError
 from serde.relay.ir.garbage_collection import pause_garbage_collection
@@ -38,6 +36,11 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         )
     if options.float32_ops and not (target.opset and options.computes_float16):
         raise OptionError("float32_ops: all of the model is computed in float32")
+    # Only the dialect that is written is loaded.
     if target.opset is None:
+        from serde.coreml.neuralnetwork.exporter import network_from_relay
+
         return network_from_relay(model, target, options, report)
+    from serde.coreml.mlprogram.exporter import program_from_relay
+
     return program_from_relay(model, target, options, report)
