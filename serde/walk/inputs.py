@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
@@ -53,8 +54,8 @@ def check_names(names: Sequence[str], source: str | None) -> None:
     """Refuse inputs of a model of which two have one name, or one has none."""
     if "" in names:
         raise FormatError("an input without a name", path=source)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
         raise FormatError(f"a second input is called {twice!r}", path=source)
 
 
