@@ -18,10 +18,11 @@ import numpy as np
 
 from serde.checking.distance import deviation, distance, ratio
 from serde.checking.matching import match_outputs
-from serde.engine.interpreter import RelayEngine, flat_values
+from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.leaves import leaves
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
@@ -201,7 +202,7 @@ class _Inside:
         wanted = Tuple([self.values[name] for name in names])
         main = self.model.main
         function = Function(main.params, wanted, None, main.attrs)
-        return flat_values(run(function, self._engine.arguments(inputs), mod=self.model.mod))
+        return leaves(run(function, self._engine.arguments(inputs), mod=self.model.mod))
 
 
 def _pairs(left: _Inside, right: _Inside) -> Iterator[tuple[str, str]]:

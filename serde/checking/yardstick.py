@@ -21,11 +21,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.checking.distance import deviation, ratio
-from serde.engine.interpreter import flat_values
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
-from serde.relay.ir.leaves import value_types
+from serde.relay.ir.leaves import leaves, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, trait_of
 from serde.relay.ir.traits import Discontinuous, Ordering, TypeOnly
@@ -189,7 +188,7 @@ class Measured:
         self, arithmetic: Arithmetic, values: Sequence[AnyValue], parts: _Parts
     ) -> list[Array]:
         result = self._yardstick._run(arithmetic, parts.tail, [*self._arguments, *values])
-        return flat_values(result)
+        return leaves(result)
 
 
 @dataclass(frozen=True)

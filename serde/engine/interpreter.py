@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any as AnyValue
 
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.relay.ir.model import RelayModel
 from serde.weights import Array
 
-__all__ = ["RelayEngine", "declared_dtypes", "flat_values"]
+__all__ = ["RelayEngine", "declared_dtypes"]
 
 
 class RelayEngine(Engine):
@@ -24,10 +23,11 @@ class RelayEngine(Engine):
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Evaluate ``main``."""
+        from serde.relay.ir.leaves import leaves
         from serde.relay.run.interpreter import run
 
         model = self._model
-        return flat_values(run(model.main, self.arguments(inputs), mod=model.mod))
+        return leaves(run(model.main, self.arguments(inputs), mod=model.mod))
 
     def arguments(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Return the arguments of ``main``: inputs by name or else by place, and the weights."""
@@ -63,16 +63,3 @@ def _output_names(model: RelayModel) -> Sequence[str]:
     if model.meta.outputs:
         return output_names(model.meta.outputs, type_)
     return tuple(f"output{i}" for i in range(len(value_types(type_))))
-
-
-def flat_values(result: AnyValue) -> list[Array]:
-    """Return the arrays of a tuple of tuples, in order."""
-    found: list[Array] = []
-    pending = [result]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, tuple):
-            pending.extend(reversed(item))
-        else:
-            found.append(item)
-    return found

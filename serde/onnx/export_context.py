@@ -15,10 +15,10 @@ from serde.onnx.builder import GraphBuilder, GraphScope, Value, ValueType, witho
 from serde.onnx.schemas import takes_dtype
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Function
-from serde.relay.ir.leaves import value_types
+from serde.relay.ir.leaves import leaves, value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
-from serde.walk.export_context import Values, Writing, leaves
+from serde.walk.export_context import Values, Writing
 from serde.walk.table import ConverterTable
 from serde.weights import numpy_dtype
 

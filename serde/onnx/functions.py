@@ -20,11 +20,11 @@ from serde.onnx.builder import (
     walk_nodes,
 )
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
-from serde.relay.ir.leaves import holds_values, leaf_names, value_types
+from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children, free_vars, post_order
 from serde.relay.transform.cse import exact_key
-from serde.walk.export_context import Values, leaves, regroup
+from serde.walk.export_context import Values, regroup
 
 __all__ = ["FunctionCall", "LocalFunctions"]
 

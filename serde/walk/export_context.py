@@ -13,7 +13,7 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
-from serde.relay.ir.leaves import leaf_types
+from serde.relay.ir.leaves import leaf_types, leaves
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
@@ -33,7 +33,6 @@ __all__ = [
     "Values",
     "Writing",
     "known_leaves",
-    "leaves",
     "regroup",
 ]
 
@@ -75,19 +74,6 @@ class Body:
 
 Writing: TypeAlias = Generator[Body, AnyValue, ResultT]
 """A converter that has bodies written, or a part of one."""
-
-
-def leaves(values: Values[ValueT]) -> list[ValueT]:
-    """Return the values of a tuple of tuples, in order."""
-    found: list[ValueT] = []
-    pending = [values]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, tuple):
-            pending.extend(reversed(item))
-        else:
-            found.append(item)
-    return found
 
 
 def known_leaves(values: Mapping[Expr, Values[ValueT] | None]) -> list[ValueT]:

@@ -30,7 +30,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.ir.leaves import holds_values, leaf_names, value_types
+from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
@@ -45,7 +45,6 @@ from serde.walk.export_context import (
     Values,
     Writing,
     known_leaves,
-    leaves,
     regroup,
 )
 from serde.walk.holes import Incomplete

@@ -15,13 +15,14 @@ import serde
 import serde.relay as relay
 from serde.errors import ConverterBug, Unsupported, UnsupportedModelError
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Span, Tuple, TupleGetItem, Var
+from serde.relay.ir.leaves import leaves
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.transform import InferType
 from serde.report import Report
-from serde.walk.export_context import ExportContext, Writing, leaves
+from serde.walk.export_context import ExportContext, Writing
 from serde.walk.exporter import ExportWalk, Known, name_outputs
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable

@@ -1,19 +1,40 @@
-"""Types and names of the tensors and sequences that a tuple of tuples unfolds to."""
+"""Values, types and names of the tensors and sequences that a tuple of tuples unfolds to."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias, TypeVar
 
 from serde.errors import Unsupported
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 
 __all__ = [
+    "Nested",
     "holds_values",
     "leaf_names",
     "leaf_types",
+    "leaves",
     "output_names",
     "value_types",
 ]
+
+
+T = TypeVar("T")
+Nested: TypeAlias = T | tuple["Nested[T]", ...]
+"""A tuple of tuples, or what these hold."""
+
+
+def leaves(values: Nested[T]) -> list[T]:
+    """Return what a tuple of tuples holds, in order; of anything else, that itself."""
+    found: list[T] = []
+    pending = [values]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, tuple):
+            pending.extend(reversed(item))
+        else:
+            found.append(item)
+    return found
 
 
 def value_types(type_: Type | None) -> list[TensorType | SequenceType]:

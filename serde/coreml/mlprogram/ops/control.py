@@ -19,11 +19,12 @@ from serde.relay.ir.bodies import instantiate
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.ir.infer import infer_function, infer_if
+from serde.relay.ir.leaves import leaves
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.control.body import join, results
 from serde.walk.expansion.tensors import tensor_type
-from serde.walk.export_context import Writing, leaves
+from serde.walk.export_context import Writing
 from serde.weights import numpy_dtype
 
 
