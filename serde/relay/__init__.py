@@ -39,6 +39,7 @@ __getattr__, __all__ = lazy_names(
         "serde.relay.transform": "transform",
         "serde.relay.ir.loops": "loops",
         "serde.relay.ir.compare": "assert_structural_equal structural_equal",
+        "serde.relay.ir.hashing": "structural_hash",
         "serde.relay.ir.dims": "Any symbol",
         "serde.relay.ir.expr": (
             "Call Constant Expr Function GlobalVar If Let Span Tuple TupleGetItem TupleWrapper "

@@ -43,6 +43,7 @@ from serde.relay.ir.expr import TupleWrapper as TupleWrapper
 from serde.relay.ir.expr import Var as Var
 from serde.relay.ir.expr import const as const
 from serde.relay.ir.expr import var as var
+from serde.relay.ir.hashing import structural_hash as structural_hash
 from serde.relay.ir.model import ModelMeta as ModelMeta
 from serde.relay.ir.model import RelayModel as RelayModel
 from serde.relay.ir.module import IRModule as IRModule
@@ -523,7 +524,7 @@ def sparse_to_dense(
     """Return a dense tensor of `output_shape` with the values at the indices."""
 
 def split(data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> TupleWrapper:
-    """Equal parts along `axis`, or the parts between the cuts that are given."""
+    """Build ``split``, whose parts are counted though `data` may have no type yet."""
 
 def sqrt(data: Expr) -> Expr:
     """``y = sqrt(x)``."""

@@ -126,6 +126,12 @@ def _permutes(built: BuiltSample, operands: Sequence[Array], result: Array, orde
     return agree(found[0], permuted(result))
 
 
+def keeps_type(built: BuiltSample) -> bool | None:
+    """The result has the type of the one operand."""
+    call = built.call
+    return len(call.args) == 1 and call.type == call.args[0].type
+
+
 def is_commutative(built: BuiltSample) -> bool | None:
     """Exchanging the operands changes nothing."""
     operands = _arrays(built)

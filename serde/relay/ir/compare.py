@@ -3,7 +3,8 @@
 Variables are equal by where they are bound, not by name. Constants are equal
 by shape, dtype and bytes, operators and global functions by name. Which nodes
 are shared counts, as in TVM, except for constants and tuple projections.
-Spans never count, and a type that one side does not state is not compared.
+Spans never count. Types of variables and of results count, declared or inferred: one that is not
+known equals only another that is not, so that this is an equivalence.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, Type
 
 __all__ = [
+    "Comparable",
     "assert_structural_equal",
     "equal_in_six_digits",
     "first_difference",
+    "result_type",
     "structural_equal",
 ]
 
@@ -189,8 +192,9 @@ class _Comparer:
             raise _Difference(f"{path}: {a!r} and {b!r} are different free variables")
 
     def _compare_types(self, a: Type | None, b: Type | None, path: _Path) -> None:
-        if a is not None and b is not None and a != b:
-            raise _Difference(f"{path}: {a!r} and {b!r}")
+        if a != b:
+            left, right = ("no type" if type_ is None else repr(type_) for type_ in (a, b))
+            raise _Difference(f"{path}: {left} and {right}")
 
     def _compare_node(self, a: Expr, b: Expr, path: _Path) -> Iterator[Pair]:
         """Compare what two nodes say themselves; yield the pairs below them."""
@@ -206,9 +210,7 @@ class _Comparer:
         elif isinstance(a, Function) and isinstance(b, Function):
             yield from self._compare_functions(a, b, path)
         elif isinstance(a, Let) and isinstance(b, Let):
-            self._compare_types(
-                a.var.type_annotation, b.var.type_annotation, _Path(".var.type", path)
-            )
+            self._compare_types(a.var.type, b.var.type, _Path(".var.type", path))
             self._bind(a.var, b.var)
             yield a.value, b.value, _Path(".value", path)
             yield a.body, b.body, _Path(".body", path)
@@ -254,7 +256,7 @@ class _Comparer:
             if left in self._forward or right in self._backward:
                 raise _Difference(f"{place}: {left!r} or {right!r} is bound twice")
             self._bind(left, right)
-        self._results.append((_result(a), _result(b), _Path(".ret_type", path)))
+        self._results.append((result_type(a), result_type(b), _Path(".ret_type", path)))
         below: list[Pair] = []
         self._compare_mappings(a.attrs, b.attrs, _Path(".attrs", path), below)
         yield from below
@@ -291,6 +293,9 @@ class _Comparer:
                 raise _Difference(f"{path}: {len(a)} and {len(b)} items")
             for index, (left, right) in enumerate(zip(a, b, strict=True)):
                 self._compare_values(left, right, _Path(f"[{index}]", path), below)
+        elif isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            if a.shape != b.shape or a.dtype != b.dtype or a.tobytes() != b.tobytes():
+                raise _Difference(f"{path}: arrays differ")
         else:
             self._compare_scalars(a, b, path)
 
@@ -299,7 +304,7 @@ class _Comparer:
             same = f"{a:g}" == f"{b:g}" if self._rounded else repr(a) == repr(b)
         else:
             same = type(a) is type(b) and bool(a == b)
-        if not same and not (isinstance(a, np.dtype) and a == b):
+        if not same and not (isinstance(a, np.dtype) and isinstance(b, np.dtype) and a == b):
             raise _Difference(f"{path}: {a!r} and {b!r}")
 
 
@@ -308,7 +313,8 @@ def _fields(node: Expr) -> bool:
     return not isinstance(node, Tuple) or bool(node.fields)
 
 
-def _result(function: Function) -> Type | None:
+def result_type(function: Function) -> Type | None:
+    """Return the type of a function's result, declared or inferred; None where neither is."""
     if function.ret_type is not None:
         return function.ret_type
     return function.type.ret_type if isinstance(function.type, FuncType) else None

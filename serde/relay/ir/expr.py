@@ -332,6 +332,14 @@ class Function(Expr):
         if result is not None and all(type_ is not None for type_ in arguments):
             self.type = FuncType([type_ for type_ in arguments if type_ is not None], result)
 
+    @property
+    def declared_type(self) -> FuncType | None:
+        """The type that parameters and result state, whatever the body is; None without one."""
+        arguments = [param.type for param in self.params if param.type is not None]
+        if self.ret_type is None or len(arguments) != len(self.params):
+            return None
+        return FuncType(arguments, self.ret_type)
+
     def with_attr(self, name: str | Mapping[str, AnyValue], value: AnyValue = None) -> Function:
         """Return a copy with an attribute set, or with all of a mapping set."""
         added = {name: value} if isinstance(name, str) else dict(name)

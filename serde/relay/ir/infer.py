@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from serde.errors import TypeInferenceError
 from serde.relay.ir.bodies import all_nodes, inner_first
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, infer_call
+from serde.relay.ir.solver import Solver
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, accepts, join_types
 from serde.relay.ir.visit import Binding, binding_order
 
 __all__ = ["infer_function", "infer_if", "infer_module"]
 
+_MAX_ROUNDS: Final = 100
+
+
+class _UntypedError(TypeInferenceError):
+    """A walk forward met something whose type it cannot know."""
+
 
 def infer_module(mod: IRModule) -> tuple[IRModule, bool]:
-    """Infer the types of all functions, callees first.
+    """Infer the types of all functions.
 
-    Untyped variables take the type that the operators they feed ask for
-    (a weight of ``nn.conv2d`` whose ``channels`` and ``kernel_size`` are given).
+    One walk forward does where types are declared, callees first. Where it meets a variable or
+    a function without type, types of all functions are found together, by unification: from
+    arguments, declared results, branches, and the operators that a variable feeds (a weight of
+    ``nn.conv2d`` whose ``channels`` and ``kernel_size`` are given).
 
     Returns:
         The module, marked as checked, and whether it is another than `mod`.
@@ -25,12 +37,18 @@ def infer_module(mod: IRModule) -> tuple[IRModule, bool]:
     Raises:
         TypeInferenceError: Types do not fit, or one cannot be found.
     """
+    for variable, function in mod.functions.items():
+        variable.type = function.type
     functions: dict[GlobalVar, Function] = {}
-    for variable in mod.functions:
-        variable.type = mod.functions[variable].type
-    for variable in _callees_first(mod):
-        functions[variable] = infer_function(mod.functions[variable])
-        variable.type = functions[variable].type
+    try:
+        for variable in _callees_first(mod):
+            functions[variable] = _with_result(_walk_bodies(mod.functions[variable]))
+            variable.type = functions[variable].type
+    except _UntypedError:
+        _unify(mod.functions)
+        functions = {variable: _with_result(each) for variable, each in mod.functions.items()}
+        for variable, function in functions.items():
+            variable.type = function.type
     ordered = {variable: functions[variable] for variable in mod.functions}
     changed = any(ordered[v] is not mod.functions[v] for v in ordered)
     if not changed and mod.checked:
@@ -60,15 +78,23 @@ def _callees_first(mod: IRModule) -> list[GlobalVar]:
 def infer_function(function: Function) -> Function:
     """Infer the types below `function` and return it with the type of its result.
 
+    Global functions that it calls need types.
+
     Raises:
         TypeInferenceError: Types do not fit, or one cannot be found.
     """
-    for body in inner_first(function):
-        _infer_scope(body)
-    _infer_scope(function)
+    try:
+        _walk_bodies(function)
+    except _UntypedError:
+        _unify({GlobalVar(""): function})
+    return _with_result(function)
+
+
+def _with_result(function: Function) -> Function:
+    """Return a function with the type that its body was found to have."""
     result = function.body.type
     if result is None:
-        error = TypeInferenceError(f"the result of {function!r} has no type")
+        error = _UntypedError(f"the result of {function!r} has no type")
         error.node = function
         raise error
     if function.ret_type is not None:
@@ -76,7 +102,83 @@ def infer_function(function: Function) -> Function:
     return Function(function.params, function.body, result, function.attrs, function.span)
 
 
-def _infer_scope(function: Function) -> None:
+# Unification, where a walk forward does not know enough.
+
+
+def _unify(functions: Mapping[GlobalVar, Function]) -> None:
+    """Type the variables below `functions`, and by them everything else.
+
+    Raises:
+        TypeInferenceError: Types do not fit, or one cannot be found.
+    """
+    nodes = list(all_nodes(*functions.values()))
+    untyped = [node for node in nodes if isinstance(node, Var) and node.type is None]
+    try:
+        for body in inner_first(*functions.values()):
+            _unify_scopes({GlobalVar(""): body})
+        _unify_scopes(functions)
+    except TypeInferenceError:
+        for variable in untyped:
+            variable.type = None
+        raise
+
+
+def _unify_scopes(functions: Mapping[GlobalVar, Function]) -> None:
+    found = Solver(functions).solve(functions.values())
+    assumed: dict[Var | GlobalVar, FuncType] = {}
+    for node, type_ in found.items():
+        if isinstance(node, GlobalVar) or (isinstance(node, Var) and node.type_annotation is None):
+            node.type = type_
+            if isinstance(type_, FuncType):
+                assumed[node] = type_
+    for _ in range(_MAX_ROUNDS):
+        for function in functions.values():
+            _walk(function)
+        for variable, function in functions.items():
+            variable.type = _with_result(function).type
+        if not _revise(assumed):
+            return
+    raise TypeInferenceError(f"lengths of results change from turn to turn: {list(assumed)}")
+
+
+def _revise(assumed: dict[Var | GlobalVar, FuncType]) -> bool:
+    """Replace what was assumed of functions that call themselves by what a walk found.
+
+    A length that differs from turn to turn becomes anonymous, and one that never does is kept.
+
+    Returns:
+        Whether anything differs.
+    """
+    changed = False
+    for variable, before in assumed.items():
+        found = variable.type
+        if found == before or not isinstance(found, FuncType):
+            continue
+        result = join_types(before.ret_type, found.ret_type)
+        if result is None:
+            error = TypeInferenceError(
+                f"{variable!r}: expected a result of {before.ret_type!r}, found {found.ret_type!r}"
+            )
+            error.node = variable
+            raise error
+        joined = found if result == before.ret_type else FuncType(found.arg_types, result)
+        assumed[variable] = joined
+        variable.type = joined
+        changed = True
+    return changed
+
+
+# The walk forward.
+
+
+def _walk_bodies(function: Function) -> Function:
+    for body in inner_first(function):
+        _walk(body)
+    _walk(function)
+    return function
+
+
+def _walk(function: Function) -> None:
     steps = binding_order(function)
     for step in steps:
         if isinstance(step, Let) and step.var.type is None:
@@ -127,7 +229,7 @@ def _infer(node: Expr) -> Type | None:
 
 def _require_type(node: Expr) -> Type:
     if node.type is None:
-        raise TypeInferenceError(f"{node!r} has no type")
+        raise _UntypedError(f"{node!r} has no type")
     return node.type
 
 
@@ -137,7 +239,7 @@ def _infer_call(node: Call) -> Type | None:
     type_ = infer_call(node)
     if type_ is None:
         untyped = [argument for argument in (*node.args, node.op) if argument.type is None]
-        raise TypeInferenceError(f"{node!r}: {untyped[0]!r} has no type")
+        raise _UntypedError(f"{node!r}: {untyped[0]!r} has no type")
     return type_
 
 
@@ -163,7 +265,7 @@ def infer_if(node: If) -> Type:
     Raises:
         TypeInferenceError: The branches differ in rank or dtype.
     """
-    if node.cond.type != TensorType((), "bool"):
+    if _require_type(node.cond) != TensorType((), "bool"):
         raise TypeInferenceError(f"a condition must be a scalar bool, found {node.cond.type!r}")
     left, right = _require_type(node.true_branch), _require_type(node.false_branch)
     joined = join_types(left, right)

@@ -79,6 +79,7 @@ __all__ = [
     "lookup_builder",
     "op_names",
     "op_signature",
+    "operand_type",
     "relay_op",
     "sample",
     "sequence",
@@ -290,7 +291,6 @@ def find(name: str) -> OpDef | None:
 
 
 def _find_builder(path: str) -> Callable[..., AnyValue] | None:
-    """Return a builder written by hand, likewise."""
     if path not in _BUILDERS and path in _index().builders:
         _PACKAGE.load(_index().builders[path])
     return _BUILDERS.get(path)
@@ -429,7 +429,7 @@ def infer_call(node: Call) -> Type | None:
     for operand, argument in zip(definition.operands, node.args, strict=True):
         if argument.type is None:
             return None
-        given.append(_operand_type(definition, operand, argument))
+        given.append(operand_type(definition, operand, argument))
     try:
         result = definition.infer(*given, **node.attrs)
     except RelayError as error:
@@ -440,7 +440,8 @@ def infer_call(node: Call) -> Type | None:
     return TupleType(result) if isinstance(result, (tuple, list)) else result
 
 
-def _operand_type(definition: OpDef, operand: Operand, argument: Expr) -> AnyValue:
+def operand_type(definition: OpDef, operand: Operand, argument: Expr) -> AnyValue:
+    """Return what a type relation gets for a typed operand; refuse what the operand cannot be."""
     type_ = argument.type
     if operand.name in definition.by_value and isinstance(argument, Constant):
         return argument.data

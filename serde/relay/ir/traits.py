@@ -21,7 +21,7 @@ __all__ = [
     "Arithmetic", "BitLevel", "Commutative", "Decompresses", "Discontinuous", "Elementwise",
     "Float32", "Fractions", "Fusion", "FusionPattern", "InRange", "Layout", "Linear", "Moves",
     "Ordering", "Random", "Range", "RangeRule", "Reduction", "Regions", "Rescales", "Reshape",
-    "SameAxes", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
+    "SameAxes", "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
 ]  # fmt: skip
 
 
@@ -35,6 +35,10 @@ class Elementwise(Trait):
 
     Axes may be put in another order, and the result may be computed in pieces along any of them.
     """
+
+
+class SameType(Trait):
+    """The result has the type of the one operand, so that either tells the other."""
 
 
 class Commutative(Trait):

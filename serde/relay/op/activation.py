@@ -32,6 +32,7 @@ from serde.relay.ir.traits import (
     FusionPattern,
     Ordering,
     SameAxes,
+    SameType,
     Truth,
     Values,
 )
@@ -52,6 +53,7 @@ def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
     traits=(
         Values(0),
         Elementwise,
+        SameType,
     ),
     infer=_number_type,
     samples=[sample((2, 3)), sample(tensor((4,), "int32"))],
@@ -62,7 +64,7 @@ def relu(data: Array) -> Array:
 
 
 @relay_op(
-    "nn.leaky_relu", traits=(Elementwise,),
+    "nn.leaky_relu", traits=(Elementwise, SameType),
     infer=_number_type,
     samples=[sample((2, 3), alpha=0.1), sample(tensor((4,), "float16")),
              sample(tensor((2, 3), "float64"), alpha=0.1)],
@@ -130,6 +132,7 @@ _SOFTMAX_SAMPLES = [
     "nn.softmax",
     traits=(
         SameAxes(("axis",)),
+        SameType,
         Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
         Float32("reductions", default=False),
     ),
@@ -145,7 +148,7 @@ def softmax(data: Array, *, axis: int = -1) -> Array:
 
 @relay_op(
     "nn.fast_softmax",
-    traits=(SameAxes(("axis",)), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    traits=(SameAxes(("axis",)), SameType, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_softmax_type,
     samples=_SOFTMAX_SAMPLES,
 )
@@ -156,7 +159,12 @@ def fast_softmax(data: Array, *, axis: int = -1) -> Array:
 
 @relay_op(
     "nn.log_softmax",
-    traits=(SameAxes(("axis",)), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Float32("reductions")),
+    traits=(
+        SameAxes(("axis",)),
+        SameType,
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+        Float32("reductions"),
+    ),
     infer=_softmax_type,
     samples=_SOFTMAX_SAMPLES,
 )
@@ -190,7 +198,7 @@ def _activation(
     """Declare an elementwise operator of floats, with a sample that has `attrs`."""
     return relay_op(
         name,
-        traits=(Elementwise, *traits),
+        traits=(Elementwise, SameType, *traits),
         infer=infer,
         decompose=decompose,
         samples=_samples(**attrs),
@@ -463,7 +471,7 @@ def _decompose_hardmax(data: Expr, *, axis: int) -> Expr:
 
 @relay_op(
     "serde.hardmax",
-    traits=(SameAxes(("axis",)), Truth, Ordering),
+    traits=(SameAxes(("axis",)), SameType, Truth, Ordering),
     infer=_softmax_type,
     decompose=_decompose_hardmax,
     samples=[

@@ -32,9 +32,9 @@ from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.infer import infer_function, infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, find
-from serde.relay.ir.types import FuncType, Type, accepts
+from serde.relay.ir.types import Type, accepts
 from serde.relay.ir.verify import verify
-from serde.relay.ir.visit import children, free_vars, post_order
+from serde.relay.ir.visit import children, free_vars
 from serde.relay.text.composite import raise_composites
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.metadata import AttributeObject
@@ -94,22 +94,33 @@ def fromtext(text: str, *, name: str = "<text>") -> IRModule:
         raise parser.located(error) from None
 
 
-def parse_expr(text: str, *, name: str = "<text>") -> Expr:
+def parse_expr(text: str, *, name: str = "<text>", infer: bool = False) -> Expr:
     """Return the one expression that `text` holds, such as ``fn (%x: float32) { exp(%x) }``.
 
-    Its types are inferred where all of its variables are typed.
+    Args:
+        text: The expression.
+        name: What errors call it.
+        infer: Whether its types are inferred.
 
     Raises:
         ParseError: The text does not parse, or holds what the pivot lacks.
-        IllTypedError: Its operators do not fit their operands.
+        IllTypedError: Its operators do not fit their operands, or a type cannot be inferred.
     """
-    return _Parser(text, name).single_expression()
+    parser = _Parser(text, name)
+    expr = parser.single_expression()
+    if infer:
+        try:
+            infer_function(Function(free_vars(expr), expr))
+        except TypeInferenceError as error:
+            raise parser.located(error) from None
+    return expr
 
 
 def _read_attribute(text: str) -> dict[str, AnyValue]:
     """Return one attribute, which may be a function that carries its original names."""
     name, _, value = text.partition("=")
-    return {name: parse_expr(value)} if value.startswith("fn ") else parse_attributes(text)
+    is_function = value.startswith("fn ")
+    return {name: parse_expr(value, infer=True)} if is_function else parse_attributes(text)
 
 
 def parse_attributes(text: str) -> dict[str, AnyValue]:
@@ -166,19 +177,9 @@ class _Parser(ValueParser):
         self._start_definition()
         token = self._lexer.peek()
         expr: Expr = _run(self._sequence())
-        if self._lexer.peek().kind != "end":
-            raise self._expectation_error("the end of the text")
+        self._expect_end()
         if isinstance(expr, Function):
             self._restore(expr, token, None)
-        nodes = post_order(expr)
-        unbound = free_vars(expr)
-        untyped = [v for v in unbound if v.type is None]
-        if untyped or any(isinstance(node, GlobalVar) for node in nodes):
-            return expr
-        try:
-            infer_function(Function(unbound, expr))
-        except TypeInferenceError as error:
-            raise self.located(error) from None
         return expr
 
     def attribute_list(self) -> dict[str, AnyValue]:
@@ -188,8 +189,7 @@ class _Parser(ValueParser):
             _run(self._key_value(values))
             if not self._accept(","):
                 break
-        if self._lexer.peek().kind != "end":
-            raise self._expectation_error("the end of the text")
+        self._expect_end()
         return values
 
     def located(self, error: RelayError) -> IllTypedError:
@@ -201,6 +201,10 @@ class _Parser(ValueParser):
             position = self._places[node]
         line, column = self._lexer.place(position)
         return IllTypedError(str(error), line=line, column=column, name=self._name)
+
+    def _expect_end(self) -> None:
+        if self._lexer.peek().kind != "end":
+            raise self._expectation_error("the end of the text")
 
     def _start_definition(self) -> None:
         self._declared = []
@@ -229,7 +233,7 @@ class _Parser(ValueParser):
             if each is not None and carried:
                 each.ret_type = self._carried_type(carried, each.ret_type, token)
             if each is not None and types != {"": ""}:
-                each.type = _function_type(each)
+                each.type = each.declared_type
 
     def _module_attributes(self, function: Function, token: Token) -> dict[str, AnyValue]:
         try:
@@ -575,14 +579,6 @@ class _Parser(ValueParser):
         else:
             values[token.text] = self._value(0)
         return None
-
-
-def _function_type(function: Function) -> FuncType | None:
-    arguments = [param.type for param in function.params]
-    result = function.ret_type
-    if result is None or any(type_ is None for type_ in arguments):
-        return None
-    return FuncType([type_ for type_ in arguments if type_ is not None], result)
 
 
 def _run(step: Step) -> AnyValue:

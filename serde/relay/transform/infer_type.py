@@ -16,8 +16,9 @@ __all__ = ["InferType"]
 class InferType(Pass):
     """Find the type of every expression, and note it there.
 
-    Untyped variables take the type that the operators they feed ask for
-    (a weight of ``nn.conv2d`` whose ``channels`` and ``kernel_size`` are given).
+    Types are unified: untyped variables and results take theirs from arguments, from what is
+    declared, from branches, and from the operators that they feed (a weight of ``nn.conv2d``
+    whose ``channels`` and ``kernel_size`` are given).
 
     Raises:
         TypeInferenceError: Types do not fit, or one cannot be found.
@@ -26,5 +27,5 @@ class InferType(Pass):
     name: ClassVar[str] = "InferType"
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
-        """Infer all functions, callees first."""
+        """Infer all functions."""
         return infer_module(mod)

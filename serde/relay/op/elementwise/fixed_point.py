@@ -9,7 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import at, join_dim, normalize_axes
-from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern
+from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, SameType
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -37,7 +37,7 @@ def _fixed_point_type(data: TensorType, *, multiplier: int, shift: int) -> Tenso
 
 @relay_op(
     "fixed_point_multiply",
-    traits=(Elementwise,),
+    traits=(Elementwise, SameType),
     infer=_fixed_point_type,
     samples=[
         sample(tensor((2, 3), "int32", **_WIDE), multiplier=2**30, shift=2),

@@ -8,7 +8,7 @@ from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import require_float
-from serde.relay.ir.traits import Discontinuous, Elementwise, Values
+from serde.relay.ir.traits import Discontinuous, Elementwise, SameType, Values
 from serde.relay.ir.types import TensorType
 
 __all__ = ["round_even_of"]
@@ -41,7 +41,7 @@ _TIES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 1.4, -1.6, 838860
 
 @relay_op(
     "serde.round_even",
-    traits=(Elementwise, Values(0), Discontinuous),
+    traits=(Elementwise, SameType, Values(0), Discontinuous),
     infer=_float,
     decompose=round_even_of,
     samples=[

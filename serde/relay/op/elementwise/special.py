@@ -18,7 +18,7 @@ from serde.relay.ir.expr import Constant, Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, Sample, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
-from serde.relay.ir.traits import Elementwise
+from serde.relay.ir.traits import Elementwise, SameType
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -251,9 +251,8 @@ def _declare(
     samples: list[Sample],
 ) -> None:
     kernel.__doc__ = doc
-    relay_op(name, infer=_float, decompose=decompose, samples=samples, traits=(Elementwise,))(
-        kernel
-    )
+    traits = (Elementwise, SameType)
+    relay_op(name, infer=_float, decompose=decompose, samples=samples, traits=traits)(kernel)
 
 
 _SMALL = np.array([1e-7, -3e-5, 0.0, -0.5, 4.0, 80.0])

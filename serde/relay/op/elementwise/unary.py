@@ -17,6 +17,7 @@ from serde.relay.ir.traits import (
     Elementwise,
     Moves,
     Reshape,
+    SameType,
     Truth,
     TypeOnly,
     UsuallyInRange,
@@ -72,7 +73,8 @@ def _unary(
 
     kernel.__doc__ = doc
     given = samples or [sample((2, 3)), sample(tensor((), "float64"))]
-    relay_op(name, infer=infer, samples=given, traits=(Elementwise, *traits))(kernel)
+    keeps = () if infer is _predicate else (SameType,)
+    relay_op(name, infer=infer, samples=given, traits=(Elementwise, *keeps, *traits))(kernel)
 
 
 def _declare_each(
@@ -250,7 +252,7 @@ def _clip_type(data: TensorType, *, a_min: float, a_max: float) -> TensorType:
 
 @relay_op(
     "clip",
-    traits=(Elementwise,),
+    traits=(Elementwise, SameType),
     infer=_clip_type,
     samples=[
         sample((2, 3), a_min=-1.0, a_max=0.5),

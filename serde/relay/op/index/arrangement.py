@@ -12,7 +12,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
-from serde.relay.ir.traits import Fusion, FusionPattern, Moves, SameAxes, Truth, TypeOnly
+from serde.relay.ir.traits import Fusion, FusionPattern, Moves, SameAxes, SameType, Truth, TypeOnly
 from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
@@ -152,7 +152,7 @@ _SCANNED = [
 
 @relay_op(
     "serde.cumsum",
-    traits=(SameAxes(("axis",)),),
+    traits=(SameAxes(("axis",)), SameType),
     infer=_cumsum_type,
     decompose=_build_scan_decomposition("cumsum"),
     samples=_SCANNED,
@@ -167,7 +167,7 @@ def cumsum(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = F
 
 @relay_op(
     "serde.cumprod",
-    traits=(SameAxes(("axis",)),),
+    traits=(SameAxes(("axis",)), SameType),
     infer=_cumsum_type,
     decompose=_build_scan_decomposition("cumprod"),
     samples=_SCANNED,

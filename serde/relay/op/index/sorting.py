@@ -12,7 +12,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
-from serde.relay.ir.traits import Float32, Ordering, SameAxes, Values
+from serde.relay.ir.traits import Float32, Ordering, SameAxes, SameType, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers
 
@@ -44,7 +44,7 @@ _TIES = tensor((4, 7), "int32", low=0, high=3)
 
 @relay_op(
     "sort",
-    traits=(SameAxes(("axis",)), Values(0), Ordering),
+    traits=(SameAxes(("axis",)), SameType, Values(0), Ordering),
     infer=_sort_type,
     samples=[sample((2, 9), axis=0), sample(_TIES, is_ascend=False)],
     arguments=Arguments(hidden=("dtype",)),

@@ -11,7 +11,7 @@ from serde.relay.ir.expr import Expr, TupleGetItem, TupleWrapper
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axes, normalize_axis, require_float
-from serde.relay.ir.traits import Float32, Fusion, FusionPattern, SameAxes, Values
+from serde.relay.ir.traits import Float32, Fusion, FusionPattern, SameAxes, SameType, Values
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -313,7 +313,7 @@ def _lrn_type(
 
 @relay_op(
     "nn.lrn",
-    traits=(SameAxes(("axis",)), Float32()),
+    traits=(SameAxes(("axis",)), SameType, Float32()),
     infer=_lrn_type,
     samples=[
         sample((2, 7, 3, 4)),
@@ -354,7 +354,7 @@ def _l2_normalize_type(data: TensorType, *, eps: float, axis: tuple[int, ...]) -
 
 @relay_op(
     "nn.l2_normalize",
-    traits=(SameAxes(("axis",)), Float32()),
+    traits=(SameAxes(("axis",)), SameType, Float32()),
     infer=_l2_normalize_type,
     samples=[sample((2, 3, 4), eps=1e-5, axis=(1,)), sample((2, 3), eps=1e3, axis=())],
 )

@@ -10,7 +10,7 @@ from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis, require_float
-from serde.relay.ir.traits import SameAxes
+from serde.relay.ir.traits import SameAxes, SameType
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -74,7 +74,7 @@ def _decompose_lp(data: Expr, *, axis: int, p: int) -> Expr:
 
 @relay_op(
     "serde.lp_normalization",
-    traits=(SameAxes(("axis",)),),
+    traits=(SameAxes(("axis",)), SameType),
     infer=_lp_type,
     decompose=_decompose_lp,
     samples=[

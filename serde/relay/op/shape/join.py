@@ -10,7 +10,8 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
+from serde.relay.ir.expr import Expr, TupleWrapper
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Values
 from serde.relay.ir.types import TensorType
@@ -116,6 +117,16 @@ def split(
 ) -> tuple[Array, ...]:
     """Equal parts along `axis`, or the parts between the cuts that are given."""
     return tuple(np.split(data, indices_or_sections, axis))
+
+
+@builder("split")
+def build_split(
+    data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0
+) -> TupleWrapper:
+    """Build ``split``, whose parts are counted though `data` may have no type yet."""
+    node = call("split", data, indices_or_sections=indices_or_sections, axis=axis)
+    given = node.attrs["indices_or_sections"]
+    return TupleWrapper(node, given if isinstance(given, int) else len(given) + 1)
 
 
 def _meshgrid_type(data: Sequence[TensorType], *, indexing: str) -> list[TensorType]:

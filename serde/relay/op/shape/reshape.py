@@ -12,7 +12,15 @@ from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, TypeOnly
+from serde.relay.ir.traits import (
+    Fusion,
+    FusionPattern,
+    Moves,
+    Reshape,
+    SameAxes,
+    SameType,
+    TypeOnly,
+)
 from serde.relay.ir.types import TensorType
 
 __all__ = ["integers", "lengths", "new_shape"]
@@ -399,7 +407,7 @@ def _reverse_type(data: TensorType, *, axis: int | None) -> TensorType:
 
 @relay_op(
     "reverse",
-    traits=(Moves(all=True), SameAxes(("axis",))),
+    traits=(Moves(all=True), SameAxes(("axis",)), SameType),
     infer=_reverse_type,
     samples=[sample((2, 3), axis=1), sample((4,), axis=-1)],
 )

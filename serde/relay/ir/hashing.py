@@ -1,0 +1,209 @@
+"""A number that is the same for whatever :func:`~serde.relay.ir.compare.structural_equal` equates.
+
+It depends on what is compared alone, not on the process, except for free variables, which are
+equal to themselves only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any as AnyValue
+from typing import Final
+
+import numpy as np
+
+from serde.relay.ir.compare import Comparable, result_type
+from serde.relay.ir.dims import Any, SymDim
+from serde.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from serde.relay.ir.garbage_collection import pause_garbage_collection
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import Type
+
+__all__ = ["structural_hash"]
+
+_BYTES: Final = 8
+_SPELLED: Final = (bool, int, float, str, bytes, np.generic, SymDim, Any)
+"""Kinds of values that are equal just where their texts are."""
+
+
+@pause_garbage_collection()
+def structural_hash(value: Comparable, map_free_vars: bool = False) -> int:
+    """Return a number of 64 bits that structurally equal modules, expressions or types share.
+
+    Args:
+        value: A module, an expression or a type.
+        map_free_vars: Whether free variables may stand for each other, as in
+            :func:`~serde.relay.ir.compare.structural_equal`.
+    """
+    hasher = _Hasher(map_free_vars)
+    if isinstance(value, IRModule):
+        hasher.module(value)
+    elif isinstance(value, Expr):
+        hasher.run(value)
+    else:
+        hasher.put("type", repr(value))
+    return hasher.number()
+
+
+class _Hasher:
+    """Reduces what a walk meets to a digest; a node that was met before is its number."""
+
+    def __init__(self, map_free_vars: bool) -> None:
+        self._map_free_vars = map_free_vars
+        self._digest = hashlib.blake2b(digest_size=_BYTES)
+        self._numbers: dict[Expr, int] = {}
+        self._variables: dict[Var, str] = {}
+        self._constants: dict[Constant, str] = {}
+        self._paths: dict[TupleGetItem, tuple[str, Expr]] = {}
+
+    def number(self) -> int:
+        """Return what everything put so far amounts to."""
+        return int.from_bytes(self._digest.digest(), "little")
+
+    def put(self, *words: str) -> None:
+        """Add words; where one ends counts."""
+        text = "".join(f"{len(word)}:{word}" for word in words)
+        self._digest.update(text.encode("utf-8", "surrogatepass"))
+
+    def module(self, mod: IRModule) -> None:
+        """Add all functions, in order of their names."""
+        self.put("module")
+        functions = {variable.name_hint: function for variable, function in mod.functions.items()}
+        for expr in self._put_mapping(mod.attrs):
+            self.run(expr)
+        for name in sorted(functions):
+            self.put("def", name)
+            self.run(functions[name])
+
+    def run(self, root: Expr) -> None:
+        """Add an expression and what is below it."""
+        pending: list[Expr] = [root]
+        while pending:
+            below = list(self._put_node(pending.pop()))
+            pending.extend(reversed(below))
+
+    def _put_node(self, node: Expr) -> Iterator[Expr]:
+        """Add what a node says itself; yield the nodes below it."""
+        if isinstance(node, Var):
+            self.put(self._variable(node))
+        elif isinstance(node, Constant):
+            self.put(self._constant(node))
+        elif isinstance(node, TupleGetItem):
+            path, root = self._path(node)
+            self.put("field", path)
+            yield root
+        elif isinstance(node, (GlobalVar, Op)):
+            self.put("name", node.name_hint if isinstance(node, GlobalVar) else node.name)
+        elif isinstance(node, Tuple) and not node.fields:
+            self.put("empty")
+        elif node in self._numbers:
+            self.put("again", str(self._numbers[node]))
+        else:
+            self._numbers[node] = len(self._numbers)
+            yield from self._put_inner(node)
+
+    def _put_inner(self, node: Expr) -> Iterator[Expr]:
+        """Add a node of which it counts where it is shared."""
+        if isinstance(node, Call):
+            self.put("call", str(len(node.args)))
+            yield node.op
+            yield from self._put_mapping(node.attrs)
+            yield from node.args
+        elif isinstance(node, Tuple):
+            self.put("tuple", str(len(node.fields)))
+            yield from node.fields
+        elif isinstance(node, Function):
+            self.put("function", str(len(node.params)), _type_text(result_type(node)))
+            for param in node.params:
+                self._bind(param)
+            yield from self._put_mapping(node.attrs)
+            yield node.body
+        elif isinstance(node, Let):
+            self.put("let")
+            self._bind(node.var)
+            yield node.value
+            yield node.body
+        elif isinstance(node, If):
+            self.put("if")
+            yield from (node.cond, node.true_branch, node.false_branch)
+        else:
+            raise TypeError(f"{node!r} is no node that can be hashed")
+
+    def _bind(self, variable: Var) -> None:
+        self._variables[variable] = f"bound {len(self._variables)}"
+        self.put(_type_text(variable.type))
+
+    def _variable(self, variable: Var) -> str:
+        known = self._variables.get(variable)
+        if known is not None:
+            return known
+        if not self._map_free_vars:
+            return f"free {id(variable)}"
+        self._variables[variable] = f"free {len(self._variables)}"
+        return f"{self._variables[variable]} of {_type_text(variable.type)}"
+
+    def _constant(self, node: Constant) -> str:
+        if node not in self._constants:
+            self._constants[node] = _array_text(node.data)
+        return self._constants[node]
+
+    def _path(self, node: TupleGetItem) -> tuple[str, Expr]:
+        """Return the fields that lead to a projection, in short, and what they are fields of."""
+        chain: list[TupleGetItem] = []
+        here: Expr = node
+        while isinstance(here, TupleGetItem) and here not in self._paths:
+            chain.append(here)
+            here = here.tuple_value
+        path, root = self._paths[here] if isinstance(here, TupleGetItem) else ("", here)
+        for each in reversed(chain):
+            path = _short(f"{path}.{each.index}".encode())
+            self._paths[each] = (path, root)
+        return path, root
+
+    def _put_mapping(self, values: Mapping[str, AnyValue]) -> Iterator[Expr]:
+        self.put("attributes", str(len(values)))
+        for name in sorted(values):
+            self.put(name)
+            yield from self._put_value(values[name])
+
+    def _put_value(self, value: AnyValue) -> Iterator[Expr]:
+        if isinstance(value, Expr):
+            self.put("expression")
+            yield value
+        elif isinstance(value, (tuple, list)):
+            self.put("list", str(len(value)))
+            for item in value:
+                yield from self._put_value(item)
+        elif isinstance(value, np.ndarray):
+            self.put(_array_text(value))
+        elif isinstance(value, np.dtype):
+            self.put("dtype", str(value))
+        else:
+            # Of other kinds only the kind: whether two are equal is theirs to say.
+            text = repr(value) if isinstance(value, _SPELLED) else ""
+            self.put(type(value).__qualname__, text)
+
+
+def _type_text(type_: Type | None) -> str:
+    return "untyped" if type_ is None else repr(type_)
+
+
+def _array_text(data: np.ndarray[AnyValue, AnyValue]) -> str:
+    return f"array {data.dtype} {data.shape} {_short(data.tobytes())}"
+
+
+def _short(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=_BYTES).hexdigest()

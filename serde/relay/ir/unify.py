@@ -1,0 +1,225 @@
+"""Types of which parts are not known yet, and what makes two of them one.
+
+An :class:`Unknown` is TVM's incomplete type: it stands for one type, and once it is told
+which, or that another one stands for the same, all who hold it know. Tuples and functions
+whose parts may be unknown are :class:`TupleTerm` and :class:`FuncTerm`; anything else in a term
+is a type. Nothing here recurses over the depth of a type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.errors import TypeInferenceError
+from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type, accepts
+
+__all__ = [
+    "FuncTerm",
+    "Term",
+    "TupleTerm",
+    "Unifier",
+    "Unknown",
+    "find",
+    "settle",
+    "spell",
+    "split_function",
+]
+
+_SHOWN_LEVELS: Final = 3
+
+
+class Unknown:
+    """A type that is not known yet.
+
+    Attributes:
+        bound: What it turned out to be, perhaps another unknown type; None before.
+        waiting: Who is to be told.
+    """
+
+    __slots__ = ("bound", "waiting")
+
+    def __init__(self) -> None:
+        self.bound: Term | None = None
+        self.waiting: list[AnyValue] = []
+
+
+class _Compound:
+    """A type made of terms.
+
+    Attributes:
+        parts: The terms.
+        settled: The types of the first of them, as far as they are known.
+        type: The type, once all parts are known.
+    """
+
+    __slots__ = ("parts", "settled", "type")
+
+    def __init__(self, parts: Iterable[Term]) -> None:
+        self.parts: tuple[Term, ...] = tuple(parts)
+        self.settled: list[Type] = []
+        self.type: Type | None = None
+
+    def build(self) -> Type:
+        """Return the type that the parts make."""
+        raise NotImplementedError
+
+
+class TupleTerm(_Compound):
+    """A tuple, by the terms of its fields."""
+
+    __slots__ = ()
+
+    def build(self) -> Type:
+        """Return the type that the fields make."""
+        return TupleType(self.settled)
+
+
+class FuncTerm(_Compound):
+    """A function, by the terms of its parameters and, last, of its result."""
+
+    __slots__ = ()
+
+    def build(self) -> Type:
+        """Return the type that parameters and result make."""
+        return FuncType(self.settled[:-1], self.settled[-1])
+
+
+Term = TensorType | TupleType | SequenceType | FuncType | Unknown | TupleTerm | FuncTerm
+
+
+def find(term: Term) -> Term:
+    """Return what a term stands for: itself, or what its unknown type turned out to be."""
+    root = term
+    while isinstance(root, Unknown) and root.bound is not None:
+        root = root.bound
+    while isinstance(term, Unknown) and term.bound is not None:
+        term.bound, term = root, term.bound
+    return root
+
+
+def settle(term: Term) -> Type | Unknown:
+    """Return the type that a term is, or an unknown type that it still waits for."""
+    above: list[_Compound] = []
+    here: Term = find(term)
+    while True:
+        if isinstance(here, Unknown):
+            return here
+        if isinstance(here, _Compound):
+            if here.type is None and len(here.settled) < len(here.parts):
+                above.append(here)
+                here = find(here.parts[len(here.settled)])
+                continue
+            if here.type is None:
+                here.type = here.build()
+            found: Type = here.type
+        else:
+            found = here
+        if not above:
+            return found
+        whole = above.pop()
+        whole.settled.append(found)
+        here = whole  # type: ignore[assignment]
+
+
+def split_function(term: Term) -> tuple[tuple[Term, ...], Term] | None:
+    """Return the terms of a function's parameters and of its result; None of anything else."""
+    parts = _parts(find(term))
+    if parts is None or parts[0] is not FuncType:
+        return None
+    return parts[1][:-1], parts[1][-1]
+
+
+def _parts(term: Term) -> tuple[type, tuple[Term, ...]] | None:
+    """Return the kind and the parts of a compound term or type."""
+    if isinstance(term, TupleTerm):
+        return TupleType, term.parts
+    if isinstance(term, FuncTerm):
+        return FuncType, term.parts
+    if isinstance(term, TupleType):
+        return TupleType, term.fields
+    if isinstance(term, FuncType):
+        return FuncType, (*term.arg_types, term.ret_type)
+    return None
+
+
+def spell(term: Term, levels: int = _SHOWN_LEVELS) -> str:
+    """Return a term as messages show it, with ``_`` for what is not known."""
+    known = settle(term)
+    if not isinstance(known, Unknown):
+        return repr(known)
+    parts = _parts(find(term))
+    if parts is None or not levels:
+        return "_"
+    shown = [spell(part, levels - 1) for part in parts[1]]
+    if parts[0] is FuncType:
+        return f"fn ({', '.join(shown[:-1])}) -> {shown[-1]}"
+    return f"({shown[0]},)" if len(shown) == 1 else f"({', '.join(shown)})"
+
+
+class Unifier:
+    """Makes terms one, and tells those who wait.
+
+    Args:
+        wake: Gets each of those who waited for an unknown type of which something is known now.
+    """
+
+    def __init__(self, wake: Callable[[AnyValue], None]) -> None:
+        self._wake = wake
+        self._done: dict[tuple[int, int], tuple[Term, Term]] = {}
+
+    def unify(self, expected: Term, found: Term) -> bool:
+        """Make two terms one; False where what is known of them differs.
+
+        Two types are one where a value of either may stand for the other, as
+        :func:`serde.relay.ir.types.accepts` has it.
+
+        Raises:
+            TypeInferenceError: A type would contain itself.
+        """
+        pending = [(expected, found)]
+        while pending:
+            left, right = (find(side) for side in pending.pop())
+            if left is right:
+                continue
+            if isinstance(left, Unknown):
+                self._bind(left, right)
+            elif isinstance(right, Unknown):
+                self._bind(right, left)
+            elif not isinstance(left, _Compound) and not isinstance(right, _Compound):
+                if not accepts(left, right):
+                    return False
+            elif (id(left), id(right)) not in self._done:
+                self._done[id(left), id(right)] = (left, right)  # Kept, so that ids stay theirs.
+                one, other = _parts(left), _parts(right)
+                if one is None or other is None or one[0] is not other[0]:
+                    return False
+                if len(one[1]) != len(other[1]):
+                    return False
+                pending.extend(zip(reversed(one[1]), reversed(other[1]), strict=True))
+        return True
+
+    def _bind(self, unknown: Unknown, term: Term) -> None:
+        if isinstance(term, _Compound) and _occurs(unknown, term):
+            raise TypeInferenceError(f"a type would contain itself: {spell(term)}")
+        unknown.bound = term
+        waiting, unknown.waiting = unknown.waiting, []
+        if isinstance(term, Unknown):
+            term.waiting.extend(waiting)
+            return
+        for each in waiting:
+            self._wake(each)
+
+
+def _occurs(unknown: Unknown, term: Term) -> bool:
+    pending: list[Term] = [term]
+    seen: set[int] = set()
+    while pending:
+        here = find(pending.pop())
+        if here is unknown:
+            return True
+        if isinstance(here, _Compound) and here.type is None and id(here) not in seen:
+            seen.add(id(here))
+            pending.extend(here.parts[len(here.settled) :])
+    return False
