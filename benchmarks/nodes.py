@@ -32,6 +32,12 @@ import serde.relay as relay  # noqa: E402
 from serde.conversion.prepare import PrepareOptions, prepare  # noqa: E402
 from serde.onnx.exporter import from_relay  # noqa: E402
 from serde.relay import transform  # noqa: E402
+from serde.relay.dataflow_pattern import (  # noqa: E402
+    DFPatternCallback,
+    is_op,
+    rewrite,
+    wildcard,
+)
 from serde.relay.ir.expr import Call, Expr  # noqa: E402
 from serde.relay.ir.model import ModelMeta, RelayModel  # noqa: E402
 from serde.relay.ir.visit import post_order  # noqa: E402
@@ -108,6 +114,29 @@ def passes(given: RelayModel) -> dict[str, Pass]:
     return found
 
 
+class Exchange(DFPatternCallback):
+    """Exchanges the operands of additions, once."""
+
+    def __init__(self) -> None:
+        super().__init__(rewrite_once=True)
+        self.pattern = is_op("add")(wildcard(), wildcard())
+
+    def callback(self, pre: Expr, post: Expr, node_map: object) -> Expr:
+        """Return the sum in the other order."""
+        return relay.add(post.args[1], post.args[0])
+
+
+def patterns(given: RelayModel) -> dict[str, Step]:
+    """Rewriting and partitioning by patterns."""
+    activation = (is_op("tanh") | is_op("nn.relu"))(wildcard())
+    joined = is_op("tanh")(wildcard() + wildcard()) | is_op("nn.relu")(wildcard() + wildcard())
+    return {
+        "match every node": lambda: [activation.match(n) for n in post_order(given.main)],
+        "partition": lambda: joined.partition(given.main),
+        "rewrite": lambda: rewrite(Exchange(), given.main),
+    }
+
+
 def steps(given: RelayModel) -> dict[str, Step]:
     """What is measured, by name."""
     text, strict = given.mod.astext(), given.mod.astext(strict=True)
@@ -130,6 +159,7 @@ def steps(given: RelayModel) -> dict[str, Step]:
         "verify": lambda: relay.verify(given.mod),
         "compare": lambda: relay.structural_equal(given.mod, other),
         "run": lambda: run(main, arguments, mod=given.mod),
+        **patterns(given),
         **{name: lambda each=each: each(given.mod) for name, each in passes(given).items()},
         "prepare": lambda: prepare(given, PrepareOptions(), report=Report()),
         "prepare, float16": lambda: prepare(given, PrepareOptions(float16=True), report=Report()),

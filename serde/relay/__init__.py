@@ -35,6 +35,7 @@ def __dir__() -> list[str]:
 __getattr__, __all__ = lazy_names(
     __name__,
     {
+        "serde.relay.dataflow_pattern": "dataflow_pattern",
         "serde.relay.op": "op",
         "serde.relay.transform": "transform",
         "serde.relay.ir.loops": "loops",

@@ -13,6 +13,7 @@ from serde.compat import frontend as frontend
 from serde.compat.backend import load_param_dict as load_param_dict
 from serde.compat.backend import save_param_dict as save_param_dict
 from serde.compat.backend import to_onnx as to_onnx
+from serde.relay import dataflow_pattern as dataflow_pattern
 from serde.relay import op as op
 from serde.relay import transform as transform
 from serde.relay._builders import dyn as dyn

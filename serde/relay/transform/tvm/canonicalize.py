@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.ir.expr import Call, Expr, Function
+from serde.relay.ir.op_pattern import pattern_of
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order, rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.tvm.op_pattern import pattern_of
 from serde.weights import numpy_dtype
 
 __all__ = ["CanonicalizeCast", "CanonicalizeOps"]

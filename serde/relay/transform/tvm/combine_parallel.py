@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem
+from serde.relay.ir.op_pattern import pattern_of
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType, accepts
@@ -16,7 +17,6 @@ from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.compose import replace_nodes
 from serde.relay.transform.cse import exact_key
-from serde.relay.transform.tvm.op_pattern import pattern_of
 
 __all__ = ["CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense"]
 
