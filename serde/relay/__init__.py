@@ -43,7 +43,7 @@ __getattr__, __all__ = lazy_names(
         "serde.relay.ir.hashing": "structural_hash",
         "serde.relay.ir.dims": "Any symbol",
         "serde.relay.ir.expr": (
-            "Call Constant Expr Function GlobalVar If Let Span Tuple TupleGetItem TupleWrapper "
+            "Call Constant Expr Function GlobalVar If Let Tuple TupleGetItem TupleWrapper "
             "Var const var"
         ),
         "serde.relay.ir.model": "ModelMeta RelayModel",

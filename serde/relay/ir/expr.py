@@ -17,6 +17,8 @@ import numpy as np
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import hooks
 from serde.relay.ir.dims import DimLike
+from serde.relay.ir.ndarray import NDArray
+from serde.relay.ir.span import Span
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
 from serde.weights import Array
 
@@ -40,20 +42,6 @@ __all__ = [
     "tensor_type",
     "var",
 ]
-
-
-class Span:
-    """Where a node comes from: a source (of a converted model, a layer) and a place in it."""
-
-    __slots__ = ("column", "line", "source_name")
-
-    def __init__(self, source_name: str, line: int = 0, column: int = 0) -> None:
-        self.source_name = source_name
-        self.line = line
-        self.column = column
-
-    def __repr__(self) -> str:
-        return f"{self.source_name}:{self.line}:{self.column}"
 
 
 class Expr:
@@ -177,7 +165,7 @@ class Constant(Expr):
     __slots__ = ("data",)
 
     def __init__(self, data: AnyValue, span: Span | None = None) -> None:
-        self.data: Array = np.asarray(data)
+        self.data: NDArray = np.asarray(data).view(NDArray)
         self.type = TensorType(self.data.shape, self.data.dtype)
         self.span = span
 

@@ -14,6 +14,8 @@ from functools import cache
 from typing import Any as AnyValue
 from typing import Final, TypeVar
 
+import numpy as np
+
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import (
@@ -444,7 +446,7 @@ def operand_type(definition: OpDef, operand: Operand, argument: Expr) -> AnyValu
     """Return what a type relation gets for a typed operand; refuse what the operand cannot be."""
     type_ = argument.type
     if operand.name in definition.by_value and isinstance(argument, Constant):
-        return argument.data
+        return np.asarray(argument.data)
     if isinstance(type_, TensorType) and not operand.variadic and not operand.sequence:
         return type_
     if isinstance(type_, SequenceType) and operand.sequence and not operand.variadic:
