@@ -1,11 +1,11 @@
 """Relay, the functional graph IR of TVM up to 0.19, in Python and NumPy.
 
-The pivot between formats. Operators are attributes of this package, as
-``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are. What is
-asked for is loaded then.
+The pivot between formats. Operators are attributes of this package, as ``relay.add`` or
+``relay.nn.conv2d``, called as TVM's builders are. What is asked for is loaded then.
 """
 
 from collections.abc import Iterable, Sequence
+from types import Type as Type
 from typing import Any as AnyValue
 from typing import Literal, overload
 
@@ -13,9 +13,15 @@ from serde.compat import frontend as frontend
 from serde.compat.backend import load_param_dict as load_param_dict
 from serde.compat.backend import save_param_dict as save_param_dict
 from serde.compat.backend import to_onnx as to_onnx
+from serde.relay import analysis as analysis
+from serde.relay import build_module as build_module
 from serde.relay import dataflow_pattern as dataflow_pattern
+from serde.relay import expr as expr
+from serde.relay import function as function
 from serde.relay import op as op
+from serde.relay import scope_builder as scope_builder
 from serde.relay import transform as transform
+from serde.relay import ty as ty
 from serde.relay._builders import dyn as dyn
 from serde.relay._builders import image as image
 from serde.relay._builders import nn as nn
@@ -24,6 +30,7 @@ from serde.relay._builders import random as random
 from serde.relay._builders import serde as serde
 from serde.relay._builders import vision as vision
 from serde.relay._builders._types import DType
+from serde.relay.ir import expr_functor as expr_functor
 from serde.relay.ir import loops as loops
 from serde.relay.ir.bind import bind as bind
 from serde.relay.ir.compare import assert_structural_equal as assert_structural_equal
@@ -38,7 +45,7 @@ from serde.relay.ir.expr import Function as Function
 from serde.relay.ir.expr import GlobalVar as GlobalVar
 from serde.relay.ir.expr import If as If
 from serde.relay.ir.expr import Let as Let
-from serde.relay.ir.expr import Span as Span
+from serde.relay.ir.expr import Op as Op
 from serde.relay.ir.expr import Tuple as Tuple
 from serde.relay.ir.expr import TupleGetItem as TupleGetItem
 from serde.relay.ir.expr import TupleWrapper as TupleWrapper
@@ -53,13 +60,19 @@ from serde.relay.ir.hashing import structural_hash as structural_hash
 from serde.relay.ir.model import ModelMeta as ModelMeta
 from serde.relay.ir.model import RelayModel as RelayModel
 from serde.relay.ir.module import IRModule as IRModule
+from serde.relay.ir.span import SequentialSpan as SequentialSpan
+from serde.relay.ir.span import SourceName as SourceName
+from serde.relay.ir.span import Span as Span
 from serde.relay.ir.types import FuncType as FuncType
 from serde.relay.ir.types import SequenceType as SequenceType
 from serde.relay.ir.types import TensorType as TensorType
 from serde.relay.ir.types import TupleType as TupleType
 from serde.relay.ir.verify import verify as verify
 from serde.relay.run.executor import create_executor as create_executor
+from serde.relay.scope_builder import ScopeBuilder as ScopeBuilder
 from serde.relay.text.parser import fromtext as fromtext
+from serde.relay.text.parser import parse_expr as parse_expr
+from serde.relay.ty import scalar_type as scalar_type
 
 def abs(data: Expr) -> Expr:
     """``y = abs(x)``."""

@@ -18,9 +18,7 @@ __getattr__, __all__ = lazy_names(
             "extract_fused_functions extract_intermdeiate_expr search_fc_transpose"
         ),
         "serde.relay.analysis.features": "Feature detect_feature",
-        "serde.relay.analysis.forms": (
-            "check_basic_block_normal_form check_constant well_formed"
-        ),
+        "serde.relay.analysis.forms": ("check_basic_block_normal_form check_constant well_formed"),
         "serde.relay.analysis.variables": (
             "all_dtypes all_vars bound_vars free_vars post_order_visit"
         ),

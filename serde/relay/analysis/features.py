@@ -11,27 +11,13 @@ from serde.relay.ir.module import IRModule
 __all__ = ["Feature", "detect_feature"]
 
 
-class Feature(IntEnum):
-    """A construct that a program may use; ``fGraph`` is sharing, ``fLetRec`` recursion."""
-
-    fVar = 0
-    fGlobalVar = 1
-    fConstant = 2
-    fTuple = 3
-    fTupleGetItem = 4
-    fFunction = 5
-    fOp = 6
-    fCall = 7
-    fLet = 8
-    fIf = 9
-    fRefCreate = 10
-    fRefRead = 11
-    fRefWrite = 12
-    fConstructor = 13
-    fMatch = 14
-    fGraph = 15
-    fLetRec = 16
-
+Feature = IntEnum(
+    "Feature",
+    "fVar fGlobalVar fConstant fTuple fTupleGetItem fFunction fOp fCall fLet fIf fRefCreate "
+    "fRefRead fRefWrite fConstructor fMatch fGraph fLetRec",
+    start=0,
+)
+"""Constructs that a program may use; ``fGraph`` is sharing, ``fLetRec`` recursion."""
 
 _KINDS = {feature.name[1:]: feature for feature in Feature}
 """Features by the name of the class of nodes that they mean, where there is one."""
@@ -39,9 +25,7 @@ _KINDS = {feature.name[1:]: feature for feature in Feature}
 _ATOMS = (Var, GlobalVar, Constant, Op)
 
 
-def detect_feature(
-    a: Expr | IRModule | None, b: Expr | IRModule | None = None
-) -> set[Feature]:
+def detect_feature(a: Expr | IRModule | None, b: Expr | IRModule | None = None) -> set[Feature]:
     """Return the constructs in an expression, a module, or both.
 
     Inside functions with ``Primitive`` nothing is looked at.

@@ -116,7 +116,7 @@ class _Scope:
 
     def __init__(self, parent: _Scope | None) -> None:
         self.parent: _Scope = parent if parent is not None else self
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         above = self.parent.jump if parent is not None else self
         even = parent is not None and parent.depth - above.depth == above.depth - above.jump.depth
         self.jump: _Scope = above.jump if even else self.parent

@@ -7,7 +7,7 @@ are TVM's; a `repr` shows one node, not what hangs below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import NoneType
 from typing import Any as AnyValue
 from typing import Final
@@ -69,10 +69,27 @@ class Expr:
             raise RelayError(f"{self!r} has no type yet; run transform.InferType()")
         return self.type
 
-    def astext(self, *, strict: bool = False) -> str:
-        """Return the text of this expression."""
-        text: str = hooks.printer().print_expr(self, strict=strict)
+    def astext(
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Expr], str] | None = None,
+        *,
+        strict: bool = False,
+    ) -> str:
+        """Return the text of this expression.
+
+        Args:
+            show_meta_data: Whether the header and constants that do not print inline are there.
+            annotate: Gives what follows each node in the text.
+            strict: Whether the text is legal for TVM 0.18; otherwise it is serde's dialect.
+        """
+        text: str = hooks.printer().print_expr(
+            self, show_meta_data=show_meta_data, strict=strict, annotate=annotate
+        )
         return text
+
+    def __str__(self) -> str:
+        return self.astext(show_meta_data=False).removesuffix("\n")
 
     def astype(self, dtype: AnyValue) -> Expr:
         """Return this value cast to `dtype`."""

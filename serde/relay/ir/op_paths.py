@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.relay.ir.registry import Namespace, builder_names, lookup_builder
+from serde.relay.ir.builders import Namespace, builder_names, lookup_builder
 
 __all__ = ["find_below", "find_op_path", "names_below_op"]
 

@@ -8,7 +8,7 @@ node's text is made by a generator that asks for the texts it needs.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any as AnyValue
 from typing import Final
 
@@ -81,10 +81,17 @@ TVM wants most of them, and does not look at them.
 """
 
 Step = Generator["Step", str, str]
+Annotate = Callable[[Expr], str]
 
 
 @pause_garbage_collection()
-def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
+def print_module(
+    mod: IRModule,
+    *,
+    show_meta_data: bool = True,
+    strict: bool = False,
+    annotate: Annotate | None = None,
+) -> str:
     """Return the text of a module.
 
     Args:
@@ -92,11 +99,14 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
         show_meta_data: Whether the header and the metadata section are there; without them
             the text is for reading only.
         strict: Whether the text is legal for TVM 0.18 rather than serde's dialect.
+        annotate: Gives what follows each node, instead of a comment with its type.
 
     Raises:
         RelayError: A value has no form in text.
     """
-    printer = _Printer(typed=mod.checked, strict=strict, readable=not show_meta_data)
+    printer = _Printer(
+        typed=mod.checked, strict=strict, readable=not show_meta_data, annotate=annotate
+    )
     ordered = sorted(mod.functions, key=lambda variable: variable.name_hint)
     for variable in sorted(ordered, key=lambda variable: variable.name_hint != "main"):
         printer.name_global(variable)
@@ -107,17 +117,30 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
 
 
 @pause_garbage_collection()
-def print_expr(expr: Expr, *, strict: bool = False) -> str:
+def print_expr(
+    expr: Expr,
+    *,
+    show_meta_data: bool = True,
+    strict: bool = False,
+    annotate: Annotate | None = None,
+) -> str:
     """Return the text of an expression, its free variables announced.
 
     Names that have to change are kept only where `expr` is a function, which
     can carry them.
 
+    Args:
+        expr: The expression.
+        show_meta_data: Whether the header and the metadata section are there.
+        strict: Whether the text is legal for TVM 0.18 rather than serde's dialect.
+        annotate: Gives what follows each node.
+
     Raises:
         RelayError: A value has no form in text.
     """
-    printer = _Printer(typed=False, strict=strict, readable=False)
-    return printer.finish(f"{printer.expression(expr)}\n")
+    printer = _Printer(typed=False, strict=strict, readable=not show_meta_data, annotate=annotate)
+    body = f"{printer.expression(expr)}\n"
+    return printer.finish(body) if show_meta_data else body
 
 
 def attribute_text(value: AnyValue, *, strict: bool) -> str:
@@ -160,8 +183,11 @@ def _same_value(a: AnyValue, b: AnyValue) -> bool:
 
 
 class _Printer:
-    def __init__(self, *, typed: bool, strict: bool, readable: bool) -> None:
+    def __init__(
+        self, *, typed: bool, strict: bool, readable: bool, annotate: Annotate | None
+    ) -> None:
         self._typed = typed
+        self._annotate = annotate
         self._strict = strict
         self._readable = readable
         self._metadata = MetadataWriter()
@@ -223,10 +249,12 @@ class _Printer:
             text = self._type_texts[type_] = type_text(type_, strict=self._strict)
         return text
 
-    def _comment(self, type_: Type | None) -> str:
-        if not self._typed or type_ is None:
+    def _comment(self, node: Expr) -> str:
+        if self._annotate is not None:
+            return self._annotate(node)
+        if not self._typed or node.type is None:
             return ""
-        return f" /* ty={self._type(type_)} */"
+        return f" /* ty={self._type(node.type)} */"
 
     def _line(self, text: str) -> None:
         self._scopes[-1].append(f"{self._indent}{text}")
@@ -245,7 +273,7 @@ class _Printer:
             return f"%{printed}"
         if self._strict and has_symbols(declared):
             self._types[printed] = type_text(declared)
-        return f"%{printed}: {self._type(declared)}{self._comment(variable.type)}"
+        return f"%{printed}: {self._type(declared)}{self._comment(variable)}"
 
     def _visit(self, node: Expr, *, inline: bool) -> Step:
         known = self._memo.get(node)
@@ -272,7 +300,7 @@ class _Printer:
             text = constant_text(node.data, strict=self._strict)
             if text is None:
                 text = self._metadata.constant(node, typed=self._typed)
-            return text + self._comment(node.type)
+            return text + self._comment(node)
         if isinstance(node, GlobalVar):
             return f"@{self._global(node.name_hint)}"
         if isinstance(node, Op):
@@ -335,11 +363,11 @@ class _Printer:
     def _tuple(self, node: Tuple) -> Step:
         texts = yield from self._operands(node.fields)
         inner = f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
-        return inner + self._comment(node.type)
+        return inner + self._comment(node)
 
     def _field(self, node: TupleGetItem) -> Step:
         texts = yield from self._operands((node.tuple_value,))
-        return f"{texts[0]}.{node.index}{self._comment(node.type)}"
+        return f"{texts[0]}.{node.index}{self._comment(node)}"
 
     def _if(self, node: If) -> Step:
         (cond,) = yield from self._operands((node.cond,))
@@ -360,14 +388,14 @@ class _Printer:
             raise RelayError(f"{node!r}: only calls of operators have attributes")
         else:
             (callee,) = yield from self._operands((operation,))
-        return f"{callee}({', '.join(parts)}){self._comment(node.type)}"
+        return f"{callee}({', '.join(parts)}){self._comment(node)}"
 
     def _extension_call(self, node: Call) -> Step:
         function, arguments = composite.as_function(node, _spell_attribute)
         texts = yield from self._operands(arguments)
         self._counts.update(use_counts(function))
         callee = yield self._visit(function, inline=False)
-        return f"{callee}({', '.join(texts)}){self._comment(node.type)}"
+        return f"{callee}({', '.join(texts)}){self._comment(node)}"
 
     def _attributes(self, node: Call, operation: OpDef) -> Generator[Step, str, list[str]]:
         if self._strict and not self._readable and operation.meta_class is not None:
@@ -427,7 +455,7 @@ class _Printer:
         if outer:
             params += self._list_carried()
         arrow = "" if result is None else f" -> {self._type(result)}"
-        comment = "" if outer else self._comment(node.type)
+        comment = "" if outer else self._comment(node)
         return f"{start}({', '.join(params)}){arrow} {body}{comment}"
 
     def _list_carried(self) -> Iterator[str]:
