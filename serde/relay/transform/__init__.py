@@ -9,7 +9,7 @@ __getattr__, __all__ = lazy_names(
     {
         "serde.relay.transform.base": "FunctionPass Pass Sequential",
         "serde.relay.transform.compose": "Compose Match Pattern",
-        "serde.relay.transform.convert_layout": "ConvertLayout channels_first",
+        "serde.relay.transform.transpose_to_layout": "TransposeToLayout channels_first",
         "serde.relay.transform.count_loops": "CountLoops",
         "serde.relay.transform.cse": "EliminateCommonSubexpr",
         "serde.relay.transform.cutting": "cut named_values results_of",
@@ -18,7 +18,7 @@ __getattr__, __all__ = lazy_names(
         "serde.relay.transform.fold_shape": "DynamicToStatic FoldShape",
         "serde.relay.transform.infer_type": "InferType",
         "serde.relay.transform.inline": "Inline ToGraphNormalForm",
-        "serde.relay.transform.legalize": "Legalize",
+        "serde.relay.transform.decompose": "Decompose",
         "serde.relay.transform.quantized_as_float": "QuantizedAsFloat",
         "serde.relay.transform.quantized_as_linear": "QuantizedAsLinear",
         "serde.relay.transform.raise_box_nms": "box_nms_patterns",

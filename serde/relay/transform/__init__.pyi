@@ -4,8 +4,6 @@ from serde.relay.transform.base import Sequential as Sequential
 from serde.relay.transform.compose import Compose as Compose
 from serde.relay.transform.compose import Match as Match
 from serde.relay.transform.compose import Pattern as Pattern
-from serde.relay.transform.convert_layout import ConvertLayout as ConvertLayout
-from serde.relay.transform.convert_layout import channels_first as channels_first
 from serde.relay.transform.count_loops import CountLoops as CountLoops
 from serde.relay.transform.cse import EliminateCommonSubexpr as EliminateCommonSubexpr
 from serde.relay.transform.cutting import cut as cut
@@ -13,13 +11,13 @@ from serde.relay.transform.cutting import named_values as named_values
 from serde.relay.transform.cutting import results_of as results_of
 from serde.relay.transform.dead_code import DeadCodeElimination as DeadCodeElimination
 from serde.relay.transform.dead_code import RemoveUnusedFunctions as RemoveUnusedFunctions
+from serde.relay.transform.decompose import Decompose as Decompose
 from serde.relay.transform.fold_constant import FoldConstant as FoldConstant
 from serde.relay.transform.fold_shape import DynamicToStatic as DynamicToStatic
 from serde.relay.transform.fold_shape import FoldShape as FoldShape
 from serde.relay.transform.infer_type import InferType as InferType
 from serde.relay.transform.inline import Inline as Inline
 from serde.relay.transform.inline import ToGraphNormalForm as ToGraphNormalForm
-from serde.relay.transform.legalize import Legalize as Legalize
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat as QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear as QuantizedAsLinear
 from serde.relay.transform.raise_box_nms import box_nms_patterns as box_nms_patterns
@@ -33,6 +31,8 @@ from serde.relay.transform.simplify_expr import SimplifyExpr as SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference as SimplifyInference
 from serde.relay.transform.to_float16 import ToFloat16 as ToFloat16
 from serde.relay.transform.to_float16 import float16_overflows as float16_overflows
+from serde.relay.transform.transpose_to_layout import TransposeToLayout as TransposeToLayout
+from serde.relay.transform.transpose_to_layout import channels_first as channels_first
 from serde.relay.transform.tvm import BackwardFoldScaleAxis as BackwardFoldScaleAxis
 from serde.relay.transform.tvm import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm import CanonicalizeOps as CanonicalizeOps
