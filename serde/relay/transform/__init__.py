@@ -7,18 +7,20 @@ from serde._lazy import lazy_names
 __getattr__, __all__ = lazy_names(
     __name__,
     {
-        "serde.relay.transform.base": "FunctionPass Pass Sequential",
+        "serde.relay.transform.base": "FunctionPass ModulePass Pass Sequential",
         "serde.relay.transform.compose": "Compose Match Pattern",
-        "serde.relay.transform.transpose_to_layout": "TransposeToLayout channels_first",
+        "serde.relay.transform.context": "PassContext PassInfo",
         "serde.relay.transform.count_loops": "CountLoops",
         "serde.relay.transform.cse": "EliminateCommonSubexpr",
         "serde.relay.transform.cutting": "cut named_values results_of",
         "serde.relay.transform.dead_code": "DeadCodeElimination RemoveUnusedFunctions",
+        "serde.relay.transform.decorators": "function_pass module_pass",
+        "serde.relay.transform.decompose": "Decompose",
         "serde.relay.transform.fold_constant": "FoldConstant",
         "serde.relay.transform.fold_shape": "DynamicToStatic FoldShape",
         "serde.relay.transform.infer_type": "InferType",
         "serde.relay.transform.inline": "Inline ToGraphNormalForm",
-        "serde.relay.transform.decompose": "Decompose",
+        "serde.relay.transform.instrument": "instrument",
         "serde.relay.transform.quantized_as_float": "QuantizedAsFloat",
         "serde.relay.transform.quantized_as_linear": "QuantizedAsLinear",
         "serde.relay.transform.raise_box_nms": "box_nms_patterns",
@@ -31,6 +33,7 @@ __getattr__, __all__ = lazy_names(
         "serde.relay.transform.simplify_expr": "SimplifyExpr",
         "serde.relay.transform.simplify_inference": "SimplifyInference",
         "serde.relay.transform.to_float16": "ToFloat16 float16_overflows",
+        "serde.relay.transform.transpose_to_layout": "TransposeToLayout channels_first",
         "serde.relay.transform.tvm": (
             "BackwardFoldScaleAxis CanonicalizeCast CanonicalizeOps CombineParallelBatchMatmul "
             "CombineParallelConv2D CombineParallelDense DefuseOps FastMath FlattenAtrousConv "
