@@ -29,6 +29,7 @@ class EliminateCommonSubexpr(TypedPass):
     """
 
     name: ClassVar[str] = "EliminateCommonSubexpr"
+    opt_level: ClassVar[int] = 3
 
     fskip: Callable[[Expr], bool] | None = None
 

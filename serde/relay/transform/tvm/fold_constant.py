@@ -44,6 +44,7 @@ class FoldConstant(TypedPass):
     """
 
     name: ClassVar[str] = "FoldConstant"
+    opt_level: ClassVar[int] = 2
 
     fold_qnn: bool = False
 

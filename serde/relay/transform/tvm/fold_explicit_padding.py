@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from serde.relay.dataflow_pattern import DFPatternCallback, is_op, rewrite, wildcard
 from serde.relay.dataflow_pattern.rewriting import NodeMap
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.transform.tvm.typed import TypedPass, operator_of, same_scalar
 
@@ -70,7 +69,7 @@ def _pads_alike(node: Call, pad: Call) -> bool:
     if pad.attrs["pad_mode"] != "constant" or not isinstance(value, Constant):
         return False
     number = float(value.data.reshape(-1)[0])
-    return number == _least(value) if name in _MAXIMA else number == 0.0
+    return number == float(lowest(value.data.dtype)) if name in _MAXIMA else number == 0.0
 
 
 def _same_number(one: Expr, other: Expr) -> bool:
@@ -81,13 +80,6 @@ def _same_number(one: Expr, other: Expr) -> bool:
     if one.data.ndim or other.data.ndim:
         return False
     return bool(one.data == other.data)
-
-
-def _least(value: Constant) -> float:
-    dtype = value.data.dtype
-    if dtype == bool:
-        return 0.0
-    return float(np.iinfo(dtype).min if dtype.kind in "iu" else np.finfo(dtype).min)
 
 
 def _padded_attrs(node: Call, pad: Call) -> dict[str, object] | None:

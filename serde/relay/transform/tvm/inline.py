@@ -31,6 +31,7 @@ class Inline(Pass):
     """
 
     name: ClassVar[str] = "InlineGlobals"
+    opt_level: ClassVar[int] = 1
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Inline callees first."""

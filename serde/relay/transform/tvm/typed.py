@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any as AnyValue
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +22,8 @@ __all__ = ["TypedPass", "evaluated", "is_call", "is_scalar", "operator_of", "sam
 
 class TypedPass(FunctionPass):
     """A pass that asks for types; they are inferred before it, and of what it makes after it."""
+
+    required: ClassVar[Sequence[str]] = ("InferType",)
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Infer, transform every function, and infer again."""
