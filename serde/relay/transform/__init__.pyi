@@ -1,15 +1,26 @@
+"""Passes: transformations of modules that keep their meaning; each is loaded when it is used.
+
+Those below ``tvm`` do what TVM's passes of their names do, and no conversion runs them.
+"""
+
+from serde.relay.transform import instrument as instrument
 from serde.relay.transform.base import FunctionPass as FunctionPass
+from serde.relay.transform.base import ModulePass as ModulePass
 from serde.relay.transform.base import Pass as Pass
 from serde.relay.transform.base import Sequential as Sequential
 from serde.relay.transform.compose import Compose as Compose
 from serde.relay.transform.compose import Match as Match
 from serde.relay.transform.compose import Pattern as Pattern
+from serde.relay.transform.context import PassContext as PassContext
+from serde.relay.transform.context import PassInfo as PassInfo
 from serde.relay.transform.convert_layout import ConvertLayout as ConvertLayout
 from serde.relay.transform.convert_layout import channels_first as channels_first
 from serde.relay.transform.count_loops import CountLoops as CountLoops
 from serde.relay.transform.cutting import cut as cut
 from serde.relay.transform.cutting import named_values as named_values
 from serde.relay.transform.cutting import results_of as results_of
+from serde.relay.transform.decorators import function_pass as function_pass
+from serde.relay.transform.decorators import module_pass as module_pass
 from serde.relay.transform.evaluate_constants import EvaluateConstants as EvaluateConstants
 from serde.relay.transform.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
 from serde.relay.transform.fold_shape import DynamicToStatic as DynamicToStatic
@@ -33,19 +44,23 @@ from serde.relay.transform.result_flattening import flatten_results as flatten_r
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples as SequencesToTuples
 from serde.relay.transform.to_float16 import ToFloat16 as ToFloat16
 from serde.relay.transform.to_float16 import float16_overflows as float16_overflows
-from serde.relay.transform.tvm import BackwardFoldScaleAxis as BackwardFoldScaleAxis
-from serde.relay.transform.tvm import CanonicalizeCast as CanonicalizeCast
-from serde.relay.transform.tvm import CanonicalizeOps as CanonicalizeOps
-from serde.relay.transform.tvm import CombineParallelBatchMatmul as CombineParallelBatchMatmul
-from serde.relay.transform.tvm import CombineParallelConv2D as CombineParallelConv2D
-from serde.relay.transform.tvm import CombineParallelDense as CombineParallelDense
-from serde.relay.transform.tvm import DefuseOps as DefuseOps
-from serde.relay.transform.tvm import FastMath as FastMath
-from serde.relay.transform.tvm import FlattenAtrousConv as FlattenAtrousConv
-from serde.relay.transform.tvm import FoldScaleAxis as FoldScaleAxis
-from serde.relay.transform.tvm import ForwardFoldScaleAxis as ForwardFoldScaleAxis
-from serde.relay.transform.tvm import FuseOps as FuseOps
-from serde.relay.transform.tvm import LambdaLift as LambdaLift
-from serde.relay.transform.tvm import ToANormalForm as ToANormalForm
-from serde.relay.transform.tvm import extension_patterns as extension_patterns
+from serde.relay.transform.tvm.a_normal_form import ToANormalForm as ToANormalForm
+from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
+from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
+from serde.relay.transform.tvm.combine_parallel import (
+    CombineParallelBatchMatmul as CombineParallelBatchMatmul,
+)
+from serde.relay.transform.tvm.combine_parallel import (
+    CombineParallelConv2D as CombineParallelConv2D,
+)
+from serde.relay.transform.tvm.combine_parallel import CombineParallelDense as CombineParallelDense
+from serde.relay.transform.tvm.extension_forms import extension_patterns as extension_patterns
+from serde.relay.transform.tvm.fast_math import FastMath as FastMath
+from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv as FlattenAtrousConv
+from serde.relay.transform.tvm.fold_scale_axis import BackwardFoldScaleAxis as BackwardFoldScaleAxis
+from serde.relay.transform.tvm.fold_scale_axis import FoldScaleAxis as FoldScaleAxis
+from serde.relay.transform.tvm.fold_scale_axis import ForwardFoldScaleAxis as ForwardFoldScaleAxis
+from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps
+from serde.relay.transform.tvm.fuse_ops import FuseOps as FuseOps
+from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
 from serde.relay.transform.weight_folding import fold_weights as fold_weights
