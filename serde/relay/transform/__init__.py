@@ -40,12 +40,18 @@ _HOMES = {
     "tvm.combine_parallel": (
         "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
     ),
+    "tvm.eliminate_common_subexpr": "EliminateCommonSubexpr",
     "tvm.extension_forms": "extension_patterns",
     "tvm.fast_math": "FastMath",
     "tvm.flatten_atrous": "FlattenAtrousConv",
+    "tvm.fold_constant": "FoldConstant FoldConstantExpr",
+    "tvm.fold_explicit_padding": "FoldExplicitPadding",
     "tvm.fold_scale_axis": "BackwardFoldScaleAxis FoldScaleAxis ForwardFoldScaleAxis",
     "tvm.fuse_ops": "DefuseOps FuseOps",
+    "tvm.inline": "Inline",
     "tvm.lambda_lift": "LambdaLift",
+    "tvm.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",
+    "tvm.simplify_inference": "SimplifyInference",
     "weight_folding": "fold_weights",
 }
 """Public names by the module of this package that has them."""
