@@ -138,8 +138,8 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
         [
             transform.ToGraphNormalForm(),
             _CallsIntoBranches(),
-            transform.Inline(opaque=not keep, keep_globals=keep),
-            transform.DeadCodeElimination(),
+            transform.InlineCalls(opaque=not keep, keep_globals=keep),
+            transform.RemoveDeadCode(),
             transform.InferType(),
             transform.RaiseRecursion(),
         ]
@@ -150,7 +150,7 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     while changed:
         result, changed = step.run(result)
     again = transform.Sequential(
-        [transform.InferType(), transform.FoldShape(), transform.EliminateCommonSubexpr()]
+        [transform.InferType(), transform.FoldShape(), transform.MergeEqualNodes()]
     )
     return again.run(result.with_functions(result.functions, checked=False))[0]
 

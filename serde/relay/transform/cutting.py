@@ -11,9 +11,9 @@ from serde.relay.ir.expr import Call, Expr, Function, Let, Span, Tuple, TupleGet
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
-from serde.relay.transform.dead_code import unused_params
 from serde.relay.transform.infer_type import InferType
-from serde.relay.transform.inline import ToGraphNormalForm
+from serde.relay.transform.inline_calls import ToGraphNormalForm
+from serde.relay.transform.remove_dead_code import unused_params
 
 __all__ = ["cut", "named_values", "results_of"]
 

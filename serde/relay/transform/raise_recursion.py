@@ -37,7 +37,7 @@ from serde.relay.ir.types import SequenceType, TensorType, accepts
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.transform.base import Pass
 from serde.relay.transform.fold_shape import shape_value
-from serde.relay.transform.inline import ToGraphNormalForm
+from serde.relay.transform.inline_calls import ToGraphNormalForm
 from serde.relay.transform.loop_to_scan import as_scan
 from serde.relay.transform.purity import is_random
 

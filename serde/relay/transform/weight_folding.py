@@ -18,8 +18,8 @@ from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform.closed import closed_nodes
-from serde.relay.transform.cse import value_key
-from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.evaluate_constants import EvaluateConstants
+from serde.relay.transform.merge_equal_nodes import value_key
 from serde.report import Report
 from serde.weights import ArrayWeight, FileWeight, Weight, numpy_dtype
 
@@ -53,7 +53,7 @@ def fold_weights(
         packing: Operators that take weights one behind the other in one vector. These stay
             weights of their own, under their own names, and are put together in the graph.
     """
-    mod = FoldConstant()(model.mod)
+    mod = EvaluateConstants()(model.mod)
     main = mod["main"]
     weights = {p: model.params[p.name_hint] for p in main.params if p.name_hint in model.params}
     folds = _folds(main, weights, share=share, packing=packing)

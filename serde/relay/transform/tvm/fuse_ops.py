@@ -12,7 +12,7 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.visit import rebuild, rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.inline import symbols_agree
+from serde.relay.transform.inline_calls import symbols_agree
 from serde.relay.transform.tvm.fusion_graph import (
     OPAQUE_ATTRS,
     FusionGraph,

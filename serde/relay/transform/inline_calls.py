@@ -15,13 +15,13 @@ from serde.relay.ir.types import FuncType, TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
 
-__all__ = ["Inline", "ToGraphNormalForm", "symbols_agree"]
+__all__ = ["InlineCalls", "ToGraphNormalForm", "symbols_agree"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
 
 
 @dataclass(frozen=True)
-class Inline(Pass):
+class InlineCalls(Pass):
     """Replace calls of function literals and of global functions that do not call themselves.
 
     Args:
@@ -32,7 +32,7 @@ class Inline(Pass):
         max_nodes: A function that has grown to so many nodes takes in no more.
     """
 
-    name: ClassVar[str] = "Inline"
+    name: ClassVar[str] = "InlineCalls"
 
     opaque: bool = False
     keep_globals: bool = False
