@@ -138,8 +138,8 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
         [
             transform.ToGraphNormalForm(),
             _CallsIntoBranches(),
-            transform.Inline(opaque=not keep, keep_globals=keep),
-            transform.DeadCodeElimination(),
+            transform.InlineCalls(opaque=not keep, keep_globals=keep),
+            transform.RemoveDeadCode(),
             transform.InferType(),
             transform.RaiseRecursion(),
         ]
@@ -150,7 +150,7 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     while changed:
         result, changed = step.run(result)
     again = transform.Sequential(
-        [transform.InferType(), transform.FoldShape(), transform.EliminateCommonSubexpr()]
+        [transform.InferType(), transform.FoldShape(), transform.MergeEqualNodes()]
     )
     return again.run(result.with_functions(result.functions, checked=False))[0]
 
@@ -193,7 +193,14 @@ class _DenseAsProduct(transform.FunctionPass):
         body = rewrite(function.body, lambda _old, node: _as_product(node))
         if body is function.body:
             return function
-        return Function(function.params, body, function.ret_type, function.attrs, function.span)
+        return Function(
+            function.params,
+            body,
+            function.ret_type,
+            type_params=function.type_params,
+            attrs=function.attrs,
+            span=function.span,
+        )
 
 
 def _as_product(node: Expr) -> Expr:

@@ -11,7 +11,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.layout import layout_rank
 from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample
-from serde.relay.ir.traits import Layout, Linear
+from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.direct import convolution_type, run_convolution
 from serde.relay.op.conv.windows import padding_sides, per_axis
@@ -60,7 +60,7 @@ def _declare(name: str, *samples: Sample) -> None:
 
     @relay_op(
         f"nn.contrib_{name}_NCHWc",
-        traits=(Layout("data_layout"), Linear),
+        traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
         infer=_packed_type,
         decompose=_as_conv2d,
         samples=samples,
@@ -136,7 +136,8 @@ _declare(
     "conv2d",
     sample((1, 2, 5, 4, 2), (3, 2, 3, 3, 2, 2), data_layout="NCHW2c", kernel_layout="OIHW2i2o",
            channels=6, kernel_size=(3, 3), padding=(1, 1), strides=(2, 1)),
-    sample((1, 1, 4, 4, 4), (2, 1, 1, 1, 4, 3), data_layout="NCHW4c", out_layout="NCHW6c"),
+    sample((1, 1, 4, 4, 4), (2, 1, 1, 1, 4, 3), data_layout="NCHW4c", kernel_layout="OIHW4i3o",
+           out_layout="NCHW6c"),
     sample((1, 2, 4, 4, 2), (8, 4, 3, 2), data_layout="NCHW2c", kernel_layout="OIHW"),
 )  # fmt: skip
 _declare(

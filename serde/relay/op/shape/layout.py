@@ -24,7 +24,6 @@ def _layout_type(data: TensorType, *, src_layout: str, dst_layout: str) -> Tenso
         sample((1, 4, 2, 3), src_layout="NCHW", dst_layout="NCHW2c"),
         sample((1, 2, 2, 3, 2), src_layout="NCHW2c", dst_layout="NHWC"),
         sample((4, 8, 1, 1), src_layout="OIHW", dst_layout="OIHW2i4o2i"),
-        sample((1, 5, 2), src_layout="NCW", dst_layout="NCW3c"),
     ],
 )
 def layout_transform(data: Array, *, src_layout: str, dst_layout: str) -> Array:
