@@ -54,13 +54,27 @@ from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelConv2D as CombineParallelConv2D,
 )
 from serde.relay.transform.tvm.combine_parallel import CombineParallelDense as CombineParallelDense
+from serde.relay.transform.tvm.eliminate_common_subexpr import (
+    EliminateCommonSubexpr as EliminateCommonSubexpr,
+)
 from serde.relay.transform.tvm.extension_forms import extension_patterns as extension_patterns
 from serde.relay.transform.tvm.fast_math import FastMath as FastMath
 from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv as FlattenAtrousConv
+from serde.relay.transform.tvm.fold_constant import FoldConstant as FoldConstant
+from serde.relay.transform.tvm.fold_constant import FoldConstantExpr as FoldConstantExpr
+from serde.relay.transform.tvm.fold_explicit_padding import (
+    FoldExplicitPadding as FoldExplicitPadding,
+)
 from serde.relay.transform.tvm.fold_scale_axis import BackwardFoldScaleAxis as BackwardFoldScaleAxis
 from serde.relay.transform.tvm.fold_scale_axis import FoldScaleAxis as FoldScaleAxis
 from serde.relay.transform.tvm.fold_scale_axis import ForwardFoldScaleAxis as ForwardFoldScaleAxis
 from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps
 from serde.relay.transform.tvm.fuse_ops import FuseOps as FuseOps
+from serde.relay.transform.tvm.inline import Inline as Inline
 from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
+from serde.relay.transform.tvm.simplify_expr import SimplifyExpr as SimplifyExpr
+from serde.relay.transform.tvm.simplify_expr import (
+    SimplifyExprPostAlterOp as SimplifyExprPostAlterOp,
+)
+from serde.relay.transform.tvm.simplify_inference import SimplifyInference as SimplifyInference
 from serde.relay.transform.weight_folding import fold_weights as fold_weights
