@@ -31,21 +31,25 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *LATER, *_builders().builder_names()})
 
 
-_MODULES = "analysis build_module dataflow_pattern expr function op transform"
+_MODULES = "adt analysis build_module dataflow_pattern expr expr_functor function op transform"
 _HOMES = {
     **{f"serde.relay.{name}": name for name in _MODULES.split()},
+    "serde.relay.ir.adt": "Clause Constructor Match Pattern PatternConstructor PatternTuple "
+    "PatternVar PatternWildcard TypeData",
     "serde.relay.ir.bind": "bind",
     "serde.relay.ir.compare": "assert_structural_equal structural_equal",
     "serde.relay.ir.dims": "Any symbol",
     "serde.relay.ir.expr": "Call Constant Expr Function GlobalVar If Let Op Tuple TupleGetItem "
     "TupleWrapper Var const var",
-    "serde.relay.ir.functor": "expr_functor ExprFunctor ExprMutator ExprVisitor MixedModeMutator",
+    "serde.relay.ir.functor": "ExprFunctor ExprMutator ExprVisitor MixedModeMutator",
     "serde.relay.ir.hashing": "structural_hash",
     "serde.relay.ir.loops": "loops",
     "serde.relay.ir.model": "ModelMeta RelayModel",
     "serde.relay.ir.module": "IRModule",
+    "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
     "serde.relay.ir.span": "SequentialSpan SourceName Span",
-    "serde.relay.ir.types": "FuncType SequenceType TensorType TupleType Type",
+    "serde.relay.ir.types": "FuncType GlobalTypeVar IncompleteType RefType RelayRefType "
+    "SequenceType TensorType TupleType Type TypeCall TypeConstraint TypeKind TypeRelation TypeVar",
     "serde.relay.ir.verify": "verify",
     "serde.relay.run.executor": "create_executor",
     "serde.relay.scope_builder": "scope_builder ScopeBuilder",

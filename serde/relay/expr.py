@@ -12,5 +12,6 @@ __getattr__, __all__ = lazy_names(
             "var"
         ),
         "serde.relay.ir.bind": "bind",
+        "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
     },
 )

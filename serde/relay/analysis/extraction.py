@@ -8,8 +8,8 @@ from serde.relay.ir.expr import Call, Expr, Function, Op, Tuple, TupleGetItem, V
 from serde.relay.ir.hashing import structural_hash
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import post_order as operands_first
-from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.tvm.fuse_ops import FuseOps
+from serde.relay.transform.tvm.simplify_inference import SimplifyInference
 
 __all__ = ["extract_fused_functions", "extract_intermdeiate_expr", "search_fc_transpose"]
 
