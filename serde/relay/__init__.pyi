@@ -388,7 +388,7 @@ def mean_std(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     exclude: bool = False,
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and standard deviation over `axis`."""
 
 def mean_variance(
@@ -397,7 +397,7 @@ def mean_variance(
     keepdims: bool = False,
     exclude: bool = False,
     unbiased: bool = False,
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and variance over `axis`."""
 
 def meshgrid(
@@ -518,6 +518,9 @@ def searchsorted(
     sorted_sequence: Expr, values: Expr, right: bool = False, dtype: DType = "int32"
 ) -> Expr:
     """Where each value goes in the innermost axis: before its equals, or after them."""
+
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: AnyValue = None) -> Expr:
+    """Return the sums of the rows of `data` that have the same number in `segment_ids`."""
 
 def sequence_mask(data: Expr, valid_length: Expr, mask_value: float = 0.0, axis: int = 0) -> Expr:
     """`data` with `mask_value` from step `valid_length[b]` on, for each batch index b."""
