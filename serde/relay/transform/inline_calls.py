@@ -15,7 +15,7 @@ from serde.relay.ir.types import FuncType, TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
 
-__all__ = ["InlineCalls", "ToGraphNormalForm", "symbols_agree"]
+__all__ = ["InlineCalls", "ToGraphNormalForm", "callees_first", "symbols_agree"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
 
@@ -42,7 +42,7 @@ class InlineCalls(Pass):
         """Inline callees first, so that every body is copied in its final form."""
         ready: dict[GlobalVar, Function] = {}
         final: dict[GlobalVar, Function] = {}
-        order, recursive = _callees_first(mod)
+        order, recursive = callees_first(mod)
         for variable in order:
             function = map_bodies(mod.functions[variable], lambda f: self._inline(f, ready))
             function = self._inline(function, ready)
@@ -116,7 +116,7 @@ def _has_symbol(value: object) -> bool:
     return isinstance(value, SymDim)
 
 
-def _callees_first(mod: IRModule) -> tuple[list[GlobalVar], set[GlobalVar]]:
+def callees_first(mod: IRModule) -> tuple[list[GlobalVar], set[GlobalVar]]:
     """Return the functions, callees before callers, and those that reach themselves."""
     names = {variable.name_hint: variable for variable in mod.functions}
     calls: dict[GlobalVar, list[GlobalVar]] = {}
