@@ -5,7 +5,6 @@ The pivot between formats. Operators are attributes of this package, as ``relay.
 """
 
 from collections.abc import Iterable, Sequence
-from types import Type as Type
 from typing import Any as AnyValue
 from typing import Literal, overload
 
