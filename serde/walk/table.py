@@ -25,7 +25,7 @@ from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
 from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children
-from serde.relay.transform.legalize import decompose
+from serde.relay.transform.decompose import decompose
 from serde.report import Report
 from serde.walk.context import TypedContext
 from serde.walk.converter import Converter, Decode, Entry

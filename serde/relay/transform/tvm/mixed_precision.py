@@ -211,8 +211,9 @@ class _Converter:
     def run(self, function: Function) -> Function:
         for step in binding_order(function):
             if isinstance(step, Binding):
-                if isinstance(step.node, Let):
-                    self._bind(step.node)
+                if not isinstance(step.node, Let):
+                    raise Unsupported("the variables of a match keep their types")
+                self._bind(step.node)
             else:
                 self.done[step] = self._convert(step)
         result = self.done[function]

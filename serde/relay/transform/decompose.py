@@ -14,7 +14,7 @@ from serde.relay.ir.types import accepts
 from serde.relay.ir.visit import children, rewrite
 from serde.relay.transform.base import FunctionPass
 
-__all__ = ["Legalize", "decompose"]
+__all__ = ["Decompose", "decompose"]
 
 
 def _no_expansion(_name: str) -> None:
@@ -22,7 +22,7 @@ def _no_expansion(_name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Legalize(FunctionPass):
+class Decompose(FunctionPass):
     """Replace calls of operators by what they are made of, until the target has all.
 
     Args:
@@ -32,7 +32,7 @@ class Legalize(FunctionPass):
             have; a call that it raises :class:`~serde.errors.Unsupported` for stays.
     """
 
-    name: ClassVar[str] = "Legalize"
+    name: ClassVar[str] = "Decompose"
 
     supported: Callable[[Call], bool] | Collection[str]
     expansion: Callable[[str], Callable[..., AnyValue] | None] = _no_expansion
