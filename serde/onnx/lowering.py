@@ -32,7 +32,7 @@ _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
 def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
     """Return the model on floats; products in one step may stay `whole`."""
-    after = [] if whole else [transform.Legalize(supported=_is_no_whole)]
+    after = [] if whole else [transform.Decompose(supported=_is_no_whole)]
     return quantized_as_floats(model, AS_QDQ, allow, report, after=after)
 
 
@@ -62,7 +62,7 @@ def lower(model: RelayModel, opset: int, local_functions: bool, report: Report) 
             transform.RaiseLayers(whole, frozenset(model.params)),
             *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
             transform.channels_first(),
-            transform.Legalize(supported=supported, expansion=TABLE.expansion),
+            transform.Decompose(supported=supported, expansion=TABLE.expansion),
             _DenseAsProduct(),
         ]
     )

@@ -13,12 +13,11 @@ from serde.relay.transform.compose import Match as Match
 from serde.relay.transform.compose import Pattern as Pattern
 from serde.relay.transform.context import PassContext as PassContext
 from serde.relay.transform.context import PassInfo as PassInfo
-from serde.relay.transform.convert_layout import ConvertLayout as ConvertLayout
-from serde.relay.transform.convert_layout import channels_first as channels_first
 from serde.relay.transform.count_loops import CountLoops as CountLoops
 from serde.relay.transform.cutting import cut as cut
 from serde.relay.transform.cutting import named_values as named_values
 from serde.relay.transform.cutting import results_of as results_of
+from serde.relay.transform.decompose import Decompose as Decompose
 from serde.relay.transform.decorators import function_pass as function_pass
 from serde.relay.transform.decorators import module_pass as module_pass
 from serde.relay.transform.evaluate_constants import EvaluateConstants as EvaluateConstants
@@ -28,7 +27,6 @@ from serde.relay.transform.fold_shape import FoldShape as FoldShape
 from serde.relay.transform.infer_type import InferType as InferType
 from serde.relay.transform.inline_calls import InlineCalls as InlineCalls
 from serde.relay.transform.inline_calls import ToGraphNormalForm as ToGraphNormalForm
-from serde.relay.transform.legalize import Legalize as Legalize
 from serde.relay.transform.merge_equal_nodes import MergeEqualNodes as MergeEqualNodes
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat as QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear as QuantizedAsLinear
@@ -44,6 +42,8 @@ from serde.relay.transform.result_flattening import flatten_results as flatten_r
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples as SequencesToTuples
 from serde.relay.transform.to_float16 import ToFloat16 as ToFloat16
 from serde.relay.transform.to_float16 import float16_overflows as float16_overflows
+from serde.relay.transform.transpose_to_layout import TransposeToLayout as TransposeToLayout
+from serde.relay.transform.transpose_to_layout import channels_first as channels_first
 from serde.relay.transform.tvm.a_normal_form import ToANormalForm as ToANormalForm
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps

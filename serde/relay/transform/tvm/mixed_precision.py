@@ -211,7 +211,9 @@ class _Converter:
     def run(self, function: Function) -> Function:
         for step in binding_order(function):
             if isinstance(step, Binding):
-                self._bind(step.let)
+                if not isinstance(step.node, Let):
+                    raise Unsupported("the variables of a match keep their types")
+                self._bind(step.node)
             else:
                 self.done[step] = self._convert(step)
         result = self.done[function]
@@ -262,7 +264,7 @@ class _Converter:
         if category == MIXED_PRECISION_NEVER:
             return rebuild(node, operands)
         attrs = node.op.bind(_with_dtype(node.op, dict(node.attrs), accumulation))
-        new: Expr = _typed(Call(node.op, operands, attrs, node.span))
+        new: Expr = _typed(Call(node.op, operands, attrs, span=node.span))
         if accumulation != output:
             new = self._cast(new, output)
         if node is self.root and isinstance(node.type, TensorType) and node.type.dtype != output:
