@@ -45,6 +45,7 @@ from serde.relay.transform.to_float16 import float16_overflows as float16_overfl
 from serde.relay.transform.transpose_to_layout import TransposeToLayout as TransposeToLayout
 from serde.relay.transform.transpose_to_layout import channels_first as channels_first
 from serde.relay.transform.tvm.a_normal_form import ToANormalForm as ToANormalForm
+from serde.relay.transform.tvm.basic_block import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
 from serde.relay.transform.tvm.combine_parallel import (
@@ -54,9 +55,13 @@ from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelConv2D as CombineParallelConv2D,
 )
 from serde.relay.transform.tvm.combine_parallel import CombineParallelDense as CombineParallelDense
+from serde.relay.transform.tvm.dead_code_elimination import (
+    DeadCodeElimination as DeadCodeElimination,
+)
 from serde.relay.transform.tvm.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
 )
+from serde.relay.transform.tvm.eta_expand import EtaExpand as EtaExpand
 from serde.relay.transform.tvm.extension_forms import extension_patterns as extension_patterns
 from serde.relay.transform.tvm.fast_math import FastMath as FastMath
 from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv as FlattenAtrousConv
