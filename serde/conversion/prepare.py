@@ -159,7 +159,7 @@ def prepare(
     smaller = [transform.SimplifyExpr(keep_training), transform.EliminateCommonSubexpr()]
     passes = [*needed, *(smaller if options.simplify else ()), transform.DeadCodeElimination()]
     model = transform.flatten_results(model)
-    mod = transform.Sequential(passes)(model.mod)
+    mod = transform.Sequential(passes).run(model.mod)[0]
     model = transform.fold_weights(model.evolve(mod=mod), report=report)
     if not options.float16:
         return model

@@ -66,7 +66,7 @@ def lower(model: RelayModel, opset: int, local_functions: bool, report: Report) 
             _DenseAsProduct(),
         ]
     )
-    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+    return transform.fold_weights(model.evolve(mod=passes.run(model.mod)[0]), report=report)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     again = transform.Sequential(
         [transform.InferType(), transform.FoldShape(), transform.EliminateCommonSubexpr()]
     )
-    return again(result.with_functions(result.functions, checked=False))
+    return again.run(result.with_functions(result.functions, checked=False))[0]
 
 
 def _is_function_or_let(node: Expr) -> bool:

@@ -40,6 +40,8 @@ __getattr__, __all__ = lazy_names(
         "serde.relay.transform": "transform",
         "serde.relay.ir.loops": "loops",
         "serde.relay.ir.compare": "assert_structural_equal structural_equal",
+        "serde.relay.ir.bind": "bind",
+        "serde.relay.ir.functor": "ExprFunctor ExprMutator ExprVisitor MixedModeMutator",
         "serde.relay.ir.hashing": "structural_hash",
         "serde.relay.ir.dims": "Any symbol",
         "serde.relay.ir.expr": (

@@ -25,6 +25,7 @@ from serde.relay._builders import serde as serde
 from serde.relay._builders import vision as vision
 from serde.relay._builders._types import DType
 from serde.relay.ir import loops as loops
+from serde.relay.ir.bind import bind as bind
 from serde.relay.ir.compare import assert_structural_equal as assert_structural_equal
 from serde.relay.ir.compare import structural_equal as structural_equal
 from serde.relay.ir.dims import Any as Any
@@ -44,6 +45,10 @@ from serde.relay.ir.expr import TupleWrapper as TupleWrapper
 from serde.relay.ir.expr import Var as Var
 from serde.relay.ir.expr import const as const
 from serde.relay.ir.expr import var as var
+from serde.relay.ir.functor import ExprFunctor as ExprFunctor
+from serde.relay.ir.functor import ExprMutator as ExprMutator
+from serde.relay.ir.functor import ExprVisitor as ExprVisitor
+from serde.relay.ir.functor import MixedModeMutator as MixedModeMutator
 from serde.relay.ir.hashing import structural_hash as structural_hash
 from serde.relay.ir.model import ModelMeta as ModelMeta
 from serde.relay.ir.model import RelayModel as RelayModel

@@ -286,7 +286,7 @@ class _Reader:
                 raise ValueError(f"the module maps {variable!r} to {function!r}"[:200])
             functions[variable] = function
         attrs = (yield node.reference("attrs")) if "attrs" in node.fields else None
-        return IRModule(functions, _facts(attrs))
+        return IRModule(functions, attrs=_facts(attrs))
 
     def _global_var(self, node: Node) -> Step:
         name = yield from self._name(node)

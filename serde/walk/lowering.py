@@ -55,7 +55,7 @@ def lower_to_static(
             transform.FoldConstant(),
         ]
     )
-    model = model.evolve(mod=passes(model.mod))
+    model = model.evolve(mod=passes.run(model.mod)[0])
     return transform.fold_weights(model, report=report, share=share, packing=packing)
 
 

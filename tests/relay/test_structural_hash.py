@@ -97,7 +97,7 @@ def test_hash_of_a_module(row: int, text: str) -> None:
     assert relay.structural_hash(mods[0]) == relay.structural_hash(mods[1])
     named = relay.IRModule({**mods[0].functions, GlobalVar("f"): mods[0]["main"]})
     assert relay.structural_hash(named) != relay.structural_hash(mods[0])
-    noted = relay.IRModule(mods[0].functions, {"a": 1})
+    noted = relay.IRModule(mods[0].functions, attrs={"a": 1})
     assert relay.structural_hash(noted) != relay.structural_hash(mods[0])
 
 

@@ -511,7 +511,7 @@ def test_function_attributes_read_back() -> None:
 def test_module_attributes_read_back(strict: bool) -> None:
     x = relay.var("x", shape=(2,))
     attrs = {"producer name": 'a "quoted" one', "version": 3, "sizes": (1, 2)}
-    mod = InferType()(relay.IRModule({"main": relay.Function([x], x)}, attrs))
+    mod = InferType()(relay.IRModule({"main": relay.Function([x], x)}, attrs=attrs))
     found = relay.fromtext(mod.astext(strict=strict))
     assert found.attrs == attrs
     assert first_difference(found, mod) is None

@@ -17,6 +17,7 @@ import numpy as np
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import hooks
 from serde.relay.ir.dims import DimLike
+from serde.relay.ir.op_attributes import OpAttributes
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
 from serde.weights import Array
 
@@ -153,7 +154,7 @@ class Attrs(Mapping[str, AnyValue]):
         return f"Attrs({self._values})"
 
 
-class Op(Expr):
+class Op(OpAttributes, Expr):
     """An operator; the registry holds one object for each name."""
 
     __slots__ = ("name",)

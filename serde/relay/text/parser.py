@@ -169,7 +169,7 @@ class _Parser(ValueParser):
                 raise self._fail(f"{token.text} is not defined", token)
         if len(known) != len(functions):
             raise self._fail("two functions have the same name")
-        return IRModule(functions, self._module)
+        return IRModule(functions, attrs=self._module)
 
     def single_expression(self) -> Expr:
         """Read one expression to the end of the text."""
