@@ -50,7 +50,7 @@ class Operand:
     any_value: bool = False
 
     def takes_whole(self, type_: Type | None) -> bool:
-        """Whether a value of a type is the operand as it is: present, and not a tuple of several."""
+        """Whether a value of a type is the operand as it is, present and not one of several."""
         if self.any_value or self.variadic:
             return self.any_value
         return isinstance(type_, SequenceType if self.sequence else TensorType)

@@ -40,6 +40,10 @@ __getattr__, __all__ = lazy_names(
             "FoldScaleAxis ForwardFoldScaleAxis FuseOps LambdaLift ToANormalForm "
             "extension_patterns"
         ),
+        "serde.relay.transform.tvm.annotate_target": "AnnotateTarget",
+        "serde.relay.transform.tvm.merge_compiler_regions": "MergeCompilerRegions",
+        "serde.relay.transform.tvm.merge_composite": "MergeComposite",
+        "serde.relay.transform.tvm.partition_graph": "PartitionGraph",
         "serde.relay.transform.weight_folding": "fold_weights",
     },
 )

@@ -1,4 +1,4 @@
-"""What a target that runs parts of a program says of itself: patterns, and what it makes of them."""
+"""What targets that run parts of a program say of themselves: patterns, and optimisers."""
 
 from __future__ import annotations
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.relay.ir.expr import Call, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var
+from serde.relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.visit import post_order, rewrite
-from serde.relay.transform.base import Pass
+from serde.relay.ir.visit import children, post_order, rebuild, rewrite
+from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.transform.tvm.annotated_regions import (
     BEGIN,
     DEFAULT_TARGET,
@@ -54,7 +54,7 @@ class AnnotateTarget(Pass):
         functions = {}
         for variable, function in mod.functions.items():
             functions[variable] = function
-            if "Compiler" not in function.attrs:
+            if not FunctionPass.leaves(function):
                 functions[variable] = self._annotate(function)
         changed = any(functions[v] is not mod.functions[v] for v in functions)
         return infer_module(mod.with_functions(functions, checked=False))[0], changed
@@ -98,14 +98,11 @@ class _Annotator:
         if isinstance(new, (Tuple, TupleGetItem)):
             return self._replace_tuple(new)
         if isinstance(new, Function):
-            return _with_body(new, self._end(new.body))
+            return rebuild(new, [*new.params, self._end(new.body)])
         if isinstance(new, Let):
             return self._replace_let(new)
         if isinstance(new, If):
-            parts = [self._end(each) for each in (new.cond, new.true_branch, new.false_branch)]
-            result = If(*parts, span=new.span)
-            result.type = node.type
-            return result
+            return rebuild(new, [self._end(each) for each in children(new)])
         return new
 
     def _replace_call(self, node: Call, new: Call) -> Expr:
@@ -117,11 +114,11 @@ class _Annotator:
         if node.args and is_begin(node.args[0]) and compiler_of(node.args[0]) != DEFAULT_TARGET:
             return new
         if isinstance(node.op, Var) and not self._all_nodes:
-            return _typed(Call(new.op, map(self._end, new.args), new.attrs, new.span), node)
+            return _with_args(new, [self._end(arg) for arg in new.args])
         target = self._choose(node)
-        result = Call(new.op, self._begin_all(new.args, target)[1], new.attrs, new.span)
+        result = _with_args(new, self._begin_all(new.args, target)[1])
         self._target_of[result] = target
-        return _typed(result, node)
+        return result
 
     def _choose(self, node: Call) -> str:
         """Return the first target that can run a call."""
@@ -143,11 +140,7 @@ class _Annotator:
             target, parts = self._begin_all(fields)
         else:
             parts = [self._end(field) for field in fields]
-        result = (
-            Tuple(parts, new.span)
-            if isinstance(new, Tuple)
-            else TupleGetItem(parts[0], new.index, new.span)
-        )
+        result = rebuild(new, parts)
         if target is not None:
             self._target_of[result] = target
         return result
@@ -156,11 +149,9 @@ class _Annotator:
         value = new.value
         if not isinstance(value, Function):
             value = self._begin_all([value])[1][0]
-        return _typed(Let(new.var, value, self._end(new.body), new.span), new)
+        return rebuild(new, [new.var, value, self._end(new.body)])
 
-    def _begin_all(
-        self, args: Sequence[Expr], target: str | None = None
-    ) -> tuple[str, list[Expr]]:
+    def _begin_all(self, args: Sequence[Expr], target: str | None = None) -> tuple[str, list[Expr]]:
         """Return arguments as they enter a node, and its target.
 
         Args:
@@ -204,12 +195,5 @@ class _Annotator:
         return result
 
 
-def _typed(node: Expr, like: Expr) -> Expr:
-    node.type = like.type
-    return node
-
-
-def _with_body(function: Function, body: Expr) -> Function:
-    if body is function.body:
-        return function
-    return Function(function.params, body, function.ret_type, function.attrs, function.span)
+def _with_args(node: Call, args: Sequence[Expr]) -> Expr:
+    return rebuild(node, [*args, *children(node)[len(args) :]])

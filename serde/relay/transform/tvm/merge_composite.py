@@ -12,11 +12,9 @@ from serde.relay.dataflow_pattern.rewriting import partition
 from serde.relay.ir.expr import Expr, Function
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
-from serde.relay.transform.base import Pass
+from serde.relay.transform.base import FunctionPass, Pass
 
 __all__ = ["MergeComposite"]
-
-_COMPILER = "Compiler"
 
 
 def _accept(_match: Expr) -> bool:
@@ -60,7 +58,7 @@ class MergeComposite(Pass):
         functions = {}
         for variable, function in mod.functions.items():
             functions[variable] = function
-            if _COMPILER not in function.attrs:
+            if not FunctionPass.leaves(function):
                 result = partition(pattern, function, {"Composite": composite}, check)
                 functions[variable] = result if isinstance(result, Function) else function
         same = all(functions[variable] is mod.functions[variable] for variable in functions)
