@@ -58,21 +58,28 @@ def infer_module(mod: IRModule) -> tuple[IRModule, bool]:
 
 def _callees_first(mod: IRModule) -> list[GlobalVar]:
     called = {
-        variable: {
+        variable: dict.fromkeys(
             node.op
             for node in all_nodes(function)
             if isinstance(node, Call) and isinstance(node.op, GlobalVar)
-        }
+        )
         for variable, function in mod.functions.items()
     }
-    order: list[GlobalVar] = []
-    waiting = list(mod.functions)
-    while waiting:
-        done = set(order)
-        ready = [v for v in waiting if not (called[v] & set(waiting)) - {v}] or waiting[:1]
-        order += [v for v in ready if v not in done]
-        waiting = [v for v in waiting if v not in ready]
-    return order
+    order: dict[GlobalVar, None] = {}
+    seen: set[GlobalVar] = set()
+    for root in mod.functions:
+        stack = [(root, iter(called[root]))] if root not in seen else []
+        seen.add(root)
+        while stack:
+            variable, pending = stack[-1]
+            callee = next((each for each in pending if each in called and each not in seen), None)
+            if callee is None:
+                stack.pop()
+                order[variable] = None
+            else:
+                seen.add(callee)
+                stack.append((callee, iter(called[callee])))
+    return list(order)
 
 
 def infer_function(function: Function) -> Function:

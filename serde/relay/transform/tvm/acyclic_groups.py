@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 __all__ = ["AcyclicGroups"]
@@ -71,40 +72,65 @@ class AcyclicGroups:
             if place:
                 self._before[group], self._after[order[place - 1]] = order[place - 1], group
 
-    def merge(self, below: int, above: int) -> bool:
-        """Join two groups of which `above` depends on `below` and comes after it.
+    def merge(self, candidates: Iterable[int], above: int) -> None:
+        """Join a group with those among some that it depends on, as far as that makes no cycle.
+
+        One that another group needs, which `above` depends on, stays out, whatever the order.
+
+        Args:
+            candidates: Groups that `above` depends on directly.
+            above: The group.
+        """
+        high = self.find(above)
+        roots = {self.find(each) for each in candidates} - {high}
+        found = self._search(roots, high)
+        if not roots:
+            return
+        low = min(roots, key=self._label.__getitem__)
+        limit = self._label[low]
+        moved = [each for each in found if each not in roots and self._label[each] > limit]
+        self._move_before(low, sorted(moved, key=self._label.__getitem__))
+        for each in roots:
+            if each != low:
+                self._contract(low, each)
+        self._contract(low, high)
+
+    def _search(self, roots: set[int], high: int) -> dict[int, None]:
+        """Take those out of `roots` that something needs which `high` needs.
 
         Returns:
-            Whether they are one now: not where one depends on the other over a third.
+            What `high` needs and what comes after the first of `roots` that are left.
         """
-        low, high = self.find(below), self.find(above)
-        if low == high:
-            return True
-        between = self._find_between(low, high)
-        if between is None:
-            self._known[high].add(low)
-            return False
-        self._move_before(low, between)
-        self._contract(low, high)
-        return True
-
-    def _find_between(self, low: int, high: int) -> list[int] | None:
-        """Return what `high` depends on and what comes after `low`; None if that needs `low`."""
-        limit = self._label[low]
         found: dict[int, None] = {}
-        stack = [high]
-        while stack:
+        stack = [high] if roots else []
+        limits = sorted(roots, key=self._label.__getitem__, reverse=True)
+        while stack and roots:
             group = stack.pop()
-            if group != high and (low in self._below[group] or low in self._known[group]):
-                return None
+            if group != high:
+                self._reject(roots, group, high)
+            while limits and limits[-1] not in roots:
+                limits.pop()
+            if not limits:
+                break
+            limit = self._label[limits[-1]]
+            if group != high and self._label[group] <= limit:
+                continue
             for other in self._compact(group):
-                if other == low and group != high:
-                    self._known[group].add(low)
-                    return None
-                if self._label[other] > limit and other not in found:
+                if other not in found and self._label[other] > limit:
                     found[other] = None
                     stack.append(other)
-        return sorted(found, key=self._label.__getitem__)
+        return found
+
+    def _reject(self, roots: set[int], group: int, high: int) -> None:
+        """Take out of `roots` what a group is known to need, at once or over others."""
+        needed = {self.find(each) for each in self._below[group] & roots}
+        needed |= roots & self._known[group]
+        if not needed >= roots:
+            needed |= roots & self._compact(group)
+        if needed:
+            roots -= needed
+            self._known[group] |= needed
+            self._known[high] |= needed
 
     def _compact(self, group: int) -> set[int]:
         """Return the groups that a group depends on."""

@@ -138,7 +138,11 @@ class _Merger:
 
     def _join(self, region: AnnotatedRegion) -> None:
         scope = self._regions.scopes.get(region.nodes[0])
-        for parent in self._feeding(region):
-            same_scope = self._regions.scopes.get(parent.nodes[0]) is scope
-            if parent is not region and parent.target == region.target and same_scope:
-                self._groups.merge(self._of_region[parent], self._of_region[region])
+        candidates = [
+            self._of_region[parent]
+            for parent in self._feeding(region)
+            if parent is not region
+            and parent.target == region.target
+            and self._regions.scopes.get(parent.nodes[0]) is scope
+        ]
+        self._groups.merge(candidates, self._of_region[region])

@@ -189,6 +189,7 @@ class _Partitioner:
             begin: place for region in self._regions for place, begin in enumerate(region.args)
         }
         self._done: dict[Expr, Expr] = {}
+        self._first: dict[AnnotatedRegion, Expr] = {}
 
     def run(self) -> Function:
         """Return the function with calls in place of regions."""
@@ -204,8 +205,7 @@ class _Partitioner:
                 waiting.discard(node)
                 self._done[node] = self._replace(node)
             elif child in waiting:
-                region = self._regions.get_region(child)
-                raise RelayError(f"{region!r} depends on itself, over {node!r}")
+                raise self._cycle(child, node)
             else:
                 waiting.add(child)
                 stack.append((child, self._needs(child)))
@@ -213,11 +213,16 @@ class _Partitioner:
         return result if isinstance(result, Function) else self._function
 
     def _needs(self, node: Expr) -> Iterator[Expr]:
-        """Return what must be replaced before a node; of one output of a region, all of them."""
+        """Return what must be replaced before a node; the first output of a region needs all."""
         if not is_end(node):
             return iter(inputs_of(node))
         region = self._region(node)
-        return iter((*inputs_of(node), *(end.args[0] for end in region.rets)))
+        others = region.rets if self._first.setdefault(region, node) is node else []
+        return iter((*inputs_of(node), *(end.args[0] for end in others)))
+
+    def _cycle(self, inside: Expr, node: Expr) -> RelayError:
+        region = self._regions.get_region(inside)
+        return RelayError(f"{region!r} depends on itself, over {node!r}")
 
     def _region(self, node: Expr) -> AnnotatedRegion:
         region = self._regions.get_region(node)
@@ -231,6 +236,8 @@ class _Partitioner:
             region = self._region(node)
             interface = self._interfaces[region]
             if not interface.outputs:
+                if self._first[region] is not node:
+                    raise self._cycle(node, node)
                 self._make_function(region, interface)
             return interface.outputs[node.args[0]]
         return rebuild_with(node, self._done)
