@@ -32,7 +32,7 @@ _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
 def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
     """Return the model on floats; products in one step may stay `whole`."""
-    after = [] if whole else [transform.Legalize(supported=_is_no_whole)]
+    after = [] if whole else [transform.Decompose(supported=_is_no_whole)]
     return quantized_as_floats(model, AS_QDQ, allow, report, after=after)
 
 
@@ -62,7 +62,7 @@ def lower(model: RelayModel, opset: int, local_functions: bool, report: Report) 
             transform.RaiseLayers(whole, frozenset(model.params)),
             *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
             transform.channels_first(),
-            transform.Legalize(supported=supported, expansion=TABLE.expansion),
+            transform.Decompose(supported=supported, expansion=TABLE.expansion),
             _DenseAsProduct(),
         ]
     )
@@ -138,8 +138,8 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
         [
             transform.ToGraphNormalForm(),
             _CallsIntoBranches(),
-            transform.Inline(opaque=not keep, keep_globals=keep),
-            transform.DeadCodeElimination(),
+            transform.InlineCalls(opaque=not keep, keep_globals=keep),
+            transform.RemoveDeadCode(),
             transform.InferType(),
             transform.RaiseRecursion(),
         ]
@@ -150,7 +150,7 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     while changed:
         result, changed = step.run(result)
     again = transform.Sequential(
-        [transform.InferType(), transform.FoldShape(), transform.EliminateCommonSubexpr()]
+        [transform.InferType(), transform.FoldShape(), transform.MergeEqualNodes()]
     )
     return again.run(result.with_functions(result.functions, checked=False))[0]
 
@@ -193,7 +193,14 @@ class _DenseAsProduct(transform.FunctionPass):
         body = rewrite(function.body, lambda _old, node: _as_product(node))
         if body is function.body:
             return function
-        return Function(function.params, body, function.ret_type, function.attrs, function.span)
+        return Function(
+            function.params,
+            body,
+            function.ret_type,
+            type_params=function.type_params,
+            attrs=function.attrs,
+            span=function.span,
+        )
 
 
 def _as_product(node: Expr) -> Expr:

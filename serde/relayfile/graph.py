@@ -130,7 +130,14 @@ def lift_constants(mod: IRModule, params: dict[str, Weight], limit: int) -> IRMo
         return mod
     variables = [each for each in lifted.values() if isinstance(each, Var)]
     body = rewrite(main.body, lambda _node, new: new, lifted)
-    new = Function([*main.params, *variables], body, main.ret_type, main.attrs, main.span)
+    new = Function(
+        [*main.params, *variables],
+        body,
+        main.ret_type,
+        type_params=main.type_params,
+        attrs=main.attrs,
+        span=main.span,
+    )
     functions = {v: new if v.name_hint == "main" else f for v, f in mod.functions.items()}
     return InferType()(mod.with_functions(functions, checked=False))
 

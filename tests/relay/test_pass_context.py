@@ -279,10 +279,10 @@ def test_a_class_with_some_methods_becomes_an_instrument():
 def test_times_nest_as_passes_do():
     timing = instrument.PassTimingInstrument()
     with PassContext(instruments=[timing]):
-        transform.Sequential([transform.InferType(), transform.FoldConstant()])(module())
+        transform.Sequential([transform.InferType(), transform.EvaluateConstants()])(module())
         text = timing.render()
     lines = [line.split(":")[0] for line in text.splitlines()]
-    assert lines == ["sequential", "\tInferType", "\tFoldConstant"]
+    assert lines == ["sequential", "\tInferType", "\tEvaluateConstants"]
     assert "(100.00%)" in text.splitlines()[0]
     with PassContext(instruments=[timing]):
         assert timing.render() == ""

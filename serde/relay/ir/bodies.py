@@ -123,7 +123,7 @@ def _replace_bodies(
             name: bodies[value] if isinstance(value, Function) else value
             for name, value in new.attrs.items()
         }
-        result = Call(new.op, new.args, Attrs(attrs), new.span)
+        result = Call(new.op, new.args, Attrs(attrs), span=new.span)
         if new.type is not None:
             result.type = infer_call(result)
         return result

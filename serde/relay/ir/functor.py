@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import RelayError
+from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -25,19 +26,25 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import infer_call
-from serde.relay.ir.visit import rebuild
+from serde.relay.ir.visit import children, rebuild
 
 __all__ = ["ExprFunctor", "ExprMutator", "ExprVisitor", "MixedModeMutator"]
 
 _METHODS: Final[dict[type[Expr], str]] = {
     Call: "visit_call",
     Constant: "visit_constant",
+    Constructor: "visit_constructor",
     Function: "visit_function",
     GlobalVar: "visit_global_var",
     If: "visit_if",
     Let: "visit_let",
+    Match: "visit_match",
     Op: "visit_op",
+    RefCreate: "visit_ref_create",
+    RefRead: "visit_ref_read",
+    RefWrite: "visit_ref_write",
     Tuple: "visit_tuple",
     TupleGetItem: "visit_tuple_getitem",
     Var: "visit_var",
@@ -84,6 +91,8 @@ class ExprFunctor:
 
     visit_call = visit_constant = visit_function = visit_global_var = visit_if = _undefined
     visit_let = visit_op = visit_tuple = visit_tuple_getitem = visit_var = _undefined
+    visit_constructor = visit_match = visit_ref_create = visit_ref_read = _undefined
+    visit_ref_write = _undefined
 
 
 class ExprVisitor(ExprFunctor):
@@ -118,6 +127,28 @@ class ExprVisitor(ExprFunctor):
         self.visit(let.var)
         self.visit(let.value)
         self.visit(let.body)
+
+    def visit_constructor(self, con: Constructor) -> None:
+        """Visit a constructor of an algebraic data type."""
+
+    def visit_match(self, match: Match) -> None:
+        """Visit the value, then the result of each clause."""
+        self.visit(match.data)
+        for clause in match.clauses:
+            self.visit(clause.rhs)
+
+    def visit_ref_create(self, ref: RefCreate) -> None:
+        """Visit what the reference holds."""
+        self.visit(ref.value)
+
+    def visit_ref_read(self, ref: RefRead) -> None:
+        """Visit the reference."""
+        self.visit(ref.ref)
+
+    def visit_ref_write(self, ref: RefWrite) -> None:
+        """Visit the reference and what is written."""
+        self.visit(ref.ref)
+        self.visit(ref.value)
 
     def visit_op(self, op: Op) -> None:
         """Visit an operator."""
@@ -163,6 +194,26 @@ class ExprMutator(ExprFunctor):
     def visit_let(self, let: Let) -> Expr:
         """Return the let of what variable, value and body become."""
         return rebuild(let, [self.visit(part) for part in (let.var, let.value, let.body)])
+
+    def visit_constructor(self, con: Constructor) -> Expr:
+        """Return the constructor."""
+        return con
+
+    def visit_match(self, match: Match) -> Expr:
+        """Return the match of what the value and the results of the clauses become."""
+        return rebuild(match, [self.visit(part) for part in children(match)])
+
+    def visit_ref_create(self, ref: RefCreate) -> Expr:
+        """Return the reference to what the value becomes."""
+        return rebuild(ref, [self.visit(ref.value)])
+
+    def visit_ref_read(self, ref: RefRead) -> Expr:
+        """Return the reading of what the reference becomes."""
+        return rebuild(ref, [self.visit(ref.ref)])
+
+    def visit_ref_write(self, ref: RefWrite) -> Expr:
+        """Return the writing of what reference and value become."""
+        return rebuild(ref, [self.visit(ref.ref), self.visit(ref.value)])
 
     def visit_op(self, op: Op) -> Expr:
         """Return the operator."""
@@ -252,6 +303,6 @@ def _call_again(call: Call, callee: Expr, arguments: list[Expr]) -> Expr:
     if callee is call.op:
         plain = isinstance(callee, (Op, GlobalVar))
         return rebuild(call, arguments if plain else [*arguments, callee])
-    result = Call(callee, arguments, call.attrs, span=call.span)
+    result = Call(callee, arguments, call.attrs, call.given_type_args, call.span)
     result.type = infer_call(result)
     return result

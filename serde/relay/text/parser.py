@@ -318,7 +318,7 @@ class _Parser(ValueParser):
         body = yield self._block()
         self._scopes.pop()
         try:
-            function = Function(params, body, result, attrs)
+            function = Function(params, body, result, attrs=attrs)
         except RelayError as error:
             raise self._fail(str(error), start) from None
         self._functions[number] = function

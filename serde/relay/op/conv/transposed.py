@@ -11,9 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.registry import Array, Sample, relay_op, sample
 from serde.relay.ir.shapes import (
-    at,
     join_dim,
-    layout_axes,
     require_window,
     split_padding,
     transposed_conv_dim,
@@ -22,11 +20,14 @@ from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import (
     SPATIAL,
+    data_array,
     data_shape,
     kernel_size_of,
-    to_layout,
+    result_array,
+    result_shape,
     transpose_convolve,
     weight_array,
+    weight_in_layout,
     weight_shape,
     window_arguments,
 )
@@ -74,7 +75,7 @@ def _transposed_type(
             raise TypeInferenceError(f"padding {list(padding)} leaves a length of {length}")
         lengths.append(length)
     result = (batch, outputs, *lengths)
-    return TensorType(at(result, to_layout(out_layout or data_layout, rank)), dtype)
+    return TensorType(result_shape(result, out_layout or data_layout, rank), dtype)
 
 
 def _outputs(
@@ -119,11 +120,8 @@ def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
         if weight is not None or data is None or not known or "G" in layout:
             return data, weight
         inputs = data_shape(data, attrs["data_layout"], rank)[1]
-        axes = layout_axes(layout, "IO" + SPATIAL[rank])
         wanted = (inputs, channels // attrs["groups"], *kernel_size)
-        shape: list[Dim] = [0] * len(axes)
-        for axis, dim in zip(axes, wanted, strict=True):
-            shape[axis] = dim
+        shape = weight_in_layout(wanted, layout, "IO" + SPATIAL[rank])
         return data, TensorType(shape, data.dtype)
 
     return complete
@@ -145,7 +143,7 @@ def run_transposed(
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Array:
     """Return the transposed convolution of arrays in any layout."""
-    x = data.transpose(layout_axes(data_layout, "NC" + SPATIAL[rank]))
+    x = data_array(data, data_layout, rank)
     w = weight_array(weight, kernel_layout, rank, "I")
     whole = transpose_convolve(x, w, strides, dilation, groups, output_padding)
     before, after = split_padding(padding, rank)
@@ -153,7 +151,7 @@ def run_transposed(
         slice(b, n - a) for n, b, a in zip(whole.shape[2:], before, after, strict=True)
     )
     total = to_product_dtype(whole[(slice(None), slice(None), *kept)], data, out_dtype)
-    return np.ascontiguousarray(total.transpose(to_layout(out_layout or data_layout, rank)))
+    return result_array(total, out_layout or data_layout, rank)
 
 
 TRANSPOSED_ORDER = (

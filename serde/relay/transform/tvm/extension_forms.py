@@ -19,7 +19,7 @@ from serde.relay.ir.registry import OpDef, Sample, get, infer_call, sample, tens
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.compose import Match, Pattern, same_calls
-from serde.relay.transform.legalize import Legalize
+from serde.relay.transform.decompose import Decompose
 
 __all__ = ["FORMS", "extension_patterns"]
 
@@ -97,7 +97,7 @@ def extension_patterns() -> tuple[Pattern, ...]:
     return tuple(_extension_pattern(get(name), form) for name, form in FORMS)
 
 
-_DECOMPOSE = Legalize(frozenset())
+_DECOMPOSE = Decompose(frozenset())
 
 
 def _decompose_fully(node: Call) -> Expr:
@@ -176,7 +176,7 @@ def _raise_call(
             values[name] = sign * node.attrs[key]
     args = [match.nodes.get(operand, operand) for operand in operands]
     try:
-        result = Call(definition, args, definition.bind(values), match.root.span)
+        result = Call(definition, args, definition.bind(values), span=match.root.span)
         result.type = infer_call(result)
         again = _decompose_over(result)
     except RelayError:
@@ -202,7 +202,9 @@ def _decompose_over(node: Call) -> Expr:
     for argument in node.args:
         if not isinstance(argument, Tuple):
             fresh[argument] = Var("operand", argument.type)
-    call = Call(node.op, [fresh.get(arg, arg) for arg in node.args], Attrs(node.attrs), node.span)
+    call = Call(
+        node.op, [fresh.get(arg, arg) for arg in node.args], Attrs(node.attrs), span=node.span
+    )
     call.type = node.type
     back = {variable: argument for argument, variable in fresh.items()}
     return rewrite(_decompose_fully(call), lambda _node, new: new, back)

@@ -1,0 +1,113 @@
+"""Replacement of operators that a target lacks by what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import ClassVar
+
+from serde.errors import TypeInferenceError, Unsupported
+from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.traits import Foreign
+from serde.relay.ir.types import accepts
+from serde.relay.ir.visit import children, rewrite
+from serde.relay.transform.base import FunctionPass
+
+__all__ = ["Decompose", "decompose"]
+
+
+def _no_expansion(_name: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Decompose(FunctionPass):
+    """Replace calls of operators by what they are made of, until the target has all.
+
+    Args:
+        supported: What the target has: a function of the call, or operator names.
+        expansion: Gives what a target makes an operator of, by the operator's name. It takes
+            precedence over the operator's own decomposition, which only extension operators
+            have; a call that it raises :class:`~serde.errors.Unsupported` for stays.
+    """
+
+    name: ClassVar[str] = "Decompose"
+
+    supported: Callable[[Call], bool] | Collection[str]
+    expansion: Callable[[str], Callable[..., AnyValue] | None] = _no_expansion
+
+    def transform(self, function: Function) -> Function:
+        """Decompose bottom-up, and what comes out of it again."""
+        result = rewrite(function, lambda _node, new: self._legal(new))
+        return result if isinstance(result, Function) else function
+
+    def _legal(self, node: Expr) -> Expr:
+        if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+            return node
+        body = self.expansion(node.op.name) or node.op.decompose
+        if body is None or node.op.has(Foreign) or self._has(node):
+            return node
+        memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
+        for argument in node.args:
+            memo.update({child: child for child in children(argument)})
+        try:
+            parts = decompose(node, body)
+        except (TypeInferenceError, Unsupported):
+            return node
+        return rewrite(parts, lambda _node, new: self._legal(new), memo)
+
+    def _has(self, node: Call) -> bool:
+        if callable(self.supported):
+            return self.supported(node)
+        return isinstance(node.op, OpDef) and node.op.name in self.supported
+
+
+def decompose(node: Call, body: Callable[..., AnyValue] | None = None) -> Expr:
+    """Return what a call is made of in terms of other operators.
+
+    An absent operand is handed on as None, a tuple operand as a tuple of expressions. The
+    calls that come out have the span of `node`.
+
+    Args:
+        node: The call.
+        body: What makes it, of operands and attributes; the operator's own if left out.
+
+    Raises:
+        TypeInferenceError: There is no decomposition, or it has another type.
+    """
+    definition = node.op
+    if isinstance(definition, OpDef):
+        body = body or definition.decompose
+    if not isinstance(definition, OpDef) or body is None:
+        raise TypeInferenceError(f"{node!r} has no decomposition")
+    operands: list[AnyValue] = []
+    for operand, argument in zip(definition.operands, node.args, strict=True):
+        if not isinstance(argument, Tuple) or operand.any_value:
+            operands.append(argument)
+        elif operand.variadic:
+            operands.append(argument.fields)
+        else:
+            operands.append(None)
+    result = astuple(body(*operands, **node.attrs))
+    if node.type is not None and result.type is not None and not accepts(node.type, result.type):
+        raise TypeInferenceError(
+            f"{definition.name}: expected a decomposition of {node.type!r}, found {result.type!r}"
+        )
+    _give_span(result, node.span, node.args)
+    return result
+
+
+def _give_span(result: Expr, span: Span | None, args: tuple[Expr, ...]) -> None:
+    """Note where new calls come from; what was there before has its own place."""
+    seen = {*args, *(child for argument in args for child in children(argument))}
+    pending = [result] if span is not None else []
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.span is None:
+            node.span = span
+        pending.extend(children(node))

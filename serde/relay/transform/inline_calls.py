@@ -1,0 +1,224 @@
+"""Replacement of calls by the bodies of what they call, and of lets by sharing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from serde.limits import MAX_NODES
+from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
+from serde.relay.ir.dims import SymDim
+from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import FuncType, TensorType, TupleType
+from serde.relay.ir.visit import children, free_vars, post_order, rebuild, rewrite
+from serde.relay.transform.base import FunctionPass, Pass
+
+__all__ = ["InlineCalls", "ToGraphNormalForm", "callees_first", "symbols_agree"]
+
+_OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
+
+
+@dataclass(frozen=True)
+class InlineCalls(Pass):
+    """Replace calls of function literals and of global functions that do not call themselves.
+
+    Args:
+        opaque: Whether functions with ``Primitive``, ``Composite``, ``Compiler`` or ``Extern``
+            are inlined too; otherwise they stay whole.
+        keep_globals: Whether calls of global functions stay, unless a parameter or the result
+            is a function.
+        max_nodes: A function that has grown to so many nodes takes in no more.
+    """
+
+    name: ClassVar[str] = "InlineCalls"
+
+    opaque: bool = False
+    keep_globals: bool = False
+    max_nodes: int = MAX_NODES
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Inline callees first, so that every body is copied in its final form."""
+        ready: dict[GlobalVar, Function] = {}
+        final: dict[GlobalVar, Function] = {}
+        order, recursive = callees_first(mod)
+        for variable in order:
+            function = map_bodies(mod.functions[variable], lambda f: self._inline(f, ready))
+            function = self._inline(function, ready)
+            final[variable] = function
+            if variable in recursive or not self._may(function):
+                continue
+            if not self.keep_globals or _is_higher_order(function):
+                ready[variable] = function
+        if all(final[v] is f for v, f in mod.functions.items()):
+            return mod, False
+        return mod.with_functions({v: final[v] for v in mod.functions}), True
+
+    def _may(self, function: Function) -> bool:
+        return self.opaque or not any(key in function.attrs for key in _OPAQUE)
+
+    def _inline(self, function: Function, ready: Mapping[GlobalVar, Function]) -> Function:
+        """Return `function` with calls replaced by bodies, as far as `max_nodes` allows."""
+        names = {variable.name_hint: body for variable, body in ready.items()}
+        sizes = {name: len(post_order(body)) for name, body in names.items()}
+        total = 0
+
+        def replace(_node: Expr, new: Expr) -> Expr:
+            nonlocal total
+            if not isinstance(new, Call):
+                return new
+            callee: Expr | None = new.op
+            size = 0
+            if isinstance(callee, GlobalVar):
+                size = sizes.get(callee.name_hint, 0)
+                callee = names.get(callee.name_hint)
+            if not isinstance(callee, Function) or not self._may(callee):
+                return new
+            if total + size > self.max_nodes or not symbols_agree(callee, new.args):
+                return new
+            total += size
+            return instantiate(callee, new.args)
+
+        result = rewrite(function, replace)
+        return result if isinstance(result, Function) else function
+
+
+def _is_higher_order(function: Function) -> bool:
+    """Whether functions are handed to or returned by `function`, perhaps in tuples."""
+    pending = [function.body.type, *(param.type for param in function.params)]
+    while pending:
+        type_ = pending.pop()
+        if isinstance(type_, FuncType):
+            return True
+        if isinstance(type_, TupleType):
+            pending.extend(type_.fields)
+    return False
+
+
+def symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
+    """Whether attributes inside may stay as they are: their symbols mean the same outside."""
+    pairs = [
+        (wanted, given)
+        for param, argument in zip(function.params, args, strict=True)
+        if isinstance(param.type, TensorType) and isinstance(argument.type, TensorType)
+        for wanted, given in zip(param.type.shape, argument.type.shape, strict=True)
+    ]
+    if all(wanted == given for wanted, given in pairs if isinstance(wanted, SymDim)):
+        return True
+    calls = (node for node in all_nodes(function.body) if isinstance(node, Call))
+    return not any(_has_symbol(value) for call in calls for value in call.attrs.values())
+
+
+def _has_symbol(value: object) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_has_symbol, value))
+    return isinstance(value, SymDim)
+
+
+def callees_first(mod: IRModule) -> tuple[list[GlobalVar], set[GlobalVar]]:
+    """Return the functions, callees before callers, and those that reach themselves."""
+    names = {variable.name_hint: variable for variable in mod.functions}
+    calls: dict[GlobalVar, list[GlobalVar]] = {}
+    for variable, function in mod.functions.items():
+        used = (node.op if isinstance(node, Call) else node for node in all_nodes(function))
+        found = (names.get(u.name_hint) for u in used if isinstance(u, GlobalVar))
+        calls[variable] = [callee for callee in found if callee is not None]
+    order: list[GlobalVar] = []
+    for root in mod.functions:
+        _append_post_order(root, calls, order)
+    return order, _recursive(calls, order)
+
+
+def _append_post_order(
+    root: GlobalVar, calls: Mapping[GlobalVar, list[GlobalVar]], order: list[GlobalVar]
+) -> None:
+    seen = set(order)
+    stack = [(root, iter(calls[root]))] if root not in seen else []
+    seen.add(root)
+    while stack:
+        variable, pending = stack[-1]
+        callee = next((c for c in pending if c not in seen), None)
+        if callee is None:
+            order.append(variable)
+            stack.pop()
+        else:
+            seen.add(callee)
+            stack.append((callee, iter(calls[callee])))
+
+
+def _recursive(
+    calls: Mapping[GlobalVar, list[GlobalVar]], order: Sequence[GlobalVar]
+) -> set[GlobalVar]:
+    """Return the functions on a cycle of calls (Kosaraju's second walk, callers backwards)."""
+    callers: dict[GlobalVar, list[GlobalVar]] = {variable: [] for variable in calls}
+    for variable, callees in calls.items():
+        for callee in callees:
+            callers[callee].append(variable)
+    component: dict[GlobalVar, GlobalVar] = {}
+    for root in reversed(order):
+        pending = [root]
+        while pending:
+            variable = pending.pop()
+            if variable not in component:
+                component[variable] = root
+                pending.extend(callers[variable])
+    sizes: dict[GlobalVar, int] = {}
+    for root in component.values():
+        sizes[root] = sizes.get(root, 0) + 1
+    return {v for v in calls if sizes[component[v]] > 1 or v in calls[v]}
+
+
+@dataclass(frozen=True)
+class ToGraphNormalForm(FunctionPass):
+    """Let the value of a let stand where its variable stands.
+
+    A function that calls itself through its variable keeps its let; so does
+    what is declared with another type than its value has.
+    """
+
+    name: ClassVar[str] = "ToGraphNormalForm"
+
+    def transform(self, function: Function) -> Function:
+        """Replace variables by values, outer lets first."""
+        values = {
+            node.var: node.value
+            for node in post_order(function)
+            if isinstance(node, Let) and _may_substitute(node)
+        }
+        if not values:
+            return function
+        done: dict[Expr, Expr] = {}
+        stack: list[Expr] = [function]
+        while stack:
+            node = stack[-1]
+            below = _below(node, values)
+            waiting = [child for child in below if child not in done]
+            if node not in done and waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            if node not in done:
+                parts = [done[child] for child in below]
+                done[node] = parts[0] if _vanishes(node, values) else rebuild(node, parts)
+        result = done[function]
+        return result if isinstance(result, Function) else function
+
+
+def _vanishes(node: Expr, values: Mapping[Var, Expr]) -> bool:
+    variable = node.var if isinstance(node, Let) else node
+    return isinstance(variable, Var) and variable in values
+
+
+def _below(node: Expr, values: Mapping[Var, Expr]) -> tuple[Expr, ...]:
+    """Return what a node becomes, where it is a let or its variable; else its children."""
+    if not _vanishes(node, values):
+        return children(node)
+    return (node.body,) if isinstance(node, Let) else (values[node],)  # type: ignore[index]
+
+
+def _may_substitute(node: Let) -> bool:
+    declared = node.var.type_annotation
+    if declared is not None and node.value.type is not None and declared != node.value.type:
+        return False
+    return not isinstance(node.value, Function) or node.var not in free_vars(node.value)

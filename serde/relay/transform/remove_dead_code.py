@@ -1,0 +1,123 @@
+"""Removal of what does not contribute to the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.visit import children, rewrite
+from serde.relay.transform.base import FunctionPass, Pass
+from serde.relay.transform.dead_state import without_dead_states
+
+__all__ = ["RemoveDeadCode", "RemoveUnusedFunctions", "unused_params"]
+
+
+@dataclass(frozen=True)
+class RemoveDeadCode(FunctionPass):
+    """Remove lets whose variable is unused, unused tuple fields and unreachable functions.
+
+    Of loops, states, stacks and captures that nothing depends on go.
+
+    Parameters are kept, of ``main`` and of all others.
+    """
+
+    name: ClassVar[str] = "RemoveDeadCode"
+
+    def transform(self, function: Function) -> Function:
+        """Remove dead bindings and the tuples that only one field is taken from."""
+        live = _live(function)
+
+        def replace(node: Expr, new: Expr) -> Expr:
+            if isinstance(node, Let) and isinstance(new, Let) and node.var not in live:
+                return new.body
+            if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
+                return new.tuple_value.fields[new.index]
+            return new
+
+        result = rewrite(function, replace)
+        return without_dead_states(result if isinstance(result, Function) else function)
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Clean every function, then drop those that ``main`` does not reach."""
+        mod, changed = super().run(mod)
+        if "main" not in mod:
+            return mod, changed
+        kept = _reachable(mod, ("main",))
+        if len(kept) == len(mod.functions):
+            return mod, changed
+        return mod.with_functions({v: f for v, f in mod.functions.items() if v in kept}), True
+
+
+def _live(root: Expr) -> set[Expr]:
+    """Return what the result of `root` depends on; a let's value only through its variable."""
+    values: dict[Expr, list[Expr]] = {}
+    live: set[Expr] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node in live:
+            continue
+        live.add(node)
+        pending.extend(values.pop(node, ()))
+        if isinstance(node, Let):
+            pending.append(node.body)
+            if node.var in live:
+                pending.append(node.value)
+            else:
+                values.setdefault(node.var, []).append(node.value)
+        elif isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
+            pending.append(node.tuple_value.fields[node.index])
+        elif isinstance(node, Function):
+            pending.append(node.body)
+        else:
+            pending.extend(children(node))
+    return live
+
+
+@dataclass(frozen=True)
+class RemoveUnusedFunctions(Pass):
+    """Drop the functions of a module that none of the entries reaches.
+
+    Args:
+        entry_functions: Names of the functions that are called from outside; each is kept.
+
+    Raises:
+        RelayError: The module has no function of that name.
+    """
+
+    name: ClassVar[str] = "RemoveUnusedFunctions"
+
+    entry_functions: tuple[str, ...] = ("main",)
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Follow the calls from the entries."""
+        kept = _reachable(mod, self.entry_functions)
+        if len(kept) == len(mod.functions):
+            return mod, False
+        return mod.with_functions({v: f for v, f in mod.functions.items() if v in kept}), True
+
+
+def _reachable(mod: IRModule, entries: Iterable[str]) -> set[GlobalVar]:
+    names = {variable.name_hint: variable for variable in mod.functions}
+    seen: set[GlobalVar] = set()
+    pending = [mod.get_global_var(entry) for entry in entries]
+    while pending:
+        variable = pending.pop()
+        if variable in seen:
+            continue
+        seen.add(variable)
+        for node in all_nodes(mod.functions[variable]):
+            used = node.op if isinstance(node, Call) else node
+            if isinstance(used, GlobalVar) and used.name_hint in names:
+                pending.append(names[used.name_hint])
+    return seen
+
+
+def unused_params(function: Function) -> list[Var]:
+    """Return the parameters that the result of `function` does not depend on."""
+    live = _live(function)
+    return [param for param in function.params if param not in live]
