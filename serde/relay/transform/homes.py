@@ -36,6 +36,7 @@ HOMES: Final = {
     "transpose_to_layout": "TransposeToLayout channels_first",
     "tvm.a_normal_form": "ToANormalForm",
     "tvm.basic_block": "ToBasicBlockNormalForm",
+    "tvm.annotate_target": "AnnotateTarget",
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
     "tvm.combine_parallel": (
         "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
@@ -52,6 +53,9 @@ HOMES: Final = {
     "tvm.fuse_ops": "DefuseOps FuseOps",
     "tvm.inline": "Inline",
     "tvm.lambda_lift": "LambdaLift",
+    "tvm.merge_compiler_regions": "MergeCompilerRegions",
+    "tvm.merge_composite": "MergeComposite",
+    "tvm.partition_graph": "PartitionGraph",
     "tvm.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",
     "tvm.simplify_inference": "SimplifyInference",
     "weight_folding": "fold_weights",
