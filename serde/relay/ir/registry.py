@@ -366,7 +366,7 @@ def all_ops() -> dict[str, OpDef]:
     return dict(sorted(_OPS.items()))
 
 
-def call(name: str, *operands: AnyValue, span: Span | None = None, **attrs: AnyValue) -> Call:
+def call(name: str, /, *operands: AnyValue, span: Span | None = None, **attrs: AnyValue) -> Call:
     """Build a call of an operator and infer its type where its operands are typed.
 
     Args:
