@@ -105,29 +105,32 @@ def _exports(package: types.ModuleType) -> str:
     names = Names()
     for name in package.__all__:
         found = getattr(package, name)
-        home = found.__name__.rpartition(".")[0] if inspect.ismodule(found) else found.__module__
-        names.use(home, f"{name} as {name}")
+        names.use(_home(name, found), f"{name} as {name}")
     return "\n\n".join([f'"""{inspect.getdoc(package)}\n"""', *names.lines()])
+
+
+def _home(name: str, found: AnyValue) -> str:
+    """Return the module that has an object under a name, or the package of a module."""
+    if inspect.ismodule(found):
+        return found.__name__.rpartition(".")[0]
+    if found.__module__ != "types":
+        return str(found.__module__)
+    # A union of types does not tell where it was made.
+    known = {key: getattr(module, "__all__", ()) for key, module in sys.modules.items()}
+    return next(
+        k for k, names in known.items() if k.startswith("serde.relay.ir.") and name in names
+    )
 
 
 def _package(builders: dict[str, Callable[..., AnyValue]], inner: list[str]) -> str:
     names = Names()
     for name in (*relay.__all__, *relay.LATER):
-        names.use(_home(getattr(relay, name), name), f"{name} as {name}")
+        found = getattr(relay, name)
+        names.use(_home(name, found), f"{name} as {name}")
     for other in inner:
         names.use(PACKAGE, f"{other} as {other}")
     body = [_stub(name, builder, names) for name, builder in sorted(builders.items())]
     return "\n\n".join([f'"""{inspect.getdoc(relay)}\n"""', *names.lines(), *body])
-
-
-def _home(found: AnyValue, name: str) -> str:
-    """Return the module that a public name of ``serde.relay`` is imported from."""
-    if inspect.ismodule(found):
-        return found.__name__.rpartition(".")[0]
-    own: str = found.__module__
-    if hasattr(sys.modules[own], name):
-        return own
-    return next(home for home, known in relay._HOMES.items() if name in known.split())
 
 
 def _stub(path: str, builder: Callable[..., AnyValue], names: Names) -> str:

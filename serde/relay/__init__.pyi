@@ -23,6 +23,7 @@ from serde.relay import op as op
 from serde.relay import scope_builder as scope_builder
 from serde.relay import transform as transform
 from serde.relay import ty as ty
+from serde.relay._builders import annotation as annotation
 from serde.relay._builders import dyn as dyn
 from serde.relay._builders import image as image
 from serde.relay._builders import nn as nn
@@ -106,7 +107,7 @@ def acosh(data: Expr) -> Expr:
     """``y = acosh(x)``, the inverse of cosh."""
 
 def add(lhs: Expr, rhs: Expr) -> Expr:
-    """``y = lhs + rhs``."""
+    """``y = lhs + rhs``; of bool, modulo 2."""
 
 def adv_index(inputs: Expr | TupleWrapper | Sequence[Expr]) -> Expr:
     """The first tensor at the indices, which broadcast against each other."""
@@ -619,7 +620,7 @@ def strided_slice(
     """Return a region of `data`; bounds are integers or expressions."""
 
 def subtract(lhs: Expr, rhs: Expr) -> Expr:
-    """``y = lhs - rhs``."""
+    """``y = lhs - rhs``; of bool, modulo 2."""
 
 def sum(
     data: Expr,
