@@ -47,6 +47,7 @@ from serde.relay.transform.transpose_to_layout import channels_first as channels
 from serde.relay.transform.tvm import fake_quantization_to_integer as fake_quantization_to_integer
 from serde.relay.transform.tvm import mixed_precision as mixed_precision
 from serde.relay.transform.tvm.a_normal_form import ToANormalForm as ToANormalForm
+from serde.relay.transform.tvm.annotate_spans import AnnotateSpans as AnnotateSpans
 from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
 from serde.relay.transform.tvm.basic_block import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
