@@ -34,8 +34,7 @@ HOMES: Final = {
     "sequences_to_tuples": "SequencesToTuples",
     "to_float16": "ToFloat16 float16_overflows",
     "transpose_to_layout": "TransposeToLayout channels_first",
-    "tvm.a_normal_form": "ToANormalForm",
-    "tvm.basic_block": "ToBasicBlockNormalForm",
+    "tvm.normal_forms": "ToANormalForm ToBasicBlockNormalForm",
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
     "tvm.combine_parallel": (
         "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
