@@ -49,7 +49,7 @@ _HOMES = {
     "serde.relay.ir.module": "IRModule",
     "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
     "serde.relay.ir.types": "FuncType GlobalTypeVar IncompleteType RefType RelayRefType "
-    "SequenceType TensorType TupleType Type TypeCall TypeConstraint TypeKind TypeRelation TypeVar",
+    "SequenceType TensorType TupleType TypeCall TypeConstraint TypeKind TypeRelation TypeVar",
     "serde.relay.ir.verify": "verify",
     "serde.relay.run.executor": "create_executor",
     "serde.relay.text.parser": "fromtext",

@@ -15,6 +15,7 @@ from serde.compat.backend import to_onnx as to_onnx
 from serde.relay import dataflow_pattern as dataflow_pattern
 from serde.relay import op as op
 from serde.relay import transform as transform
+from serde.relay._builders import annotation as annotation
 from serde.relay._builders import dyn as dyn
 from serde.relay._builders import image as image
 from serde.relay._builders import nn as nn
@@ -72,7 +73,6 @@ from serde.relay.ir.types import RelayRefType as RelayRefType
 from serde.relay.ir.types import SequenceType as SequenceType
 from serde.relay.ir.types import TensorType as TensorType
 from serde.relay.ir.types import TupleType as TupleType
-from serde.relay.ir.types import Type as Type
 from serde.relay.ir.types import TypeCall as TypeCall
 from serde.relay.ir.types import TypeConstraint as TypeConstraint
 from serde.relay.ir.types import TypeKind as TypeKind

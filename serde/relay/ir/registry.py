@@ -215,9 +215,9 @@ def relay_op(
 
     Operands are annotated ``Array``, ``Array | None`` or ``tuple[Array, ...]``, or
     ``list[Array]`` for a sequence (``tuple[Array | list[Array], ...]`` where fields of a tuple
-    may be sequences); attributes ``int float bool str Literal np.dtype Dim Function``,
-    ``None``, unions and nested tuples of these. A kernel that returns a tuple makes a
-    TupleType, one that returns a list a sequence.
+    may be sequences), or ``Any`` for any value; attributes ``int float bool str Literal np.dtype
+    Dim Function``, ``None``, unions and nested tuples of these. A kernel that returns a tuple
+    makes a TupleType, one that returns a list a sequence.
 
     Args:
         name: Name of the operator, such as ``"nn.softmax"``.
@@ -442,9 +442,7 @@ def operand_type(definition: OpDef, operand: Operand, argument: Expr) -> AnyValu
     type_ = argument.type
     if operand.name in definition.by_value and isinstance(argument, Constant):
         return argument.data
-    if isinstance(type_, TensorType) and not operand.variadic and not operand.sequence:
-        return type_
-    if isinstance(type_, SequenceType) and operand.sequence and not operand.variadic:
+    if operand.takes_whole(type_):
         return type_
     if isinstance(type_, TupleType):
         if operand.variadic:

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.expr import (
     Call,
@@ -31,11 +32,13 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import FuncType, Type
 from serde.relay.ir.visit import use_counts
 from serde.relay.text import composite
 from serde.relay.text.attribute_classes import FIELDS, class_key
+from serde.relay.text.data_printer import DataPrinter, Step
 from serde.relay.text.literals import constant_text, escape, float_text
 from serde.relay.text.metadata import MetadataWriter
 from serde.relay.text.names import (
@@ -46,7 +49,13 @@ from serde.relay.text.names import (
     encode_pairs,
     is_attribute_key,
 )
-from serde.relay.text.type_text import dim_text, has_sequence, has_symbols, type_text
+from serde.relay.text.type_text import (
+    dim_text,
+    has_sequence,
+    has_symbols,
+    named_type_text,
+    type_text,
+)
 
 __all__ = [
     "HEADER",
@@ -80,8 +89,6 @@ UNSET_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
 TVM wants most of them, and does not look at them.
 """
 
-Step = Generator["Step", str, str]
-
 
 @pause_garbage_collection()
 def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
@@ -101,7 +108,9 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
     for variable in sorted(ordered, key=lambda variable: variable.name_hint != "main"):
         printer.name_global(variable)
     printer.note_module(mod.attrs)
-    texts = [printer.definition(variable, mod.functions[variable]) for variable in ordered]
+    types = sorted(mod.type_definitions.values(), key=lambda data: data.header.name_hint)
+    texts = [printer.type_definition(data) for data in types]
+    texts += [printer.definition(variable, mod.functions[variable]) for variable in ordered]
     body = "\n".join(texts)
     return printer.finish(body) if show_meta_data else body
 
@@ -159,20 +168,20 @@ def _same_value(a: AnyValue, b: AnyValue) -> bool:
     return type(a) is type(b) and (a is b or repr(a) == repr(b))
 
 
-class _Printer:
+class _Printer(DataPrinter):
     def __init__(self, *, typed: bool, strict: bool, readable: bool) -> None:
+        super().__init__(strict=strict)
         self._typed = typed
-        self._strict = strict
         self._readable = readable
         self._metadata = MetadataWriter()
         self._globals: dict[str, str] = {}
         self._global_names = NameTable()
         self._temporaries = 0
         self._module = ""
-        self._type_texts: dict[Type, str] = {}
         self._start()
 
     def _start(self) -> None:
+        self._start_types()
         self._names = NameTable()
         self._memo: dict[Expr, str] = {}
         self._counts: dict[Expr, int] = {}
@@ -216,12 +225,6 @@ class _Printer:
             text = _run(self._function(expr, "fn ", outer=True))
             return "\n".join([*self._scopes[0], text])
         return _run(self._scope(expr))
-
-    def _type(self, type_: Type) -> str:
-        text = self._type_texts.get(type_)
-        if text is None:
-            text = self._type_texts[type_] = type_text(type_, strict=self._strict)
-        return text
 
     def _comment(self, type_: Type | None) -> str:
         if not self._typed or type_ is None:
@@ -277,7 +280,7 @@ class _Printer:
             return f"@{self._global(node.name_hint)}"
         if isinstance(node, Op):
             return node.name
-        return None
+        return named_type_text(node.name_hint) if isinstance(node, Constructor) else None
 
     def _compound(self, node: Expr) -> Step:
         if isinstance(node, Call):
@@ -292,6 +295,10 @@ class _Printer:
             return self._if(node)
         if isinstance(node, Let):
             return self._braces(node)
+        if isinstance(node, Match):
+            return self._match(node)
+        if isinstance(node, (RefCreate, RefRead, RefWrite)):
+            return self._reference(node)
         raise RelayError(f"{node!r} has no form in text")
 
     def _scope(self, node: Expr) -> Step:
@@ -360,6 +367,8 @@ class _Printer:
             raise RelayError(f"{node!r}: only calls of operators have attributes")
         else:
             (callee,) = yield from self._operands((operation,))
+            if isinstance(operation, Constructor) and not operation.inputs and not parts:
+                return f"{callee}{self._comment(node.type)}"
         return f"{callee}({', '.join(parts)}){self._comment(node.type)}"
 
     def _extension_call(self, node: Call) -> Step:
@@ -411,6 +420,7 @@ class _Printer:
         return parts
 
     def _function(self, node: Function, start: str, *, outer: bool = False) -> Step:
+        start += self._name_type_params(node.type_params)
         params = [self._declare(param) for param in node.params]
         number = self._headers
         self._headers += 1

@@ -44,6 +44,7 @@ from serde.relay.transform.to_float16 import ToFloat16 as ToFloat16
 from serde.relay.transform.to_float16 import float16_overflows as float16_overflows
 from serde.relay.transform.transpose_to_layout import TransposeToLayout as TransposeToLayout
 from serde.relay.transform.transpose_to_layout import channels_first as channels_first
+from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
 from serde.relay.transform.tvm.combine_parallel import (
@@ -75,8 +76,13 @@ from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps
 from serde.relay.transform.tvm.fuse_ops import FuseOps as FuseOps
 from serde.relay.transform.tvm.inline import Inline as Inline
 from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
+from serde.relay.transform.tvm.merge_compiler_regions import (
+    MergeCompilerRegions as MergeCompilerRegions,
+)
+from serde.relay.transform.tvm.merge_composite import MergeComposite as MergeComposite
 from serde.relay.transform.tvm.normal_forms import ToANormalForm as ToANormalForm
 from serde.relay.transform.tvm.normal_forms import ToBasicBlockNormalForm as ToBasicBlockNormalForm
+from serde.relay.transform.tvm.partition_graph import PartitionGraph as PartitionGraph
 from serde.relay.transform.tvm.simplify_expr import SimplifyExpr as SimplifyExpr
 from serde.relay.transform.tvm.simplify_expr import (
     SimplifyExprPostAlterOp as SimplifyExprPostAlterOp,
