@@ -42,7 +42,7 @@ from serde.relay.text.metadata import AttributeObject
 from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
 from serde.relay.text.value_parser import NUMERIC, WORDS
 
-__all__ = ["fromtext", "parse_attributes", "parse_expr"]
+__all__ = ["fromtext", "parse_attributes", "parse_definitions", "parse_expr"]
 
 _INFIX: Final = {
     "*": (12, "multiply"),
@@ -114,6 +114,15 @@ def parse_expr(
         except TypeInferenceError as error:
             raise parser.located(error) from None
     return expr
+
+
+def parse_definitions(text: str, name: str, init_module: IRModule) -> IRModule:
+    """Return a module with what `text` defines added to another one, no types inferred.
+
+    Raises:
+        ParseError: The text does not parse, or names what is defined nowhere.
+    """
+    return _Parser(text, name, init_module).module()
 
 
 def _read_attribute(text: str) -> dict[str, AnyValue]:
