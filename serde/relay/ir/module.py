@@ -180,6 +180,22 @@ class IRModule:
             hooks.standard().import_into(self, file_name)
             self._imported.add(file_name)
 
+    def update_standard(self, standard: IRModule, file_name: str) -> None:
+        """Add all of a module that holds the definitions of a standard text.
+
+        Raises:
+            RelayError: A name is taken.
+        """
+        known = self.checked or not self.functions
+        for data in standard.type_definitions.values():
+            self._define_type(data)
+        for variable, function in standard.functions.items():
+            self._add(variable, function)
+        self.checked = standard.checked and (
+            self.checked or len(self.functions) == len(standard.functions)
+        )
+        self._imported.add(file_name)
+
     def update_func(self, var: GlobalVar, func: Function) -> None:
         """Set the function that `var` names.
 

@@ -167,6 +167,7 @@ class _Parser(DataParser):
         """Read definitions to the end of the text."""
         self._lexer.header(required=True)
         functions: dict[GlobalVar, Function] = dict(self._init.functions)
+        defined: set[GlobalVar] = set()
         while self._lexer.peek().kind != "end":
             if self._next_is("type") or self._next_is("extern"):
                 self._define_type()
@@ -174,8 +175,9 @@ class _Parser(DataParser):
             self._expect("def")
             token = self._expect_kind("global", "a function's name such as @main")
             variable = self._global(token)
-            if variable in functions:
+            if variable in defined:
                 raise self._fail(f"{token.text} is defined twice", token)
+            defined.add(variable)
             self._start_definition()
             functions[variable] = run_steps(self._function(token))
             self._restore(functions[variable], token, variable)
