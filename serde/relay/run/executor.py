@@ -10,20 +10,11 @@ import numpy as np
 from serde.errors import RelayError
 from serde.relay.ir.expr import Expr, Function, GlobalVar, Var
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.ndarray import NDArray
 from serde.relay.run.interpreter import evaluate, run
 from serde.relay.run.values import ConstructorValue, RefValue
 
 __all__ = ["Executor", "NDArray", "create_executor"]
-
-
-class NDArray(np.ndarray[AnyValue, np.dtype[AnyValue]]):
-    """A result: a NumPy array that also has TVM's way of asking for one."""
-
-    def numpy(self) -> np.ndarray[AnyValue, np.dtype[AnyValue]]:
-        """Return the values as a plain array."""
-        return np.array(self, subok=False)
-
-    asnumpy = numpy
 
 
 class Executor:

@@ -375,7 +375,7 @@ class _Machine:
 
     def _value(self, frame: _Frame, node: Expr, below: Sequence[int]) -> AnyValue:
         if isinstance(node, Constant):
-            return node.data
+            return np.asarray(node.data)
         if isinstance(node, Tuple):
             return tuple(frame.values[child] for child in below)
         if isinstance(node, TupleGetItem):

@@ -8,7 +8,7 @@ node's text is made by a generator that asks for the texts it needs.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any as AnyValue
 from typing import Final
 
@@ -34,7 +34,7 @@ from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import FuncType, Type
+from serde.relay.ir.types import FuncType
 from serde.relay.ir.visit import use_counts
 from serde.relay.text import composite
 from serde.relay.text.attribute_classes import FIELDS, class_key
@@ -90,8 +90,17 @@ TVM wants most of them, and does not look at them.
 """
 
 
+Annotate = Callable[[Expr], str]
+
+
 @pause_garbage_collection()
-def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
+def print_module(
+    mod: IRModule,
+    *,
+    show_meta_data: bool = True,
+    strict: bool = False,
+    annotate: Annotate | None = None,
+) -> str:
     """Return the text of a module.
 
     Args:
@@ -99,11 +108,14 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
         show_meta_data: Whether the header and the metadata section are there; without them
             the text is for reading only.
         strict: Whether the text is legal for TVM 0.18 rather than serde's dialect.
+        annotate: Gives what follows each node, instead of a comment with its type.
 
     Raises:
         RelayError: A value has no form in text.
     """
-    printer = _Printer(typed=mod.checked, strict=strict, readable=not show_meta_data)
+    printer = _Printer(
+        typed=mod.checked, strict=strict, readable=not show_meta_data, annotate=annotate
+    )
     ordered = sorted(mod.functions, key=lambda variable: variable.name_hint)
     for variable in sorted(ordered, key=lambda variable: variable.name_hint != "main"):
         printer.name_global(variable)
@@ -116,17 +128,30 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
 
 
 @pause_garbage_collection()
-def print_expr(expr: Expr, *, strict: bool = False) -> str:
+def print_expr(
+    expr: Expr,
+    *,
+    show_meta_data: bool = True,
+    strict: bool = False,
+    annotate: Annotate | None = None,
+) -> str:
     """Return the text of an expression, its free variables announced.
 
     Names that have to change are kept only where `expr` is a function, which
     can carry them.
 
+    Args:
+        expr: The expression.
+        show_meta_data: Whether the header and the metadata section are there.
+        strict: Whether the text is legal for TVM 0.18 rather than serde's dialect.
+        annotate: Gives what follows each node.
+
     Raises:
         RelayError: A value has no form in text.
     """
-    printer = _Printer(typed=False, strict=strict, readable=False)
-    return printer.finish(f"{printer.expression(expr)}\n")
+    printer = _Printer(typed=False, strict=strict, readable=not show_meta_data, annotate=annotate)
+    body = f"{printer.expression(expr)}\n"
+    return printer.finish(body) if show_meta_data else body
 
 
 def attribute_text(value: AnyValue, *, strict: bool) -> str:
@@ -169,9 +194,12 @@ def _same_value(a: AnyValue, b: AnyValue) -> bool:
 
 
 class _Printer(DataPrinter):
-    def __init__(self, *, typed: bool, strict: bool, readable: bool) -> None:
+    def __init__(
+        self, *, typed: bool, strict: bool, readable: bool, annotate: Annotate | None
+    ) -> None:
         super().__init__(strict=strict)
         self._typed = typed
+        self._annotate = annotate
         self._readable = readable
         self._metadata = MetadataWriter()
         self._globals: dict[str, str] = {}
@@ -226,10 +254,12 @@ class _Printer(DataPrinter):
             return "\n".join([*self._scopes[0], text])
         return _run(self._scope(expr))
 
-    def _comment(self, type_: Type | None) -> str:
-        if not self._typed or type_ is None:
+    def _comment(self, node: Expr) -> str:
+        if self._annotate is not None:
+            return self._annotate(node)
+        if not self._typed or node.type is None:
             return ""
-        return f" /* ty={self._type(type_)} */"
+        return f" /* ty={self._type(node.type)} */"
 
     def _line(self, text: str) -> None:
         self._scopes[-1].append(f"{self._indent}{text}")
@@ -248,7 +278,7 @@ class _Printer(DataPrinter):
             return f"%{printed}"
         if self._strict and has_symbols(declared):
             self._types[printed] = type_text(declared)
-        return f"%{printed}: {self._type(declared)}{self._comment(variable.type)}"
+        return f"%{printed}: {self._type(declared)}{self._comment(variable)}"
 
     def _visit(self, node: Expr, *, inline: bool) -> Step:
         known = self._memo.get(node)
@@ -275,7 +305,7 @@ class _Printer(DataPrinter):
             text = constant_text(node.data, strict=self._strict)
             if text is None:
                 text = self._metadata.constant(node, typed=self._typed)
-            return text + self._comment(node.type)
+            return text + self._comment(node)
         if isinstance(node, GlobalVar):
             return f"@{self._global(node.name_hint)}"
         if isinstance(node, Op):
@@ -342,11 +372,11 @@ class _Printer(DataPrinter):
     def _tuple(self, node: Tuple) -> Step:
         texts = yield from self._operands(node.fields)
         inner = f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
-        return inner + self._comment(node.type)
+        return inner + self._comment(node)
 
     def _field(self, node: TupleGetItem) -> Step:
         texts = yield from self._operands((node.tuple_value,))
-        return f"{texts[0]}.{node.index}{self._comment(node.type)}"
+        return f"{texts[0]}.{node.index}{self._comment(node)}"
 
     def _if(self, node: If) -> Step:
         (cond,) = yield from self._operands((node.cond,))
@@ -368,15 +398,15 @@ class _Printer(DataPrinter):
         else:
             (callee,) = yield from self._operands((operation,))
             if isinstance(operation, Constructor) and not operation.inputs and not parts:
-                return f"{callee}{self._comment(node.type)}"
-        return f"{callee}({', '.join(parts)}){self._comment(node.type)}"
+                return f"{callee}{self._comment(node)}"
+        return f"{callee}({', '.join(parts)}){self._comment(node)}"
 
     def _extension_call(self, node: Call) -> Step:
         function, arguments = composite.as_function(node, _spell_attribute)
         texts = yield from self._operands(arguments)
         self._counts.update(use_counts(function))
         callee = yield self._visit(function, inline=False)
-        return f"{callee}({', '.join(texts)}){self._comment(node.type)}"
+        return f"{callee}({', '.join(texts)}){self._comment(node)}"
 
     def _attributes(self, node: Call, operation: OpDef) -> Generator[Step, str, list[str]]:
         if self._strict and not self._readable and operation.meta_class is not None:
@@ -437,7 +467,7 @@ class _Printer(DataPrinter):
         if outer:
             params += self._list_carried()
         arrow = "" if result is None else f" -> {self._type(result)}"
-        comment = "" if outer else self._comment(node.type)
+        comment = "" if outer else self._comment(node)
         return f"{start}({', '.join(params)}){arrow} {body}{comment}"
 
     def _list_carried(self) -> Iterator[str]:
