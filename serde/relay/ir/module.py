@@ -191,9 +191,7 @@ class IRModule:
             self._define_type(data)
         for variable, function in standard.functions.items():
             self._add(variable, function)
-        self.checked = standard.checked and (
-            self.checked or len(self.functions) == len(standard.functions)
-        )
+        self.checked = standard.checked and known
         self._imported.add(file_name)
 
     def update_func(self, var: GlobalVar, func: Function) -> None:
