@@ -47,6 +47,8 @@ from serde.relay.transform.transpose_to_layout import channels_first as channels
 from serde.relay.transform.tvm import fake_quantization_to_integer as fake_quantization_to_integer
 from serde.relay.transform.tvm import mixed_precision as mixed_precision
 from serde.relay.transform.tvm.a_normal_form import ToANormalForm as ToANormalForm
+from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
+from serde.relay.transform.tvm.basic_block import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
 from serde.relay.transform.tvm.combine_parallel import (
@@ -56,10 +58,14 @@ from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelConv2D as CombineParallelConv2D,
 )
 from serde.relay.transform.tvm.combine_parallel import CombineParallelDense as CombineParallelDense
+from serde.relay.transform.tvm.dead_code_elimination import (
+    DeadCodeElimination as DeadCodeElimination,
+)
 from serde.relay.transform.tvm.div_to_mul import DivToMul as DivToMul
 from serde.relay.transform.tvm.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
 )
+from serde.relay.transform.tvm.eta_expand import EtaExpand as EtaExpand
 from serde.relay.transform.tvm.extension_forms import extension_patterns as extension_patterns
 from serde.relay.transform.tvm.fake_quantization import (
     FakeQuantizationToInteger as FakeQuantizationToInteger,
@@ -78,7 +84,12 @@ from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps
 from serde.relay.transform.tvm.fuse_ops import FuseOps as FuseOps
 from serde.relay.transform.tvm.inline import Inline as Inline
 from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
+from serde.relay.transform.tvm.merge_compiler_regions import (
+    MergeCompilerRegions as MergeCompilerRegions,
+)
+from serde.relay.transform.tvm.merge_composite import MergeComposite as MergeComposite
 from serde.relay.transform.tvm.mixed_precision import ToMixedPrecision as ToMixedPrecision
+from serde.relay.transform.tvm.partition_graph import PartitionGraph as PartitionGraph
 from serde.relay.transform.tvm.simplify_expr import SimplifyExpr as SimplifyExpr
 from serde.relay.transform.tvm.simplify_expr import (
     SimplifyExprPostAlterOp as SimplifyExprPostAlterOp,
