@@ -26,11 +26,13 @@ MATRIX = {
         "add({}, {})", "subtract({}, {})", "multiply({}, {})", "divide({}, {})",
         "maximum({}, {})", "minimum({}, {})", "less({}, {})", "less_equal({}, {})",
         "greater({}, {})", "greater_equal({}, {})", "sqrt({})", "sigmoid({})", "tanh({})",
-        "fast_tanh({})", "fast_exp({})", "fast_erf({})", "nn.relu({})", "nn.leaky_relu({}, alpha=0.1f)",
+        "fast_tanh({})", "fast_exp({})", "fast_erf({})", "nn.relu({})",
+        "nn.leaky_relu({}, alpha=0.1f)",
         "copy({})", "reshape({}, newshape=[8, 4])", "transpose({}, axes=[1, 0])",
         "expand_dims({}, axis=1)", "tile({}, reps=[2, 1])", "max({}, axis=[1])",
         "min({}, axis=[0], keepdims=True)", "argmax({}, axis=[1])", "argmin({}, axis=[0])",
-        "strided_slice({}, begin=[0, 1], end=[4, 7], strides=[1, 2], axes=None)", "nn.batch_flatten({})",
+        "strided_slice({}, begin=[0, 1], end=[4, 7], strides=[1, 2], axes=None)",
+        "nn.batch_flatten({})",
         "clip({}, a_min=-3f, a_max=3f)", "cast({}, dtype=\"int32\")", "nn.dropout({}).0",
         "cast_like({}, {})", "shape_of({}, dtype=\"int32\")",
         "split({}, indices_or_sections=2, axis=1).1", "broadcast_to_like({}, {})",
@@ -39,7 +41,8 @@ MATRIX = {
     ],
     "never": [
         "exp({})", "erf({})", "power({}, {})", "nn.softmax({})", "sum({}, axis=[1])", "mean({})",
-        "sum({}, axis=[0, 1], keepdims=True)", "mean({}, axis=[1], exclude=True)", "clip({}, a_min=-1e39f, a_max=3f)",
+        "sum({}, axis=[0, 1], keepdims=True)", "mean({}, axis=[1], exclude=True)",
+        "clip({}, a_min=-1e39f, a_max=3f)",
     ],
 }  # fmt: skip
 IMAGE = {
@@ -88,7 +91,11 @@ def test_behind_a_dense_layer(op: str, follows: bool, dtype: str) -> None:
     before = f"{head} {{ %0 = nn.dense(%x, %w, units=8); {op.format('%0', '%0')} }}"
     dense = f"""%0 = cast(%x, dtype="{dtype}"); %1 = cast(%w, dtype="{dtype}");
         %2 = nn.dense(%0, %1, units=8, out_dtype="{dtype}");"""
-    end = op.format("%2", "%2") if follows else f"%3 = cast(%2, dtype=\"float32\"); {op.format('%3', '%3')}"
+    end = (
+        op.format("%2", "%2")
+        if follows
+        else f'%3 = cast(%2, dtype="float32"); {op.format("%3", "%3")}'
+    )
     _same(_convert(_mod(before), dtype), f"{head} {{ {dense} {end} }}")
 
 
@@ -99,7 +106,7 @@ def test_behind_a_convolution(op: str, follows: bool, dtype: str) -> None:
     conv = "nn.conv2d({}, {}, padding=[0, 0, 0, 0], channels=4, kernel_size=[1, 1]"
     before = f"{head} {{ %0 = {conv.format('%x', '%w')}); {op.format('%0')} }}"
     narrow = f"""%0 = cast(%x, dtype="{dtype}"); %1 = cast(%w, dtype="{dtype}");
-        %2 = {conv.format('%0', '%1')}, out_dtype="{dtype}");"""
+        %2 = {conv.format("%0", "%1")}, out_dtype="{dtype}");"""
     end = op.format("%2") if follows else f'%3 = cast(%2, dtype="float32"); {op.format("%3")}'
     _same(_convert(_mod(before), dtype), f"{head} {{ {narrow} {end} }}")
 
@@ -128,7 +135,9 @@ ALWAYS = {
         "(1, 2, 4, 4, 4)", "(3, 2, 1, 1, 1)",
         "padding=[0, 0, 0, 0, 0, 0], channels=3, kernel_size=[1, 1, 1]",
     ),
-    "nn.conv1d_transpose": ("(1, 3, 8)", "(3, 4, 3)", "channels=4, kernel_size=[3], padding=[1, 1]"),
+    "nn.conv1d_transpose": (
+        "(1, 3, 8)", "(3, 4, 3)", "channels=4, kernel_size=[3], padding=[1, 1]",
+    ),
     "nn.conv2d_transpose": (
         "(1, 3, 8, 8)", "(3, 4, 3, 3)", "channels=4, kernel_size=[3, 3], padding=[1, 1, 1, 1]",
     ),
@@ -293,7 +302,9 @@ def test_a_call_of_a_global_function_is_refused() -> None:
 @pytest.mark.parametrize(
     ("body", "end"),
     [
-        pytest.param("tanh(%x)", 'cast(tanh(cast(%x, dtype="float16")), dtype="float32")', id="call"),
+        pytest.param(
+            "tanh(%x)", 'cast(tanh(cast(%x, dtype="float16")), dtype="float32")', id="call",
+        ),
         pytest.param("exp(%x)", "exp(%x)", id="call-that-stays"),
         pytest.param(
             "(tanh(%x), exp(%x))",
