@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from serde.errors import RelayError
 from serde.relay.dataflow_pattern.graph import inputs_of
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Op, Tuple, TupleGetItem
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 
 __all__ = [
     "BEGIN",
@@ -155,7 +156,7 @@ class AnnotatedRegionSet:
             self._member[node] = region
         elif _calls(node, self._end) and isinstance(node, Call):
             self._close(node)
-        elif isinstance(node, (Call, Tuple, TupleGetItem)):
+        elif isinstance(node, (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)):
             self._join(node, node.args if isinstance(node, Call) else inputs_of(node))
         elif isinstance(node, If):
             self._join_whole(node, (node.cond, node.true_branch, node.false_branch))
