@@ -16,9 +16,10 @@ from typing import Any as AnyValue
 import numpy as np
 from annotations import Names, default_text, flattened, type_hints
 
+from serde.relay.ir.builders import Namespace, lookup_builder
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Namespace, OpDef, all_ops, lookup_builder
+from serde.relay.ir.registry import OpDef, all_ops
 
 __all__ = ["relay_stubs"]
 

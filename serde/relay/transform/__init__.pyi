@@ -44,8 +44,11 @@ from serde.relay.transform.to_float16 import ToFloat16 as ToFloat16
 from serde.relay.transform.to_float16 import float16_overflows as float16_overflows
 from serde.relay.transform.transpose_to_layout import TransposeToLayout as TransposeToLayout
 from serde.relay.transform.transpose_to_layout import channels_first as channels_first
+from serde.relay.transform.tvm import fake_quantization_to_integer as fake_quantization_to_integer
+from serde.relay.transform.tvm import mixed_precision as mixed_precision
 from serde.relay.transform.tvm.a_normal_form import ToANormalForm as ToANormalForm
 from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
+from serde.relay.transform.tvm.basic_block import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
 from serde.relay.transform.tvm.combine_parallel import (
@@ -55,10 +58,18 @@ from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelConv2D as CombineParallelConv2D,
 )
 from serde.relay.transform.tvm.combine_parallel import CombineParallelDense as CombineParallelDense
+from serde.relay.transform.tvm.dead_code_elimination import (
+    DeadCodeElimination as DeadCodeElimination,
+)
+from serde.relay.transform.tvm.div_to_mul import DivToMul as DivToMul
 from serde.relay.transform.tvm.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
 )
+from serde.relay.transform.tvm.eta_expand import EtaExpand as EtaExpand
 from serde.relay.transform.tvm.extension_forms import extension_patterns as extension_patterns
+from serde.relay.transform.tvm.fake_quantization import (
+    FakeQuantizationToInteger as FakeQuantizationToInteger,
+)
 from serde.relay.transform.tvm.fast_math import FastMath as FastMath
 from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv as FlattenAtrousConv
 from serde.relay.transform.tvm.fold_constant import FoldConstant as FoldConstant
@@ -77,6 +88,7 @@ from serde.relay.transform.tvm.merge_compiler_regions import (
     MergeCompilerRegions as MergeCompilerRegions,
 )
 from serde.relay.transform.tvm.merge_composite import MergeComposite as MergeComposite
+from serde.relay.transform.tvm.mixed_precision import ToMixedPrecision as ToMixedPrecision
 from serde.relay.transform.tvm.partition_graph import PartitionGraph as PartitionGraph
 from serde.relay.transform.tvm.simplify_expr import SimplifyExpr as SimplifyExpr
 from serde.relay.transform.tvm.simplify_expr import (

@@ -20,6 +20,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from serde.errors import RelayError, Unsupported
+from serde.relay.ir.adt import Match
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import (
     Call,
@@ -211,16 +212,16 @@ class _Converter:
     def run(self, function: Function) -> Function:
         for step in binding_order(function):
             if isinstance(step, Binding):
-                if not isinstance(step.node, Let):
-                    raise Unsupported("the variables of a match keep their types")
                 self._bind(step.node)
             else:
                 self.done[step] = self._convert(step)
         result = self.done[function]
         return result if isinstance(result, Function) else function
 
-    def _bind(self, let: Let) -> None:
+    def _bind(self, let: Let | Match) -> None:
         """Give a variable the type of its new value."""
+        if isinstance(let, Match):
+            raise Unsupported("a match of data types has no mixed precision")
         value = self.done[let.value]
         if let.var in self.done:
             if value.type != let.var.type:
