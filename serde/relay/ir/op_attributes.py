@@ -33,6 +33,8 @@ _VALUES: dict[str, dict[str, tuple[int, AnyValue]]] = {}
 
 _LISTS: Final = "serde.relay.transform.tvm."
 _HOMES: dict[str, str] = {
+    "FInferCorrectLayout": f"{_LISTS}layout.rules",
+    "FTVMConvertOpLayout": f"{_LISTS}layout.conversions",
     "FTVMMixedPrecisionConversionType": f"{_LISTS}mixed_precision",
     "FTVMFakeQuantizationToInteger": f"{_LISTS}fake_quantization_to_integer",
     "FTVMOptionalFakeQuantizationToInteger": f"{_LISTS}fake_quantization_to_integer",
