@@ -28,7 +28,10 @@ from serde.mxnet.live import Params
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
 from serde.report import Report as Report
+from serde.walk.user_converters import exports as exports
+from serde.walk.user_converters import imports as imports
 from serde.weights import Array
 
 @overload
@@ -49,6 +52,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -83,6 +92,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -116,6 +131,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
@@ -145,6 +166,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
 ) -> Bisection:
@@ -175,6 +202,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
@@ -202,6 +235,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -239,6 +278,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -279,6 +324,11 @@ def bisect(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -370,6 +420,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name."""
 
@@ -396,6 +452,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -435,6 +497,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -473,6 +541,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
@@ -507,6 +581,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
 ) -> Report:
@@ -542,6 +622,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
@@ -574,6 +660,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -616,6 +708,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -669,6 +767,11 @@ def check(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -775,6 +878,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs."""
 
@@ -801,6 +910,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -823,6 +938,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -909,6 +1025,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -931,6 +1053,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> Report:
     """Convert a model and write it.
@@ -962,6 +1085,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -984,6 +1113,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> Report:
     """Convert a model and write it.
@@ -1016,6 +1146,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1038,6 +1174,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -1087,6 +1224,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1109,6 +1252,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> Report:
     """Convert a model and write it.
@@ -1141,6 +1285,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1163,6 +1313,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> Report:
@@ -1200,6 +1351,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1222,6 +1379,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -1293,6 +1451,11 @@ def convert(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -1358,6 +1521,8 @@ def convert(
             names that stay float32, besides the default list.
 
     Options of writing coreml:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
             iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
         compute_precision (Literal['float16', 'float32'] | None, default None): What a program
@@ -1497,6 +1662,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1538,6 +1709,12 @@ def diff(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1580,6 +1757,11 @@ def diff(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -1665,6 +1847,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1687,6 +1875,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -1766,6 +1955,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1788,6 +1983,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -1867,6 +2063,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1889,6 +2091,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a framework's model in another format, or write it.
@@ -1913,6 +2116,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1935,6 +2144,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> Path:
     """Return a framework's model in another format, or write it.
@@ -1959,6 +2169,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1981,6 +2197,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
@@ -2006,6 +2223,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2028,6 +2251,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> Path:
     """Return a framework's model in another format, or write it.
@@ -2053,6 +2277,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2075,6 +2305,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -2117,6 +2348,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2139,6 +2376,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -2181,6 +2419,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2203,6 +2447,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a framework's model in another format, or write it.
@@ -2228,6 +2473,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2250,6 +2501,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> Path:
     """Return a framework's model in another format, or write it.
@@ -2275,6 +2527,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2297,6 +2555,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> AnyValue:
@@ -2327,6 +2586,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2349,6 +2614,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> Path:
@@ -2379,6 +2645,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2401,6 +2673,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -2458,6 +2731,11 @@ def export_model(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -2523,6 +2801,8 @@ def export_model(
             names that stay float32, besides the default list.
 
     Options of writing coreml:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
             iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
         compute_precision (Literal['float16', 'float32'] | None, default None): What a program
@@ -2628,6 +2908,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2671,6 +2957,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -2752,6 +3043,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -2833,6 +3129,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a Relay model in a format, or write it.
@@ -2859,6 +3160,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -2885,6 +3191,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> AnyValue:
     """Return a Relay model in a format, or write it.
@@ -2912,6 +3223,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -2939,6 +3255,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -2983,6 +3304,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -3027,6 +3353,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a Relay model in a format, or write it.
@@ -3054,6 +3385,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -3081,6 +3417,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> AnyValue:
@@ -3113,6 +3454,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> Path:
@@ -3145,6 +3491,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -3217,6 +3568,10 @@ def from_relay(
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
 
     Options of writing coreml:
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
             iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
         compute_precision (Literal['float16', 'float32'] | None, default None): What a program
@@ -3340,6 +3695,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3352,6 +3713,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3380,6 +3742,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -3392,6 +3760,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3419,6 +3788,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -3429,6 +3804,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3454,6 +3830,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -3465,6 +3847,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3490,6 +3873,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -3500,6 +3889,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3523,6 +3913,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -3536,6 +3932,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3566,6 +3963,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3588,6 +3991,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3616,6 +4020,11 @@ def import_model(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -3681,6 +4090,8 @@ def import_model(
             names that stay float32, besides the default list.
 
     Options of writing mxnet:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         params_epoch (int, default 0): The number in the name prefix-NNNN.params.
     """
 
@@ -3709,6 +4120,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},
@@ -3718,6 +4135,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters."""
@@ -3737,6 +4155,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3749,6 +4173,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3778,6 +4203,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -3790,6 +4221,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3818,6 +4250,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -3828,6 +4266,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3854,6 +4293,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -3865,6 +4310,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3891,6 +4337,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -3901,6 +4353,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3925,6 +4378,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -3938,6 +4397,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3969,6 +4429,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3991,6 +4457,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -4019,6 +4486,11 @@ def import_to_gluon(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -4084,6 +4556,8 @@ def import_to_gluon(
             names that stay float32, besides the default list.
 
     Options of writing mxnet:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         params_epoch (int, default 0): The number in the name prefix-NNNN.params.
     """
 
@@ -4114,6 +4588,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},
@@ -4123,6 +4603,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters."""
@@ -4141,6 +4622,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -4175,6 +4662,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -4208,6 +4701,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -4237,6 +4736,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -4267,6 +4772,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -4294,6 +4805,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -4331,6 +4848,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -4371,6 +4894,11 @@ def to_relay(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -4450,6 +4978,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},
@@ -4470,9 +5004,11 @@ __all__ = [
     "convert",
     "diff",
     "export_model",
+    "exports",
     "from_relay",
     "import_model",
     "import_to_gluon",
+    "imports",
     "relay",
     "to_relay",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any as AnyValue
 
@@ -84,7 +85,10 @@ class TypeData:
         self.type_vars: tuple[TypeVar, ...] = tuple(type_vars)
         self.constructors: tuple[Constructor, ...] = tuple(constructors)
         whole = TypeCall(header, self.type_vars)
-        for constructor in self.constructors:
+        # TVM's tags: a hash of the name, then the place among the constructors.
+        first = (zlib.crc32(header.name_hint.encode()) & 0x7F) << 24
+        for place, constructor in enumerate(self.constructors):
+            constructor.tag = first | place
             constructor.type = FuncType(constructor.inputs, whole, self.type_vars)
 
     def _signature(self) -> tuple[AnyValue, ...]:

@@ -12,7 +12,7 @@ from typing import Any as AnyValue
 __all__ = ["call", "printer", "type_args"]
 
 
-def call(name: str, *operands: AnyValue, **attrs: AnyValue) -> AnyValue:
+def call(name: str, /, *operands: AnyValue, **attrs: AnyValue) -> AnyValue:
     """Build a call of an operator; see :func:`serde.relay.ir.registry.call`."""
     return importlib.import_module("serde.relay.ir.registry").call(name, *operands, **attrs)
 

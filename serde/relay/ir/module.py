@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
@@ -157,16 +157,25 @@ class IRModule:
     def __contains__(self, name: object) -> bool:
         return name in (self._names if isinstance(name, str) else self.functions)
 
-    def astext(self, show_meta_data: bool = True, *, strict: bool = False) -> str:
+    def astext(
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Expr], str] | None = None,
+        *,
+        strict: bool = False,
+    ) -> str:
         """Return the module's text.
 
         Args:
             show_meta_data: Whether constants that do not print inline follow at the end.
+            annotate: Gives what follows each node in the text, instead of a comment with its type.
             strict: Whether the text is legal for TVM 0.18; otherwise it is serde's dialect,
                 with named dimensions, extension calls and exact floats.
         """
         printer = hooks.printer()
-        text: str = printer.print_module(self, show_meta_data=show_meta_data, strict=strict)
+        text: str = printer.print_module(
+            self, show_meta_data=show_meta_data, strict=strict, annotate=annotate
+        )
         return text
 
     def __str__(self) -> str:

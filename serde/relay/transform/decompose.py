@@ -10,6 +10,7 @@ from typing import ClassVar
 from serde.errors import TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef
+from serde.relay.ir.traits import Foreign
 from serde.relay.ir.types import accepts
 from serde.relay.ir.visit import children, rewrite
 from serde.relay.transform.base import FunctionPass
@@ -46,7 +47,7 @@ class Decompose(FunctionPass):
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
         body = self.expansion(node.op.name) or node.op.decompose
-        if body is None or self._has(node):
+        if body is None or node.op.has(Foreign) or self._has(node):
             return node
         memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
         for argument in node.args:
@@ -83,7 +84,7 @@ def decompose(node: Call, body: Callable[..., AnyValue] | None = None) -> Expr:
         raise TypeInferenceError(f"{node!r} has no decomposition")
     operands: list[AnyValue] = []
     for operand, argument in zip(definition.operands, node.args, strict=True):
-        if not isinstance(argument, Tuple):
+        if not isinstance(argument, Tuple) or operand.any_value:
             operands.append(argument)
         elif operand.variadic:
             operands.append(argument.fields)

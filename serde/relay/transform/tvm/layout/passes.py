@@ -12,14 +12,14 @@ from serde.relay.ir.expr import Attrs, Call, Expr, Function
 from serde.relay.ir.op_attributes import get_op_attr
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.tvm.layout.rewriting import LayoutRewriter
+from serde.relay.transform.tvm.typed import TypedPass
 
 __all__ = ["AlterOpLayout", "ConvertLayout"]
 
 
 @dataclass(frozen=True)
-class ConvertLayout(FunctionPass):
+class ConvertLayout(TypedPass):
     """Give operators the layouts that are asked for, and those between them with them.
 
     ``layout_transform`` stands where a layout begins and ends; operators between that can follow
@@ -52,7 +52,7 @@ class ConvertLayout(FunctionPass):
 
 
 @dataclass(frozen=True)
-class AlterOpLayout(FunctionPass):
+class AlterOpLayout(TypedPass):
     """Let each operator be replaced by what its attribute ``FTVMAlterOpLayout`` makes of it.
 
     The attribute is a function of the call's attributes, its operands, their types (fields of
@@ -63,7 +63,6 @@ class AlterOpLayout(FunctionPass):
 
     name: ClassVar[str] = "AlterOpLayout"
     opt_level: ClassVar[int] = 3
-    required: ClassVar[Sequence[str]] = ("InferType",)
 
     def transform(self, function: Function) -> Function:
         """Alter calls, operands first."""
