@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,6 +27,7 @@ class Legalize(RewriteByAttribute, TypedPass):
 
     name: ClassVar[str] = "Legalize"
     opt_level: ClassVar[int] = 1
+    required: ClassVar[Sequence[str]] = ("InferType",)
 
     legalize_map_attr_name: str = "FTVMLegalize"
 
