@@ -45,9 +45,7 @@ from serde.relay.transform.transpose_to_layout import TransposeToLayout as Trans
 from serde.relay.transform.transpose_to_layout import channels_first as channels_first
 from serde.relay.transform.tvm import fake_quantization_to_integer as fake_quantization_to_integer
 from serde.relay.transform.tvm import mixed_precision as mixed_precision
-from serde.relay.transform.tvm.a_normal_form import ToANormalForm as ToANormalForm
 from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
-from serde.relay.transform.tvm.basic_block import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
 from serde.relay.transform.tvm.change_batch import ChangeBatch as ChangeBatch
@@ -97,6 +95,8 @@ from serde.relay.transform.tvm.merge_compiler_regions import (
 )
 from serde.relay.transform.tvm.merge_composite import MergeComposite as MergeComposite
 from serde.relay.transform.tvm.mixed_precision import ToMixedPrecision as ToMixedPrecision
+from serde.relay.transform.tvm.normal_forms import ToANormalForm as ToANormalForm
+from serde.relay.transform.tvm.normal_forms import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from serde.relay.transform.tvm.partition_graph import PartitionGraph as PartitionGraph
 from serde.relay.transform.tvm.simplify_expr import SimplifyExpr as SimplifyExpr
 from serde.relay.transform.tvm.simplify_expr import (

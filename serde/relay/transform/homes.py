@@ -34,14 +34,13 @@ HOMES: Final = {
     "sequences_to_tuples": "SequencesToTuples",
     "to_float16": "ToFloat16 float16_overflows",
     "transpose_to_layout": "TransposeToLayout channels_first",
-    "tvm.a_normal_form": "ToANormalForm",
-    "tvm.basic_block": "ToBasicBlockNormalForm",
     "tvm.annotate_target": "AnnotateTarget",
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
     "tvm.combine_parallel": (
         "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
     ),
     "tvm.change_batch": "ChangeBatch",
+    "tvm.combine_parallel": "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense",
     "tvm.dead_code_elimination": "DeadCodeElimination",
     "tvm.div_to_mul": "DivToMul",
     "tvm.dynamic_to_static": "DynamicToStatic",
@@ -64,6 +63,7 @@ HOMES: Final = {
     "tvm.legalize": "Legalize",
     "tvm.merge_compiler_regions": "MergeCompilerRegions",
     "tvm.merge_composite": "MergeComposite",
+    "tvm.normal_forms": "ToANormalForm ToBasicBlockNormalForm",
     "tvm.partition_graph": "PartitionGraph",
     "tvm.mixed_precision": "ToMixedPrecision mixed_precision",
     "tvm.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",
