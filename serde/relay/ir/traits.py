@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Arithmetic", "BitLevel", "Commutative", "Decompresses", "Discontinuous", "Elementwise",
     "Float32", "Foreign", "Fractions", "Fusion", "FusionPattern", "InRange", "Layout", "Linear",
-    "Moves", "Ordering", "Random", "Range", "RangeRule", "Reduction", "Regions", "Rescales", "Reshape",
-    "SameAxes", "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
+    "Moves", "Ordering", "Random", "Range", "RangeRule", "Reduction", "Regions", "Rescales",
+    "Reshape", "SameAxes", "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
 ]  # fmt: skip
 
 
