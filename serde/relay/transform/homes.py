@@ -36,11 +36,10 @@ HOMES: Final = {
     "transpose_to_layout": "TransposeToLayout channels_first",
     "tvm.annotate_target": "AnnotateTarget",
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
+    "tvm.change_batch": "ChangeBatch",
     "tvm.combine_parallel": (
         "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
     ),
-    "tvm.change_batch": "ChangeBatch",
-    "tvm.combine_parallel": "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense",
     "tvm.dead_code_elimination": "DeadCodeElimination",
     "tvm.div_to_mul": "DivToMul",
     "tvm.dynamic_to_static": "DynamicToStatic",
