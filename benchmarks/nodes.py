@@ -104,8 +104,8 @@ def passes(given: RelayModel) -> dict[str, Pass]:
         if all(p.default is not p.empty for p in signature.parameters.values()):
             found[name] = kind()
     weights = frozenset(given.params)
-    found["SimplifyInference, of a model"] = transform.SimplifyInference(weights=weights)
-    found["SimplifyInference, expanding"] = transform.SimplifyInference(
+    found["FoldBatchNorm, of a model"] = transform.FoldBatchNorm(weights=weights)
+    found["FoldBatchNorm, expanding"] = transform.FoldBatchNorm(
         weights=weights, fold_batch_norm=False, expand=True
     )
     found["ToFloat16, of a model"] = transform.ToFloat16(keep_io=False, weights=weights)

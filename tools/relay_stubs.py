@@ -51,6 +51,10 @@ def relay_stubs() -> dict[str, str]:
             space = space.rpartition(".")[0]
             tree.setdefault(space, {})
     stubs = {f"{FOLDER}/_types.pyi": _TYPES_STUB, f"{FOLDER}/__init__.pyi": _INIT_STUB}
+    for name in _PACKAGES:
+        stubs[f"serde/relay/{name}/__init__.pyi"] = _exports(
+            importlib.import_module(f"serde.relay.{name}")
+        )
     for space, builders in tree.items():
         inner = sorted(other for other in tree if other and other.rpartition(".")[0] == space)
         if not space:
@@ -62,6 +66,9 @@ def relay_stubs() -> dict[str, str]:
         stubs[file] = _namespace(space, builders, inner)
     return stubs
 
+
+_PACKAGES = ("dataflow_pattern", "transform")
+"""Packages below ``serde.relay`` whose names are loaded when they are used."""
 
 _INIT_STUB = '"""Namespaces of builders; they are objects of ``serde.relay``, and no modules."""\n'
 
@@ -91,15 +98,19 @@ def _namespace(space: str, builders: dict[str, Callable[..., AnyValue]], inner: 
     return "\n\n".join([title, *names.lines(), *body])
 
 
+def _exports(package: types.ModuleType) -> str:
+    """Return the stub of a package that has nothing but names of its modules."""
+    names = Names()
+    for name in package.__all__:
+        found = getattr(package, name)
+        home = found.__name__.rpartition(".")[0] if inspect.ismodule(found) else found.__module__
+        names.use(home, f"{name} as {name}")
+    return "\n\n".join([f'"""{inspect.getdoc(package)}\n"""', *names.lines()])
+
+
 def _package(builders: dict[str, Callable[..., AnyValue]], inner: list[str]) -> str:
     names = Names()
-    for name in relay.__all__:
-        found = getattr(relay, name)
-        if inspect.ismodule(found):
-            names.use(found.__name__.rpartition(".")[0], f"{name} as {name}")
-        else:
-            names.use(found.__module__, f"{name} as {name}")
-    for name in relay.LATER:
+    for name in (*relay.__all__, *relay.LATER):
         found = getattr(relay, name)
         home = found.__name__.rpartition(".")[0] if inspect.ismodule(found) else found.__module__
         names.use(home, f"{name} as {name}")

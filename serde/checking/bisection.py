@@ -201,7 +201,9 @@ class _Inside:
         """Return values by name."""
         wanted = Tuple([self.values[name] for name in names])
         main = self.model.main
-        function = Function(main.params, wanted, None, main.attrs)
+        function = Function(
+            main.params, wanted, None, type_params=main.type_params, attrs=main.attrs
+        )
         return leaves(run(function, self._engine.arguments(inputs), mod=self.model.mod))
 
 

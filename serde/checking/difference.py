@@ -246,7 +246,9 @@ def _canonicalize(model: RelayModel) -> IRModule:
     used = {v: None for v in post_order(main.body) if isinstance(v, Var) and v in given}
     rest = [param for param in main.params if param in given and param not in used]
     params = [*model.inputs(), *used, *rest]
-    function = Function(params, main.body, main.ret_type, main.attrs)
+    function = Function(
+        params, main.body, main.ret_type, type_params=main.type_params, attrs=main.attrs
+    )
     functions = {v: function if f is main else f for v, f in model.mod.functions.items()}
     return model.mod.with_functions(functions)
 

@@ -264,7 +264,7 @@ def _types_agree(model: RelayModel, lengths: Mapping[str, int]) -> bool:
         attrs = {name: _resolve_if_known(value, lengths) for name, value in new.attrs.items()}
         if attrs == dict(new.attrs):
             return new
-        fixed = Call(new.op, new.args, Attrs(attrs), new.span)
+        fixed = Call(new.op, new.args, Attrs(attrs), span=new.span)
         fixed.type = infer_call(fixed)
         return fixed
 

@@ -145,21 +145,21 @@ def prepare(
         UnsupportedModelError: A step would lose precision in a way that is not allowed.
     """
     fold_batch_norm = options.simplify and not options.keep_batch_norm
-    inference = transform.SimplifyInference(frozenset(model.params), fold_batch_norm)
+    inference = transform.FoldBatchNorm(frozenset(model.params), fold_batch_norm)
     needed: list[transform.Pass] = [
-        transform.Inline(keep_globals=keep_globals),
+        transform.InlineCalls(keep_globals=keep_globals),
         transform.RaiseRecursion(),
-        transform.Inline(keep_globals=keep_globals),
+        transform.InlineCalls(keep_globals=keep_globals),
         transform.SequencesToTuples(),
         transform.FoldShape(),
         *([] if keep_training else [inference]),
-        transform.FoldConstant(),
+        transform.EvaluateConstants(),
         transform.CountLoops(),
     ]
-    smaller = [transform.SimplifyExpr(keep_training), transform.EliminateCommonSubexpr()]
-    passes = [*needed, *(smaller if options.simplify else ()), transform.DeadCodeElimination()]
+    smaller = [transform.RemoveIdentities(keep_training), transform.MergeEqualNodes()]
+    passes = [*needed, *(smaller if options.simplify else ()), transform.RemoveDeadCode()]
     model = transform.flatten_results(model)
-    mod = transform.Sequential(passes)(model.mod)
+    mod = transform.Sequential(passes).run(model.mod)[0]
     model = transform.fold_weights(model.evolve(mod=mod), report=report)
     if not options.float16:
         return model

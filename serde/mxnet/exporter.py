@@ -76,7 +76,7 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.RaiseSliceLike(),
             transform.RaiseLayers(_is_whole, frozenset(model.params)),
         ],
-        after=[MERGE_STACKS, transform.SimplifyExpr()],
+        after=[MERGE_STACKS, transform.RemoveIdentities()],
         packing=(STACK.name,),
     )
 

@@ -109,8 +109,8 @@ def _lower(model: RelayModel, report: Report, *, keep_functions: bool) -> RelayM
 
     layers = transform.RaiseLayers(whole, frozenset(model.params))
     # What is constant now may be what an expansion needs.
-    again = [transform.FoldConstant(), transform.Legalize(supported, TABLE.expansion)]
-    after = [transform.SimplifyExpr(), *again, SettleEmpty()]
+    again = [transform.EvaluateConstants(), transform.Legalize(supported, TABLE.expansion)]
+    after = [transform.RemoveIdentities(), *again, SettleEmpty()]
     return lower_to_static(
         model,
         TABLE,

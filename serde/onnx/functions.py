@@ -23,7 +23,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children, free_vars, post_order
-from serde.relay.transform.cse import exact_key
+from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.walk.export_context import Values, regroup
 
 __all__ = ["FunctionCall", "LocalFunctions"]

@@ -87,7 +87,7 @@ def arrange(
             transform.channels_first(),
         ]
     )
-    return model.evolve(mod=passes(model.mod))
+    return model.evolve(mod=passes.run(model.mod)[0])
 
 
 def spell_out(
@@ -109,9 +109,8 @@ def spell_out(
     passes = transform.Sequential(
         [transform.Legalize(supported=supported, expansion=TABLE.expansion), _DenseAsProduct()]
     )
-    return transform.fold_weights(
-        model.evolve(mod=passes(model.mod)), report=report, share=share
-    )
+    lowered = passes.run(model.mod)[0]
+    return transform.fold_weights(model.evolve(mod=lowered), report=report, share=share)
 
 
 @dataclass(frozen=True)
@@ -183,8 +182,8 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
         [
             transform.ToGraphNormalForm(),
             _CallsIntoBranches(),
-            transform.Inline(opaque=not keep, keep_globals=keep),
-            transform.DeadCodeElimination(),
+            transform.InlineCalls(opaque=not keep, keep_globals=keep),
+            transform.RemoveDeadCode(),
             transform.InferType(),
             transform.RaiseRecursion(),
         ]
@@ -195,9 +194,9 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     while changed:
         result, changed = step.run(result)
     again = transform.Sequential(
-        [transform.InferType(), transform.FoldShape(), transform.EliminateCommonSubexpr()]
+        [transform.InferType(), transform.FoldShape(), transform.MergeEqualNodes()]
     )
-    return again(result.with_functions(result.functions, checked=False))
+    return again.run(result.with_functions(result.functions, checked=False))[0]
 
 
 def _is_function_or_let(node: Expr) -> bool:
@@ -238,7 +237,14 @@ class _DenseAsProduct(transform.FunctionPass):
         body = rewrite(function.body, lambda _old, node: _as_product(node))
         if body is function.body:
             return function
-        return Function(function.params, body, function.ret_type, function.attrs, function.span)
+        return Function(
+            function.params,
+            body,
+            function.ret_type,
+            type_params=function.type_params,
+            attrs=function.attrs,
+            span=function.span,
+        )
 
 
 def _as_product(node: Expr) -> Expr:

@@ -1,8 +1,7 @@
 """Relay, the functional graph IR of TVM up to 0.19, in Python and NumPy.
 
-The pivot between formats. Operators are attributes of this package, as
-``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are. What is
-asked for is loaded then.
+The pivot between formats. Operators are attributes of this package, as ``relay.add`` or
+``relay.nn.conv2d``, called as TVM's builders are. What is asked for is loaded then.
 """
 
 from __future__ import annotations
@@ -32,26 +31,27 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *LATER, *_registry().builder_names()})
 
 
-__getattr__, __all__ = lazy_names(
-    __name__,
-    {
-        "serde.relay.dataflow_pattern": "dataflow_pattern",
-        "serde.relay.op": "op",
-        "serde.relay.transform": "transform",
-        "serde.relay.ir.loops": "loops",
-        "serde.relay.ir.compare": "assert_structural_equal structural_equal",
-        "serde.relay.ir.hashing": "structural_hash",
-        "serde.relay.ir.dims": "Any symbol",
-        "serde.relay.ir.expr": (
-            "Call Constant Expr Function GlobalVar If Let Span Tuple TupleGetItem TupleWrapper "
-            "Var const var"
-        ),
-        "serde.relay.ir.model": "ModelMeta RelayModel",
-        "serde.relay.ir.module": "IRModule",
-        "serde.relay.ir.types": "FuncType SequenceType TensorType TupleType",
-        "serde.relay.ir.verify": "verify",
-        "serde.relay.run.executor": "create_executor",
-        "serde.relay.text.parser": "fromtext",
-    },
-    _find,
-)
+_HOMES = {
+    "serde.relay.dataflow_pattern": "dataflow_pattern",
+    "serde.relay.op": "op",
+    "serde.relay.transform": "transform",
+    "serde.relay.ir.adt": "Clause Constructor Match Pattern PatternConstructor PatternTuple "
+    "PatternVar PatternWildcard TypeData",
+    "serde.relay.ir.bind": "bind",
+    "serde.relay.ir.compare": "assert_structural_equal structural_equal",
+    "serde.relay.ir.dims": "Any symbol",
+    "serde.relay.ir.expr": "Call Constant Expr Function GlobalVar If Let Span Tuple TupleGetItem "
+    "TupleWrapper Var const var",
+    "serde.relay.ir.functor": "ExprFunctor ExprMutator ExprVisitor MixedModeMutator",
+    "serde.relay.ir.hashing": "structural_hash",
+    "serde.relay.ir.loops": "loops",
+    "serde.relay.ir.model": "ModelMeta RelayModel",
+    "serde.relay.ir.module": "IRModule",
+    "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
+    "serde.relay.ir.types": "FuncType GlobalTypeVar IncompleteType RefType RelayRefType "
+    "SequenceType TensorType TupleType Type TypeCall TypeConstraint TypeKind TypeRelation TypeVar",
+    "serde.relay.ir.verify": "verify",
+    "serde.relay.run.executor": "create_executor",
+    "serde.relay.text.parser": "fromtext",
+}
+__getattr__, __all__ = lazy_names(__name__, _HOMES, _find)

@@ -1,11 +1,11 @@
 """Relay, the functional graph IR of TVM up to 0.19, in Python and NumPy.
 
-The pivot between formats. Operators are attributes of this package, as
-``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are. What is
-asked for is loaded then.
+The pivot between formats. Operators are attributes of this package, as ``relay.add`` or
+``relay.nn.conv2d``, called as TVM's builders are. What is asked for is loaded then.
 """
 
 from collections.abc import Iterable, Sequence
+from types import Type as Type
 from typing import Any as AnyValue
 from typing import Literal, overload
 
@@ -25,6 +25,16 @@ from serde.relay._builders import serde as serde
 from serde.relay._builders import vision as vision
 from serde.relay._builders._types import DType
 from serde.relay.ir import loops as loops
+from serde.relay.ir.adt import Clause as Clause
+from serde.relay.ir.adt import Constructor as Constructor
+from serde.relay.ir.adt import Match as Match
+from serde.relay.ir.adt import Pattern as Pattern
+from serde.relay.ir.adt import PatternConstructor as PatternConstructor
+from serde.relay.ir.adt import PatternTuple as PatternTuple
+from serde.relay.ir.adt import PatternVar as PatternVar
+from serde.relay.ir.adt import PatternWildcard as PatternWildcard
+from serde.relay.ir.adt import TypeData as TypeData
+from serde.relay.ir.bind import bind as bind
 from serde.relay.ir.compare import assert_structural_equal as assert_structural_equal
 from serde.relay.ir.compare import structural_equal as structural_equal
 from serde.relay.ir.dims import Any as Any
@@ -44,14 +54,30 @@ from serde.relay.ir.expr import TupleWrapper as TupleWrapper
 from serde.relay.ir.expr import Var as Var
 from serde.relay.ir.expr import const as const
 from serde.relay.ir.expr import var as var
+from serde.relay.ir.functor import ExprFunctor as ExprFunctor
+from serde.relay.ir.functor import ExprMutator as ExprMutator
+from serde.relay.ir.functor import ExprVisitor as ExprVisitor
+from serde.relay.ir.functor import MixedModeMutator as MixedModeMutator
 from serde.relay.ir.hashing import structural_hash as structural_hash
 from serde.relay.ir.model import ModelMeta as ModelMeta
 from serde.relay.ir.model import RelayModel as RelayModel
 from serde.relay.ir.module import IRModule as IRModule
+from serde.relay.ir.refs import RefCreate as RefCreate
+from serde.relay.ir.refs import RefRead as RefRead
+from serde.relay.ir.refs import RefWrite as RefWrite
 from serde.relay.ir.types import FuncType as FuncType
+from serde.relay.ir.types import GlobalTypeVar as GlobalTypeVar
+from serde.relay.ir.types import IncompleteType as IncompleteType
+from serde.relay.ir.types import RefType as RefType
+from serde.relay.ir.types import RelayRefType as RelayRefType
 from serde.relay.ir.types import SequenceType as SequenceType
 from serde.relay.ir.types import TensorType as TensorType
 from serde.relay.ir.types import TupleType as TupleType
+from serde.relay.ir.types import TypeCall as TypeCall
+from serde.relay.ir.types import TypeConstraint as TypeConstraint
+from serde.relay.ir.types import TypeKind as TypeKind
+from serde.relay.ir.types import TypeRelation as TypeRelation
+from serde.relay.ir.types import TypeVar as TypeVar
 from serde.relay.ir.verify import verify as verify
 from serde.relay.run.executor import create_executor as create_executor
 from serde.relay.text.parser import fromtext as fromtext

@@ -65,7 +65,7 @@ def _split_attributes(mod: IRModule) -> tuple[IRModule, Mapping[str, AnyValue]]:
     if not carried:
         return mod, carried
     rest = {name: value for name, value in mod.attrs.items() if name not in carried}
-    return IRModule(mod.functions, rest, checked=mod.checked), carried
+    return IRModule(mod.functions, mod.type_definitions, rest, checked=mod.checked), carried
 
 
 def _meta(
@@ -130,7 +130,14 @@ def lift_constants(mod: IRModule, params: dict[str, Weight], limit: int) -> IRMo
         return mod
     variables = [each for each in lifted.values() if isinstance(each, Var)]
     body = rewrite(main.body, lambda _node, new: new, lifted)
-    new = Function([*main.params, *variables], body, main.ret_type, main.attrs, main.span)
+    new = Function(
+        [*main.params, *variables],
+        body,
+        main.ret_type,
+        type_params=main.type_params,
+        attrs=main.attrs,
+        span=main.span,
+    )
     functions = {v: new if v.name_hint == "main" else f for v, f in mod.functions.items()}
     return InferType()(mod.with_functions(functions, checked=False))
 
@@ -165,7 +172,12 @@ def from_relay(
         UnsupportedModelError: Text or parameter file cannot hold something.
     """
     mod = model.mod if model.mod.checked else InferType()(model.mod)
-    mod = IRModule(mod.functions, {**mod.attrs, **_module_attributes(model)}, checked=True)
+    mod = IRModule(
+        mod.functions,
+        mod.type_definitions,
+        {**mod.attrs, **_module_attributes(model)},
+        checked=True,
+    )
     names = [param.name_hint for param in model.main.params if param.name_hint in model.params]
     for name in names:
         try:

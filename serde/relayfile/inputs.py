@@ -105,9 +105,16 @@ def _retype(
     def replace(_old: Expr, new: Expr) -> Expr:
         if isinstance(new, Call) and any(_mentions(value) for value in new.attrs.values()):
             attrs = {name: _substitute(value, values) for name, value in new.attrs.items()}
-            return Call(new.op, new.args, Attrs(attrs), new.span)
+            return Call(new.op, new.args, Attrs(attrs), span=new.span)
         if isinstance(new, Function):
-            return Function(new.params, new.body, None, new.attrs, new.span)
+            return Function(
+                new.params,
+                new.body,
+                None,
+                type_params=new.type_params,
+                attrs=new.attrs,
+                span=new.span,
+            )
         return new
 
     result = rewrite(main, replace, memo)

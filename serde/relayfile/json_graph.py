@@ -286,7 +286,7 @@ class _Reader:
                 raise ValueError(f"the module maps {variable!r} to {function!r}"[:200])
             functions[variable] = function
         attrs = (yield node.reference("attrs")) if "attrs" in node.fields else None
-        return IRModule(functions, _facts(attrs))
+        return IRModule(functions, attrs=_facts(attrs))
 
     def _global_var(self, node: Node) -> Step:
         name = yield from self._name(node)
@@ -328,7 +328,7 @@ class _Reader:
         attrs = yield node.reference("attrs")
         body = _expr((yield node.reference("body")))
         place = yield from self._place(node)
-        return Function(params, body, _optional_type(result), _facts(attrs), place)
+        return Function(params, body, _optional_type(result), attrs=_facts(attrs), span=place)
 
     def _call(self, node: Node) -> Step:
         callee = yield node.reference("op")
@@ -336,7 +336,7 @@ class _Reader:
         operands = [_expr(arg) for arg in _items(args)]
         place = yield from self._place(node)
         if not isinstance(callee, OpDef):
-            return Call(_expr(callee), operands, None, place)
+            return Call(_expr(callee), operands, None, span=place)
         while len(operands) < len(callee.operands) and callee.operands[len(operands)].optional:
             operands.append(Tuple(()))
         if len(operands) != len(callee.operands):
@@ -346,7 +346,7 @@ class _Reader:
         attrs: dict[str, AnyValue] = {}
         for name, field in self._attributes.fields(node.reference("attrs"), callee, arguments):
             attrs[name] = (yield field) if isinstance(field, int) else field.value
-        return Call(callee, operands, callee.bind(attrs), place)
+        return Call(callee, operands, callee.bind(attrs), span=place)
 
     def _tuple(self, node: Node) -> Step:
         fields = yield node.reference("fields")

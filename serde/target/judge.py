@@ -32,7 +32,7 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.cse import exact_key
+from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.report import Report
 from serde.target.supported import Bounds, OperatorRule, SupportedOperators
 from serde.target.writing import write_part

@@ -71,7 +71,7 @@ def _as_model(mod: AnyValue, params: Mapping[str, AnyValue] | None, report: Repo
     if isinstance(mod, RelayModel):
         if params is not None:
             raise OptionError("a RelayModel has its own parameters; give its module instead")
-        return mod if mod.mod.checked else mod.evolve(mod=InferType()(mod.mod))
+        return mod if mod.mod.checked else mod.evolve(mod=InferType().run(mod.mod)[0])
     bridge = get_bridge(PIVOT)
     options = bridge.bind_import({})
     model: RelayModel = bridge.to_relay(bridge.load(mod, params, options), options, report=report)

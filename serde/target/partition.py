@@ -193,7 +193,7 @@ def partition(
     judge = Judge(rules, opset, model.params)
     model = arrange(model, opset, keep_functions=True, takes=judge.takes)
     model = fold_weights(model, report=report, share=False)
-    model = model.evolve(mod=InferType()(model.mod))
+    model = model.evolve(mod=InferType().run(model.mod)[0])
     return _Partitioner(model, rules, opset, min_nodes).run()
 
 

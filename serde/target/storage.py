@@ -297,7 +297,7 @@ def _read_hosts(
         buffer = bytearray(opened.size)
         opened.read_into(buffer, 0)
     try:
-        mod = InferType()(fromtext(bytes(buffer).decode("utf-8"), name=path))
+        mod = InferType().run(fromtext(bytes(buffer).decode("utf-8"), name=path))[0]
     except UnicodeDecodeError as error:
         raise FormatError("text that is not UTF-8", path=path, offset=error.start) from None
     with OpenFile.open(member_path(root, _PARAMS)) as opened:

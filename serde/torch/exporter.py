@@ -103,7 +103,7 @@ def _lower(model: RelayModel, training: bool, report: Report) -> RelayModel:
         supported,
         report,
         before=[layers],
-        after=[MERGE_STACKS, transform.SimplifyExpr(training)],
+        after=[MERGE_STACKS, transform.RemoveIdentities(training)],
         keep_training=training,
     )
 

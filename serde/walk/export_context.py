@@ -17,7 +17,7 @@ from serde.relay.ir.leaves import leaf_types, leaves
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
-from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.relay.transform.legalize import Legalize
 from serde.walk.context import TypedContext
 from serde.walk.placement import Scope
@@ -322,7 +322,7 @@ class ExportContext(NodeContext[ValueT]):
             for place, x in enumerate(operands)
         ]
         free = [each for each in leaves_of if isinstance(each, Var)]
-        function = FoldConstant().transform(Function(free, astuple(build(*leaves_of))))
+        function = EvaluateConstants().transform(Function(free, astuple(build(*leaves_of))))
         given: dict[Expr, ValueT] = dict(zip(leaves_of, operands, strict=True))
         known = self.computed_weight(function.body, given)
         if known is not None:

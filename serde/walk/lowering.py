@@ -43,19 +43,19 @@ def lower_to_static(
     """
     passes = transform.Sequential(
         [
-            transform.Inline(opaque=not keep_functions, keep_globals=keep_functions),
+            transform.InlineCalls(opaque=not keep_functions, keep_globals=keep_functions),
             transform.ToGraphNormalForm(),
             transform.RaiseRecursion(),
             transform.DynamicToStatic(),
             *before,
             transform.channels_first(),
             transform.Legalize(supported, table.expansion),
-            transform.SimplifyExpr(keep_training),
+            transform.RemoveIdentities(keep_training),
             *after,
-            transform.FoldConstant(),
+            transform.EvaluateConstants(),
         ]
     )
-    model = model.evolve(mod=passes(model.mod))
+    model = model.evolve(mod=passes.run(model.mod)[0])
     return transform.fold_weights(model, report=report, share=share, packing=packing)
 
 

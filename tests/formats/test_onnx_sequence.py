@@ -132,7 +132,7 @@ def test_known_positions_need_no_sequence(opset: int) -> None:
 def test_local_functions_take_sequences(opset: int) -> None:
     x, inner = Var("x", ROWS), Var("rows", ROWS)
     body = call("serde.sequence_insert", inner, call("serde.sequence_at", inner, int64(0)))
-    callee = Function([inner], body, None, {"Composite": "again"})
+    callee = Function([inner], body, None, attrs={"Composite": "again"})
     function = Function([x], Call(callee, [x]))
     proto = export(function, opset, local_functions=True)
     assert [each.name for each in proto.functions] == ["again"]

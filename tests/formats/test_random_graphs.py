@@ -95,14 +95,14 @@ def _has_symbolic_attributes(model: RelayModel) -> bool:
 
 PASSES = [
     transform.InferType(),
-    transform.Inline(),
+    transform.InlineCalls(),
     transform.ToGraphNormalForm(),
     transform.FoldShape(),
-    transform.SimplifyInference(),
-    transform.FoldConstant(),
-    transform.SimplifyExpr(),
-    transform.EliminateCommonSubexpr(),
-    transform.DeadCodeElimination(),
+    transform.FoldBatchNorm(),
+    transform.EvaluateConstants(),
+    transform.RemoveIdentities(),
+    transform.MergeEqualNodes(),
+    transform.RemoveDeadCode(),
 ]
 
 

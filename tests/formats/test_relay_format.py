@@ -235,7 +235,7 @@ def test_a_constant_of_an_inner_function_stays() -> None:
     x = relay.var("x", shape=(100,))
     y = relay.var("y", shape=(100,))
     ones = np.ones(100, "float32")
-    inner = relay.Function([y], relay.add(y, relay.const(ones)), None, {"Primitive": 1})
+    inner = relay.Function([y], relay.add(y, relay.const(ones)), None, attrs={"Primitive": 1})
     body = relay.add(inner(x), relay.const(2 * ones))
     found = serde.to_relay(InferType()(relay.IRModule.from_expr(body)))
     assert list(found.params) == ["constant0"]

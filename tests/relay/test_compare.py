@@ -121,7 +121,7 @@ def test_modules() -> None:
     assert first_difference(one, other) == "main.body.op: 'exp' and 'log'"
     named = relay.IRModule({"run": one["main"]})
     assert first_difference(one, named) == "module: only one has a function main"
-    noted = relay.IRModule({"main": one["main"]}, {"a": 1})
+    noted = relay.IRModule({"main": one["main"]}, attrs={"a": 1})
     assert first_difference(one, noted) == "module.attrs: only one has a"
     assert first_difference(one, one["main"]) == "value: a IRModule and a Function"
 

@@ -289,7 +289,7 @@ ONE = np.ones((2, 3), np.float32)
     ("each", "build", "left"),
     [
         (
-            transform.FoldConstant(),
+            transform.EvaluateConstants(),
             lambda s, k: relay.add(s, relay.exp(relay.const(0.0))),
             ["add"],
         ),
@@ -298,14 +298,14 @@ ONE = np.ones((2, 3), np.float32)
             lambda s, k: relay.reshape_like(relay.reshape(s, (6,)), k),
             ["reshape", "reshape"],
         ),
-        (transform.SimplifyExpr(), lambda s, k: relay.add(relay.copy(s), k), ["add"]),
+        (transform.RemoveIdentities(), lambda s, k: relay.add(relay.copy(s), k), ["add"]),
         (
-            transform.EliminateCommonSubexpr(),
+            transform.MergeEqualNodes(),
             lambda s, k: relay.add(relay.exp(s), relay.exp(s)),
             ["add", "exp"],
         ),
         (
-            transform.DeadCodeElimination(),
+            transform.RemoveDeadCode(),
             lambda s, k: relay.Let(Var("unused"), relay.exp(s), relay.add(s, k)),
             ["add"],
         ),
@@ -315,7 +315,7 @@ ONE = np.ones((2, 3), np.float32)
             ["add", "exp"],
         ),
         (
-            transform.Inline(),
+            transform.InlineCalls(),
             lambda s, k: Function([v := Var("v", INNER)], relay.exp(v))(relay.add(s, k)),
             ["add", "exp"],
         ),
@@ -330,7 +330,7 @@ ONE = np.ones((2, 3), np.float32)
             ["serde.softsign"],
         ),
         (
-            transform.SimplifyInference(),
+            transform.FoldBatchNorm(),
             lambda s, k: relay.add(relay.nn.dropout(s, 0.5), k),
             ["add"],
         ),
@@ -355,7 +355,7 @@ def test_passes_reach_bodies_of_bodies() -> None:
     nested = relay.serde.loop(two, None, [outer], body=inside)
     body = Function([number(), outer], relay.Tuple([going, nested[0]]))
     mod = module([x], relay.serde.loop(two, None, [x], body=body)[0])
-    changed, did = transform.SimplifyExpr().run(mod)
+    changed, did = transform.RemoveIdentities().run(mod)
     assert did
     relay.verify(changed)
     assert "copy" not in names(changed["main"])
@@ -377,7 +377,7 @@ def test_float16_keeps_states_and_captures() -> None:
 def test_loops_are_not_run_beforehand() -> None:
     body = Function([number()], relay.Tuple([relay.const(True), relay.const(1.0)]))
     mod = module([], relay.serde.loop(None, None, [], body=body)[0])
-    assert transform.FoldConstant().run(mod) == (mod, False)
+    assert transform.EvaluateConstants().run(mod) == (mod, False)
 
 
 def test_functions_that_bodies_call_are_kept() -> None:
@@ -390,10 +390,10 @@ def @main(%x: float32) {
 def @double(%x: float32) -> float32 { add(%x, %x) }
 """
     mod = relay.fromtext(text)
-    kept = transform.DeadCodeElimination()(mod)
+    kept = transform.RemoveDeadCode()(mod)
     assert [v.name_hint for v in kept.functions] == [v.name_hint for v in mod.functions]
     assert evaluate(kept, np.float32(1)) == 8
-    inlined = transform.Inline()(mod)
+    inlined = transform.InlineCalls()(mod)
     relay.verify(inlined)
     assert names(inlined["main"]) == ["add", "serde.loop"]
     assert evaluate(inlined, np.float32(1)) == 8
@@ -428,7 +428,7 @@ def test_dead_states_stacks_and_captures_go() -> None:
     body = Function([i, a, b, c, kept, unused], inner)
     loop = relay.serde.loop(relay.const(20, "int64"), None, [x, x, x], [w, v], body=body)
     mod = module([x, w, v], relay.Tuple([loop[4], loop[0]]))
-    changed, did = transform.DeadCodeElimination().run(mod)
+    changed, did = transform.RemoveDeadCode().run(mod)
     assert did
     relay.verify(changed)
     (call,) = (node for node in all_nodes(changed["main"]) if carried(node))
@@ -442,7 +442,7 @@ def test_dead_states_stacks_and_captures_go() -> None:
     np.testing.assert_array_equal(stacked, -np.array([1, -1, -3, -5])[:, None, None] + 0 * last)
     for left, right in zip(evaluate(mod, *arrays), (stacked, last), strict=True):
         np.testing.assert_array_equal(left, right)
-    assert transform.DeadCodeElimination().run(changed) == (changed, False)
+    assert transform.RemoveDeadCode().run(changed) == (changed, False)
 
 
 def test_dead_results_of_a_scan_go() -> None:
@@ -452,7 +452,7 @@ def test_dead_results_of_a_scan_go() -> None:
     body = Function([s, t, row], relay.Tuple(fields))
     scan = relay.serde.scan([h, h], [x], body=body, out_axes=(0, 1), reverse=(True,))
     mod = module([x, h], scan[3])
-    changed = transform.DeadCodeElimination()(mod)
+    changed = transform.RemoveDeadCode()(mod)
     relay.verify(changed)
     (call,) = (node for node in all_nodes(changed["main"]) if carried(node))
     assert isinstance(call, Call)

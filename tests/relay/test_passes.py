@@ -28,23 +28,23 @@ from serde.relay.transform import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,
-    DeadCodeElimination,
     DefuseOps,
     DynamicToStatic,
-    EliminateCommonSubexpr,
+    EvaluateConstants,
     FastMath,
     FlattenAtrousConv,
-    FoldConstant,
+    FoldBatchNorm,
     FoldScaleAxis,
     FuseOps,
     InferType,
-    Inline,
+    InlineCalls,
     LambdaLift,
+    MergeEqualNodes,
     Pass,
+    RemoveDeadCode,
+    RemoveIdentities,
     RemoveUnusedFunctions,
     Sequential,
-    SimplifyExpr,
-    SimplifyInference,
     ToANormalForm,
     ToGraphNormalForm,
     channels_first,
@@ -57,10 +57,10 @@ PASSES: dict[str, Pass] = {
     each.name: each
     for each in (
         CanonicalizeCast(), CanonicalizeOps(), CombineParallelBatchMatmul(2),
-        CombineParallelConv2D(2), CombineParallelDense(2), DeadCodeElimination(), DefuseOps(),
-        DynamicToStatic(), EliminateCommonSubexpr(), FastMath(), FlattenAtrousConv(),
-        FoldConstant(), FoldScaleAxis(), FuseOps(), Inline(opaque=True), LambdaLift(),
-        RemoveUnusedFunctions(), SimplifyExpr(), SimplifyInference(), ToANormalForm(),
+        CombineParallelConv2D(2), CombineParallelDense(2), RemoveDeadCode(), DefuseOps(),
+        DynamicToStatic(), MergeEqualNodes(), FastMath(), FlattenAtrousConv(),
+        EvaluateConstants(), FoldScaleAxis(), FuseOps(), InlineCalls(opaque=True), LambdaLift(),
+        RemoveUnusedFunctions(), RemoveIdentities(), FoldBatchNorm(), ToANormalForm(),
         ToGraphNormalForm(), channels_first(),
     )
 }  # fmt: skip
@@ -229,9 +229,9 @@ def test_nets_keep_their_numbers(each: str, net: str) -> None:
 def test_nets_export_the_same_numbers(each: str, net: str) -> None:
     mod, inputs = _net(net)
     wanted = as_arrays(run(mod["main"], inputs))
-    plain = Sequential([PASSES[each], Inline(opaque=True), ToGraphNormalForm(), SimplifyExpr()])(
-        mod
-    )
+    plain = Sequential(
+        [PASSES[each], InlineCalls(opaque=True), ToGraphNormalForm(), RemoveIdentities()]
+    )(mod)
     names = tuple(param.name_hint for param in plain["main"].params)
     model = RelayModel(plain, {}, ModelMeta(names, tuple(f"y{i}" for i in range(len(wanted)))))
     proto = from_relay(model, 17, False, Report()).complete()

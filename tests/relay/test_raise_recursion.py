@@ -242,8 +242,8 @@ def @again(%i: int32, %x: Tensor[(n, 3), float32], %y: Tensor[(n, 3), float32])
     for _ in range(5):
         expected = expected - x if expected.sum() > 3 else expected * 2
     np.testing.assert_array_equal(value, expected * 2 + x)
-    inlined = transform.Inline()(found)
-    assert [v.name_hint for v in transform.DeadCodeElimination()(inlined).functions] == ["main"]
+    inlined = transform.InlineCalls()(found)
+    assert [v.name_hint for v in transform.RemoveDeadCode()(inlined).functions] == ["main"]
 
 
 def test_rows_in_front_of_what_was_there() -> None:

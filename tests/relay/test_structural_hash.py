@@ -97,7 +97,7 @@ def test_hash_of_a_module(row: int, text: str) -> None:
     assert relay.structural_hash(mods[0]) == relay.structural_hash(mods[1])
     named = relay.IRModule({**mods[0].functions, GlobalVar("f"): mods[0]["main"]})
     assert relay.structural_hash(named) != relay.structural_hash(mods[0])
-    noted = relay.IRModule(mods[0].functions, {"a": 1})
+    noted = relay.IRModule(mods[0].functions, attrs={"a": 1})
     assert relay.structural_hash(noted) != relay.structural_hash(mods[0])
 
 
@@ -180,7 +180,7 @@ def test_types(left: Any, right: Any, same: bool) -> None:
     ],
 )  # fmt: skip
 def test_attributes(left: Any, right: Any, same: bool) -> None:
-    one, other = (Function([], relay.const(1), None, {"a": value}) for value in (left, right))
+    one, other = (Function([], relay.const(1), None, attrs={"a": value}) for value in (left, right))
     assert relay.structural_equal(one, other) is same
     assert relay.structural_equal(other, one) is same
     assert (relay.structural_hash(one) == relay.structural_hash(other)) is same
@@ -218,7 +218,7 @@ def test_bodies_of_loops_count() -> None:
     def function(name: str) -> Function:
         i, s = relay.var("i", shape=(), dtype="int64"), relay.var("s", shape=(2,))
         body = Function([i, s], relay.Tuple([relay.const(True), Call(get(name), [s])]))
-        return Function([], relay.const(1), None, {"body": body})
+        return Function([], relay.const(1), None, attrs={"body": body})
 
     numbers = [relay.structural_hash(function(name)) for name in ("exp", "exp", "log")]
     assert numbers[0] == numbers[1] != numbers[2]

@@ -503,7 +503,7 @@ def test_function_attributes_read_back() -> None:
     x = relay.var("x", shape=(2,))
     attrs = {"Compiler": "a\tb\"c\\\u00e9", "Primitive": 1, "relay.reshape_only": True, "f": 0.1,
              "list": (1, (2, "x"))}  # fmt: skip
-    mod = InferType()(relay.IRModule({"main": relay.Function([x], x, None, attrs)}))
+    mod = InferType()(relay.IRModule({"main": relay.Function([x], x, None, attrs=attrs)}))
     assert relay.fromtext(mod.astext())["main"].attrs == attrs
 
 
@@ -511,7 +511,7 @@ def test_function_attributes_read_back() -> None:
 def test_module_attributes_read_back(strict: bool) -> None:
     x = relay.var("x", shape=(2,))
     attrs = {"producer name": 'a "quoted" one', "version": 3, "sizes": (1, 2)}
-    mod = InferType()(relay.IRModule({"main": relay.Function([x], x)}, attrs))
+    mod = InferType()(relay.IRModule({"main": relay.Function([x], x)}, attrs=attrs))
     found = relay.fromtext(mod.astext(strict=strict))
     assert found.attrs == attrs
     assert first_difference(found, mod) is None

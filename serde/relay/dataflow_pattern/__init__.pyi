@@ -1,3 +1,9 @@
+"""TVM's pattern language of Relay: match, rewrite and partition what has a given form.
+
+Each pattern is an object; those written with operators, as ``wildcard() + is_constant()``, are
+patterns of calls. What is asked for is loaded then.
+"""
+
 from serde.relay.dataflow_pattern.language import dominates as dominates
 from serde.relay.dataflow_pattern.language import has_attr as has_attr
 from serde.relay.dataflow_pattern.language import has_dtype as has_dtype

@@ -32,7 +32,7 @@ def rebuild_with(node: Expr, replacements: Mapping[Expr, Expr]) -> Expr:
     if isinstance(node, Call):
         op = replacements[node.op]
         if op is not node.op and isinstance(node.op, (Op, GlobalVar)):
-            new = Call(op, [replacements[arg] for arg in node.args], node.attrs, node.span)
+            new = Call(op, [replacements[arg] for arg in node.args], node.attrs, span=node.span)
             new.type = infer_call(new)
             return new
     return rebuild(node, [replacements[child] for child in children(node)])

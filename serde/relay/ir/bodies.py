@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import TypeVar
 
-from serde.relay.ir.expr import Attrs, Call, Expr, Function, Op, Var
+from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Op, Var
 from serde.relay.ir.registry import infer_call
 from serde.relay.ir.visit import bound_vars, post_order, rewrite
 
@@ -20,6 +20,7 @@ __all__ = [
     "Blank",
     "Kernel",
     "all_nodes",
+    "call_others",
     "carried",
     "inner_first",
     "instantiate",
@@ -122,7 +123,7 @@ def _replace_bodies(
             name: bodies[value] if isinstance(value, Function) else value
             for name, value in new.attrs.items()
         }
-        result = Call(new.op, new.args, Attrs(attrs), new.span)
+        result = Call(new.op, new.args, Attrs(attrs), span=new.span)
         if new.type is not None:
             result.type = infer_call(result)
         return result
@@ -144,3 +145,21 @@ def substitute(expr: Expr, values: Mapping[NodeT, Expr]) -> Expr:
 def instantiate(function: Function, args: Sequence[Expr]) -> Expr:
     """Return the body of `function` with `args` for its parameters and fresh bound variables."""
     return substitute(function.body, dict(zip(function.params, args, strict=True)))
+
+
+def call_others(function: Function, names: Mapping[GlobalVar, GlobalVar]) -> Function:
+    """Return `function`, its bodies included, with other names for functions of the module."""
+
+    def replace(_node: Expr, new: Expr) -> Expr:
+        if not isinstance(new, Call) or not isinstance(new.op, GlobalVar) or new.op not in names:
+            return new
+        result = Call(names[new.op], new.args, new.attrs, span=new.span)
+        result.type = new.type
+        return result
+
+    def rename(scope: Function) -> Function:
+        memo: dict[Expr, Expr] = dict(names.items())
+        result = rewrite(scope, replace, memo)
+        return result if isinstance(result, Function) else scope
+
+    return rename(map_bodies(function, rename))

@@ -16,6 +16,14 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.ir.adt import (
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternVar,
+    TypeData,
+)
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -31,7 +39,9 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import FuncType, Type
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
+from serde.relay.ir.types import FuncType, Type, TypeVar, bind_type_vars, walk_type
+from serde.relay.ir.visit import children
 
 __all__ = [
     "Comparable",
@@ -42,7 +52,7 @@ __all__ = [
     "structural_equal",
 ]
 
-Comparable = IRModule | Expr | Type
+Comparable = IRModule | Expr | Type | TypeData
 _SHOWN_STEPS: Final = 12
 
 
@@ -118,7 +128,9 @@ def _first_difference(a: Comparable, b: Comparable, comparer: _Comparer) -> str 
             comparer.run(a, b, _Path(""))
         elif isinstance(a, (IRModule, Expr)) or isinstance(b, (IRModule, Expr)):
             return f"value: a {type(a).__name__} and a {type(b).__name__}"
-        elif a != b:
+        elif isinstance(a, TypeData) or isinstance(b, TypeData):
+            return None if a == b else f"definition: {a!r} and {b!r}"
+        elif not comparer.equal_types(a, b):
             return f"type: {a!r} and {b!r}"
     except _Difference as difference:
         return str(difference)
@@ -133,6 +145,7 @@ class _Comparer:
         self._backward: dict[Expr, Expr] = {}
         self._seen: set[tuple[int, int]] = set()
         self._results: list[tuple[Type | None, Type | None, _Path]] = []
+        self._type_vars: dict[TypeVar, Type] = {}
 
     def modules(self, a: IRModule, b: IRModule) -> None:
         """Compare all functions, in order of their names."""
@@ -165,7 +178,7 @@ class _Comparer:
             return True
         if type(a) is not type(b):
             raise _Difference(f"{path}: {a!r} and {b!r}")
-        if isinstance(a, (Constant, TupleGetItem, GlobalVar, Op)) or not _fields(a):
+        if isinstance(a, (Constant, TupleGetItem, GlobalVar, Op, Constructor)) or not _fields(a):
             key = (id(a), id(b))
             known = key in self._seen
             self._seen.add(key)
@@ -192,9 +205,20 @@ class _Comparer:
             raise _Difference(f"{path}: {a!r} and {b!r} are different free variables")
 
     def _compare_types(self, a: Type | None, b: Type | None, path: _Path) -> None:
-        if a != b:
+        if not self.equal_types(a, b):
             left, right = ("no type" if type_ is None else repr(type_) for type_ in (a, b))
             raise _Difference(f"{path}: {left} and {right}")
+
+    def equal_types(self, a: Type | None, b: Type | None) -> bool:
+        """Whether two types are equal, given which type variables stand for each other."""
+        if a is None or b is None:
+            return a is b
+        if self._map_free_vars:
+            pairs = zip(walk_type(a), walk_type(b), strict=False)
+            for left, right in pairs:
+                if isinstance(left, TypeVar) and isinstance(right, TypeVar):
+                    self._type_vars.setdefault(left, right)
+        return (bind_type_vars(a, self._type_vars) if self._type_vars else a) == b
 
     def _compare_node(self, a: Expr, b: Expr, path: _Path) -> Iterator[Pair]:
         """Compare what two nodes say themselves; yield the pairs below them."""
@@ -220,10 +244,45 @@ class _Comparer:
             yield a.false_branch, b.false_branch, _Path(".false_branch", path)
         elif isinstance(a, GlobalVar) and isinstance(b, GlobalVar):
             self._compare_scalars(a.name_hint, b.name_hint, path)
+        elif isinstance(a, Match) and isinstance(b, Match):
+            yield from self._compare_matches(a, b, path)
+        elif isinstance(a, (RefCreate, RefRead, RefWrite)):
+            yield from self._compare_lists(children(a), children(b), "operands", path)
+        elif isinstance(a, Constructor) and isinstance(b, Constructor):
+            self._compare_constructors(a, b, path)
         elif isinstance(a, Op) and isinstance(b, Op):
             self._compare_scalars(a.name, b.name, path)
         else:
             raise _Difference(f"{path}: {a!r} is no node that can be compared")
+
+    def _compare_constructors(self, a: Constructor, b: Constructor, path: _Path) -> None:
+        self._compare_scalars(a.name_hint, b.name_hint, path)
+        self._compare_types(a.belong_to, b.belong_to, path)
+
+    def _compare_matches(self, a: Match, b: Match, path: _Path) -> Iterator[Pair]:
+        self._compare_scalars(a.complete, b.complete, _Path(".complete", path))
+        yield a.data, b.data, _Path(".data", path)
+        if len(a.clauses) != len(b.clauses):
+            raise _Difference(f"{path}: {len(a.clauses)} and {len(b.clauses)} clauses")
+        for index, (left, right) in enumerate(zip(a.clauses, b.clauses, strict=True)):
+            place = _Path(f".clauses[{index}]", path)
+            pending: list[tuple[Pattern, Pattern]] = [(left.lhs, right.lhs)]
+            while pending:
+                pending.extend(self._compare_patterns(*pending.pop(), place))
+            yield left.rhs, right.rhs, _Path(".rhs", place)
+
+    def _compare_patterns(
+        self, a: Pattern, b: Pattern, path: _Path
+    ) -> Iterator[tuple[Pattern, Pattern]]:
+        """Compare what two patterns ask themselves; return the pairs of their parts."""
+        if type(a) is not type(b) or len(a.parts) != len(b.parts):
+            raise _Difference(f"{path}: {a!r} and {b!r}")
+        if isinstance(a, PatternVar) and isinstance(b, PatternVar):
+            self._compare_types(a.var.type, b.var.type, path)
+            self._bind(a.var, b.var)
+        if isinstance(a, PatternConstructor) and isinstance(b, PatternConstructor):
+            self._compare_constructors(a.constructor, b.constructor, path)
+        return zip(a.parts, b.parts, strict=True)
 
     def _compare_lists(
         self, a: Sequence[Expr], b: Sequence[Expr], name: str, path: _Path
@@ -250,6 +309,10 @@ class _Comparer:
     def _compare_functions(self, a: Function, b: Function, path: _Path) -> Iterator[Pair]:
         if len(a.params) != len(b.params):
             raise _Difference(f"{path}: {len(a.params)} and {len(b.params)} params")
+        if len(a.type_params) != len(b.type_params):
+            counts = f"{len(a.type_params)} and {len(b.type_params)}"
+            raise _Difference(f"{path}: {counts} type params")
+        self._type_vars.update(zip(a.type_params, b.type_params, strict=True))
         for index, (left, right) in enumerate(zip(a.params, b.params, strict=True)):
             place = _Path(f".params[{index}]", path)
             self._compare_types(left.type, right.type, _Path(".type", place))

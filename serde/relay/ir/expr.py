@@ -17,7 +17,8 @@ import numpy as np
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import hooks
 from serde.relay.ir.dims import DimLike
-from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
+from serde.relay.ir.op_attributes import OpAttributes
+from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, is_complete
 from serde.weights import Array
 
 __all__ = [
@@ -153,7 +154,7 @@ class Attrs(Mapping[str, AnyValue]):
         return f"Attrs({self._values})"
 
 
-class Op(Expr):
+class Op(OpAttributes, Expr):
     """An operator; the registry holds one object for each name."""
 
     __slots__ = ("name",)
@@ -200,7 +201,7 @@ class Var(Expr):
     ) -> None:
         self.name_hint = name_hint
         self.type_annotation = type_annotation
-        self.type = type_annotation
+        self.type = type_annotation if is_complete(type_annotation) else None
         self.span = span
 
     def __repr__(self) -> str:
@@ -236,22 +237,34 @@ class Call(Expr):
         op: What is called: an :class:`Op`, a function, or an expression that yields one.
         args: Operands in order.
         attrs: Attributes of an operator; all of them, defaults included.
+        type_args: What the type parameters of a polymorphic function stand for in this call;
+            None leaves it to inference.
     """
 
-    __slots__ = ("args", "attrs", "op")
+    __slots__ = ("args", "attrs", "given_type_args", "op")
 
     def __init__(
         self,
         op: Expr,
         args: Iterable[Expr],
         attrs: Attrs | None = None,
+        type_args: Iterable[Type] | None = None,
         span: Span | None = None,
     ) -> None:
         self.op = op
         self.args: tuple[Expr, ...] = tuple(args)
         self.attrs = attrs if attrs is not None else Attrs()
+        self.given_type_args = tuple(type_args) if type_args else None
         self.type = None
         self.span = span
+
+    @property
+    def type_args(self) -> tuple[Type, ...]:
+        """What type parameters stand for; of a typed call of an operator, the operands' types."""
+        if self.given_type_args is not None:
+            return self.given_type_args
+        found: tuple[Type, ...] = hooks.type_args(self)
+        return found
 
     def __repr__(self) -> str:
         name = self.op.name if isinstance(self.op, Op) else repr(self.op)
@@ -308,29 +321,36 @@ class Function(Expr):
         params: Parameters.
         body: Result.
         ret_type: Declared type of the result, or None.
+        type_params: Type variables of a polymorphic function, each any type where it is called.
         attrs: Free facts such as ``Primitive`` or ``Composite``.
+
+    Raises:
+        RelayError: A type parameter is no type variable.
     """
 
-    __slots__ = ("attrs", "body", "params", "ret_type")
+    __slots__ = ("attrs", "body", "params", "ret_type", "type_params")
 
     def __init__(
         self,
         params: Iterable[Var],
         body: Expr,
         ret_type: Type | None = None,
+        type_params: Iterable[TypeVar] | None = None,
         attrs: Mapping[str, AnyValue] | None = None,
         span: Span | None = None,
     ) -> None:
         self.params: tuple[Var, ...] = tuple(params)
         self.body = body
         self.ret_type = ret_type
+        self.type_params: tuple[TypeVar, ...] = _read_type_params(type_params)
         self.attrs: dict[str, AnyValue] = dict(attrs or {})
         self.span = span
         self.type = None
-        result = ret_type if ret_type is not None else body.type
+        result = ret_type if is_complete(ret_type) else body.type
         arguments = [param.type for param in self.params]
         if result is not None and all(type_ is not None for type_ in arguments):
-            self.type = FuncType([type_ for type_ in arguments if type_ is not None], result)
+            known = [type_ for type_ in arguments if type_ is not None]
+            self.type = FuncType(known, result, self.type_params)
 
     @property
     def declared_type(self) -> FuncType | None:
@@ -338,13 +358,15 @@ class Function(Expr):
         arguments = [param.type for param in self.params if param.type is not None]
         if self.ret_type is None or len(arguments) != len(self.params):
             return None
-        return FuncType(arguments, self.ret_type)
+        if not is_complete(self.ret_type):
+            return None
+        return FuncType(arguments, self.ret_type, self.type_params)
 
     def with_attr(self, name: str | Mapping[str, AnyValue], value: AnyValue = None) -> Function:
         """Return a copy with an attribute set, or with all of a mapping set."""
         added = {name: value} if isinstance(name, str) else dict(name)
         attrs = {**self.attrs, **added}
-        return Function(self.params, self.body, self.ret_type, attrs, self.span)
+        return Function(self.params, self.body, self.ret_type, self.type_params, attrs, self.span)
 
     def __call__(self, *args: Expr) -> Call:
         """Call this function."""
@@ -352,6 +374,15 @@ class Function(Expr):
 
     def __repr__(self) -> str:
         return f"Function({len(self.params)} params)"
+
+
+def _read_type_params(given: Iterable[TypeVar] | None) -> tuple[TypeVar, ...]:
+    if not given:
+        return ()
+    found = tuple(given)
+    if isinstance(given, Mapping) or not all(isinstance(each, TypeVar) for each in found):
+        raise RelayError(f"expected type variables as type parameters, found {given!r}")
+    return found
 
 
 class Let(Expr):
@@ -471,7 +502,7 @@ def var(
         return Var(name_hint, TensorType(shape, dtype))
     if isinstance(type_annotation, str):
         return Var(name_hint, TensorType((), type_annotation))
-    if not isinstance(type_annotation, (TensorType, TupleType, FuncType, SequenceType, NoneType)):
+    if not isinstance(type_annotation, (Type, NoneType)):
         raise RelayError(f"%{name_hint}: expected a type, found {type_annotation!r}")
     return Var(name_hint, type_annotation)
 

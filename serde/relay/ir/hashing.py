@@ -13,6 +13,14 @@ from typing import Final
 
 import numpy as np
 
+from serde.relay.ir.adt import (
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternVar,
+    TypeData,
+)
 from serde.relay.ir.compare import Comparable, result_type
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.expr import (
@@ -30,11 +38,14 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import Type
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
+from serde.relay.ir.types import FuncType, TensorType, Type, TypeVar, map_type
+from serde.relay.ir.visit import children
 
 __all__ = ["structural_hash"]
 
 _BYTES: Final = 8
+_FREE_TYPE: Final = TypeVar("free")
 _SPELLED: Final = (bool, int, float, str, bytes, np.generic, SymDim, Any)
 """Kinds of values that are equal just where their texts are."""
 
@@ -53,8 +64,10 @@ def structural_hash(value: Comparable, map_free_vars: bool = False) -> int:
         hasher.module(value)
     elif isinstance(value, Expr):
         hasher.run(value)
+    elif isinstance(value, TypeData):
+        hasher.definition(value)
     else:
-        hasher.put("type", repr(value))
+        hasher.put("type", hasher.type_text(value))
     return hasher.number()
 
 
@@ -66,6 +79,7 @@ class _Hasher:
         self._digest = hashlib.blake2b(digest_size=_BYTES)
         self._numbers: dict[Expr, int] = {}
         self._variables: dict[Var, str] = {}
+        self._type_vars: dict[TypeVar, Type] = {}
         self._constants: dict[Constant, str] = {}
         self._paths: dict[TupleGetItem, tuple[str, Expr]] = {}
 
@@ -88,6 +102,28 @@ class _Hasher:
             self.put("def", name)
             self.run(functions[name])
 
+    def definition(self, data: TypeData) -> None:
+        """Add the definition of an algebraic data type."""
+        self.put("type", data.header.name_hint, str(len(data.type_vars)))
+        for constructor in data.constructors:
+            self.put(constructor.name_hint, self.type_text(constructor.type))
+
+    def type_text(self, type_: Type | None) -> str:
+        """Return a text that equal types share; type variables are numbered as they are bound."""
+        if type_ is None:
+            return "untyped"
+        if type(type_) is TensorType:
+            return repr(type_)
+        return repr(map_type(type_, self._number_type_vars))
+
+    def _number_type_vars(self, type_: Type) -> Type:
+        if isinstance(type_, TypeVar):
+            return self._type_vars.get(type_, _FREE_TYPE)
+        if isinstance(type_, FuncType) and type_.type_params:
+            names = {each: TypeVar(f"{i}") for i, each in enumerate(type_.type_params)}
+            return FuncType(type_.arg_types, type_.ret_type, names.values())
+        return type_
+
     def run(self, root: Expr) -> None:
         """Add an expression and what is below it."""
         pending: list[Expr] = [root]
@@ -107,6 +143,8 @@ class _Hasher:
             yield root
         elif isinstance(node, (GlobalVar, Op)):
             self.put("name", node.name_hint if isinstance(node, GlobalVar) else node.name)
+        elif isinstance(node, Constructor):
+            self.put("constructor", node.name_hint, node.belong_to.name_hint)
         elif isinstance(node, Tuple) and not node.fields:
             self.put("empty")
         elif node in self._numbers:
@@ -126,7 +164,10 @@ class _Hasher:
             self.put("tuple", str(len(node.fields)))
             yield from node.fields
         elif isinstance(node, Function):
-            self.put("function", str(len(node.params)), _type_text(result_type(node)))
+            for each in node.type_params:
+                self._type_vars[each] = TypeVar(f"bound {len(self._type_vars)}")
+            types = str(len(node.type_params)), self.type_text(result_type(node))
+            self.put("function", str(len(node.params)), *types)
             for param in node.params:
                 self._bind(param)
             yield from self._put_mapping(node.attrs)
@@ -139,12 +180,32 @@ class _Hasher:
         elif isinstance(node, If):
             self.put("if")
             yield from (node.cond, node.true_branch, node.false_branch)
+        elif isinstance(node, Match):
+            yield from self._put_match(node)
+        elif isinstance(node, (RefCreate, RefRead, RefWrite)):
+            self.put(type(node).__name__)
+            yield from children(node)
         else:
             raise TypeError(f"{node!r} is no node that can be hashed")
 
+    def _put_match(self, node: Match) -> Iterator[Expr]:
+        self.put("match", str(len(node.clauses)), str(node.complete))
+        yield node.data
+        for clause in node.clauses:
+            pending: list[Pattern] = [clause.lhs]
+            while pending:
+                pattern = pending.pop()
+                self.put(type(pattern).__name__, str(len(pattern.parts)))
+                if isinstance(pattern, PatternVar):
+                    self._bind(pattern.var)
+                elif isinstance(pattern, PatternConstructor):
+                    self.put(pattern.constructor.name_hint)
+                pending.extend(pattern.parts)
+            yield clause.rhs
+
     def _bind(self, variable: Var) -> None:
         self._variables[variable] = f"bound {len(self._variables)}"
-        self.put(_type_text(variable.type))
+        self.put(self.type_text(variable.type))
 
     def _variable(self, variable: Var) -> str:
         known = self._variables.get(variable)
@@ -153,7 +214,7 @@ class _Hasher:
         if not self._map_free_vars:
             return f"free {id(variable)}"
         self._variables[variable] = f"free {len(self._variables)}"
-        return f"{self._variables[variable]} of {_type_text(variable.type)}"
+        return f"{self._variables[variable]} of {self.type_text(variable.type)}"
 
     def _constant(self, node: Constant) -> str:
         if node not in self._constants:
@@ -195,10 +256,6 @@ class _Hasher:
             # Of other kinds only the kind: whether two are equal is theirs to say.
             text = repr(value) if isinstance(value, _SPELLED) else ""
             self.put(type(value).__qualname__, text)
-
-
-def _type_text(type_: Type | None) -> str:
-    return "untyped" if type_ is None else repr(type_)
 
 
 def _array_text(data: np.ndarray[AnyValue, AnyValue]) -> str:

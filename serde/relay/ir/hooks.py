@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any as AnyValue
 
-__all__ = ["call", "printer"]
+__all__ = ["call", "printer", "type_args"]
 
 
 def call(name: str, *operands: AnyValue, **attrs: AnyValue) -> AnyValue:
@@ -20,3 +20,8 @@ def call(name: str, *operands: AnyValue, **attrs: AnyValue) -> AnyValue:
 def printer() -> AnyValue:
     """Return the module :mod:`serde.relay.text.printer`."""
     return importlib.import_module("serde.relay.text.printer")
+
+
+def type_args(node: AnyValue) -> AnyValue:
+    """Return what type parameters stand for; see :func:`serde.relay.ir.generic.type_args`."""
+    return importlib.import_module("serde.relay.ir.generic").type_args(node)

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir.adt import (
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
 from serde.relay.ir.bodies import all_nodes, inner_first
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call
-from serde.relay.ir.solver import Solver
-from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, accepts, join_types
+from serde.relay.ir.solver import Solver, pattern_signature
+from serde.relay.ir.types import (
+    FuncType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    accepts,
+    bind_type_vars,
+    is_complete,
+    join_types,
+)
 from serde.relay.ir.visit import Binding, binding_order
 
-__all__ = ["infer_function", "infer_if", "infer_module"]
+__all__ = ["infer_function", "infer_if", "infer_match", "infer_module", "infer_reference"]
 
 _MAX_ROUNDS: Final = 100
 
@@ -97,9 +117,16 @@ def _with_result(function: Function) -> Function:
         error = _UntypedError(f"the result of {function!r} has no type")
         error.node = function
         raise error
-    if function.ret_type is not None:
+    if is_complete(function.ret_type):
         return function
-    return Function(function.params, function.body, result, function.attrs, function.span)
+    return Function(
+        function.params,
+        function.body,
+        result,
+        type_params=function.type_params,
+        attrs=function.attrs,
+        span=function.span,
+    )
 
 
 # Unification, where a walk forward does not know enough.
@@ -127,7 +154,11 @@ def _unify_scopes(functions: Mapping[GlobalVar, Function]) -> None:
     found = Solver(functions).solve(functions.values())
     assumed: dict[Var | GlobalVar, FuncType] = {}
     for node, type_ in found.items():
-        if isinstance(node, GlobalVar) or (isinstance(node, Var) and node.type_annotation is None):
+        if isinstance(node, Call):
+            node.type = type_
+        elif isinstance(node, GlobalVar) or (
+            isinstance(node, Var) and not is_complete(node.type_annotation)
+        ):
             node.type = type_
             if isinstance(type_, FuncType):
                 assumed[node] = type_
@@ -188,22 +219,55 @@ def _walk(function: Function) -> None:
             _infer_step(step)
         except TypeInferenceError as error:
             if error.node is None:
-                error.node = step.let if isinstance(step, Binding) else step
+                error.node = step.node if isinstance(step, Binding) else step
             raise
 
 
 def _infer_step(step: Expr | Binding) -> None:
     if isinstance(step, Binding):
-        _bind(step.let)
+        _bind(step.node)
     elif not isinstance(step, Var):
         step.type = _infer(step)
 
 
-def _bind(let: Let) -> None:
-    declared, found = let.var.type_annotation, let.value.type
+def _bind(node: Let | Match) -> None:
+    if isinstance(node, Let):
+        _bind_variable(node.var, node.value.type, node)
+        return
+    for clause in node.clauses:
+        pending: list[tuple[Pattern, Type]] = [(clause.lhs, _require_type(node.data))]
+        while pending:
+            pattern, type_ = pending.pop()
+            if isinstance(pattern, PatternVar):
+                _bind_variable(pattern.var, type_, node)
+            else:
+                parts = _split_pattern(pattern, type_, node)
+                pending.extend(zip(pattern.parts, parts, strict=True))
+
+
+def _bind_variable(variable: Var, found: Type | None, node: Expr) -> None:
+    declared = variable.type_annotation
     if declared is not None and found is not None and not accepts(declared, found):
-        raise TypeInferenceError(f"{let!r}: expected {declared!r}, found {found!r}")
-    let.var.type = declared if declared is not None else found
+        raise TypeInferenceError(f"{node!r}: expected {declared!r}, found {found!r}")
+    variable.type = declared if is_complete(declared) else found
+
+
+def _split_pattern(pattern: Pattern, type_: Type, node: Match) -> Sequence[Type]:
+    """Return the types of the parts of a value that a pattern asks for."""
+    if isinstance(pattern, PatternTuple):
+        if not isinstance(type_, TupleType) or len(type_.fields) != len(pattern.parts):
+            raise TypeInferenceError(f"{node!r}: {pattern!r} is asked of {type_!r}")
+        return type_.fields
+    if not isinstance(pattern, PatternConstructor):
+        return ()
+    signature = pattern_signature(pattern)
+    whole = signature.ret_type
+    if not isinstance(type_, TypeCall) or not isinstance(whole, TypeCall):
+        raise TypeInferenceError(f"{node!r}: {pattern!r} is asked of {type_!r}")
+    if type_.func != whole.func or len(type_.args) != len(whole.args):
+        raise TypeInferenceError(f"{node!r}: {pattern!r} is asked of {type_!r}")
+    values = dict(zip(signature.type_params, type_.args, strict=True))
+    return [bind_type_vars(each, values) for each in signature.arg_types]
 
 
 def _infer(node: Expr) -> Type | None:
@@ -214,16 +278,23 @@ def _infer(node: Expr) -> Type | None:
     if isinstance(node, TupleGetItem):
         return _infer_field(node)
     if isinstance(node, Function):
-        result = node.ret_type if node.ret_type is not None else _require_type(node.body)
+        declared = node.ret_type if is_complete(node.ret_type) else None
+        result = declared if declared is not None else _require_type(node.body)
         if node.body.type is not None and not accepts(result, node.body.type):
             raise TypeInferenceError(
                 f"{node!r}: expected a result of {result!r}, found {node.body.type!r}"
             )
-        return FuncType([_require_type(param) for param in node.params], result)
+        return FuncType([_require_type(param) for param in node.params], result, node.type_params)
     if isinstance(node, Let):
         return _require_type(node.body)
     if isinstance(node, If):
         return infer_if(node)
+    if isinstance(node, Match):
+        return infer_match(node)
+    if isinstance(node, (RefCreate, RefRead, RefWrite)):
+        return infer_reference(node)
+    if isinstance(node, Constructor) and node.type is None:
+        raise TypeInferenceError(f"{node!r} belongs to no definition of a type")
     return node.type
 
 
@@ -238,8 +309,9 @@ def _infer_call(node: Call) -> Type | None:
         _complete(node, node.op)
     type_ = infer_call(node)
     if type_ is None:
-        untyped = [argument for argument in (*node.args, node.op) if argument.type is None]
-        raise _UntypedError(f"{node!r}: {untyped[0]!r} has no type")
+        untyped = [each for each in (*node.args, node.op) if each.type is None]
+        what = repr(untyped[0]) if untyped else f"the result of {node.op!r}"
+        raise _UntypedError(f"{node!r}: {what} has no type")
     return type_
 
 
@@ -272,3 +344,39 @@ def infer_if(node: If) -> Type:
     if joined is None:
         raise TypeInferenceError(f"the branches of an if differ: {left!r} and {right!r}")
     return joined
+
+
+def infer_match(node: Match) -> Type:
+    """Return the type of a ``Match`` whose clauses are typed.
+
+    Raises:
+        TypeInferenceError: There are no clauses, or they differ in type.
+    """
+    joined: Type | None = None
+    for clause in node.clauses:
+        found = _require_type(clause.rhs)
+        whole = found if joined is None else join_types(joined, found)
+        if whole is None:
+            raise TypeInferenceError(f"the clauses of a match differ: {joined!r} and {found!r}")
+        joined = whole
+    if joined is None:
+        raise TypeInferenceError("a match without clauses has no type")
+    return joined
+
+
+def infer_reference(node: RefCreate | RefRead | RefWrite) -> Type:
+    """Return the type of a node that makes, reads or writes a reference.
+
+    Raises:
+        TypeInferenceError: What is read or written is no reference, or holds another type.
+    """
+    if isinstance(node, RefCreate):
+        return RefType(_require_type(node.value))
+    type_ = _require_type(node.ref)
+    if not isinstance(type_, RefType):
+        raise TypeInferenceError(f"{node!r}: expected a reference, found {type_!r}")
+    if isinstance(node, RefRead):
+        return type_.value
+    if not accepts(type_.value, _require_type(node.value)):
+        raise TypeInferenceError(f"{node!r}: expected {type_.value!r}, found {node.value.type!r}")
+    return TupleType(())

@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 from serde.errors import RelayError
 from serde.relay.ir import hooks
+from serde.relay.ir.bodies import call_others
 from serde.relay.ir.expr import Expr, Function, GlobalVar
 from serde.relay.ir.visit import free_vars
 
@@ -16,42 +17,53 @@ __all__ = ["IRModule"]
 class IRModule:
     """Functions by name; ``main`` is the entry.
 
+    Passes make new modules; only its own methods change one.
+
     Args:
         functions: Functions by :class:`GlobalVar` or by name.
+        type_definitions: Definitions of data types by the variable that names them.
         attrs: Free facts about the module.
         checked: Whether type inference has passed over all of it; its text then shows types.
+
+    Raises:
+        RelayError: Two functions have one name.
     """
 
-    __slots__ = ("attrs", "checked", "functions")
+    __slots__ = ("_names", "attrs", "checked", "functions", "type_definitions")
 
     def __init__(
         self,
         functions: Mapping[GlobalVar, Function] | Mapping[str, Function] | None = None,
+        type_definitions: Mapping[AnyValue, AnyValue] | None = None,
         attrs: Mapping[str, AnyValue] | None = None,
         *,
         checked: bool = False,
     ) -> None:
         self.functions: dict[GlobalVar, Function] = {}
+        self.type_definitions: dict[AnyValue, AnyValue] = dict(type_definitions or {})
         self.attrs: dict[str, AnyValue] = dict(attrs or {})
-        self.checked = checked
+        self._names: dict[str, GlobalVar] = {}
         for key, function in (functions or {}).items():
-            variable = GlobalVar(key, function.type) if isinstance(key, str) else key
-            if any(known.name_hint == variable.name_hint for known in self.functions):
-                raise RelayError(f"two functions are called {variable.name_hint}")
-            self.functions[variable] = function
+            self._add(GlobalVar(key, function.type) if isinstance(key, str) else key, function)
+        self.checked = checked
 
     @classmethod
     def from_expr(
-        cls, expr: Expr, functions: Mapping[GlobalVar, Function] | None = None
+        cls,
+        expr: Expr,
+        functions: Mapping[GlobalVar, Function] | None = None,
+        type_defs: Mapping[AnyValue, AnyValue] | None = None,
     ) -> IRModule:
         """Return a module whose ``main`` is `expr`.
 
         An expression that is not a function becomes the body of one whose
-        parameters are its free variables, in order of appearance.
+        parameters are its free variables, in order of appearance. A function
+        whose attribute ``global_symbol`` names it has that name instead.
         """
         if not isinstance(expr, Function):
             expr = Function(free_vars(expr), expr)
-        return cls({**(functions or {}), GlobalVar("main", expr.type): expr})
+        name = str(expr.attrs.get("global_symbol", "main"))
+        return cls({**(functions or {}), GlobalVar(name, expr.type): expr}, type_defs)
 
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the variable of the function called `name`.
@@ -59,10 +71,9 @@ class IRModule:
         Raises:
             RelayError: There is no such function.
         """
-        for variable in self.functions:
-            if variable.name_hint == name:
-                return variable
-        known = ", ".join(sorted(v.name_hint for v in self.functions)) or "none"
+        if name in self._names:
+            return self._names[name]
+        known = ", ".join(sorted(self._names)) or "none"
         raise RelayError(f"no function is called {name} (there are: {known})")
 
     def get_global_vars(self) -> list[GlobalVar]:
@@ -72,16 +83,79 @@ class IRModule:
     def with_functions(
         self, functions: Mapping[GlobalVar, Function], *, checked: bool | None = None
     ) -> IRModule:
-        """Return a module with these functions and the attributes of this one."""
+        """Return a module with these functions and the definitions and attributes of this one."""
         known = self.checked if checked is None else checked
-        return IRModule(functions, self.attrs, checked=known)
+        return IRModule(functions, self.type_definitions, self.attrs, checked=known)
+
+    def shallow_copy(self) -> IRModule:
+        """Return a module of the same functions, which may be written by itself."""
+        return self.with_functions(self.functions)
 
     def __getitem__(self, name: str | GlobalVar) -> Function:
-        key = self.get_global_var(name) if isinstance(name, str) else name
-        return self.functions[key]
+        if isinstance(name, str):
+            return self.functions[self.get_global_var(name)]
+        if name not in self.functions:
+            raise RelayError(f"@{name.name_hint} names no function of the module")
+        return self.functions[name]
+
+    def __setitem__(self, name: str | GlobalVar, value: Expr) -> None:
+        """Set a function; an expression becomes the body of one, another name its function.
+
+        Raises:
+            RelayError: Another variable of this name stands for a function.
+        """
+        if isinstance(value, GlobalVar):
+            value = self[value]
+        elif not isinstance(value, Function):
+            value = Function(free_vars(value), value)
+        if isinstance(name, str):
+            name = self._names.get(name) or GlobalVar(name, value.type)
+        self.update_func(name, value)
+
+    def update_func(self, var: GlobalVar, func: Function) -> None:
+        """Set the function that `var` names.
+
+        Raises:
+            RelayError: Another variable of this name stands for a function.
+        """
+        if var not in self.functions:
+            self._add(var, func)
+        self.functions[var] = func
+        self.checked = False
+
+    def update(self, other: IRModule | Mapping[AnyValue, Function]) -> None:
+        """Set all functions and type definitions of another module.
+
+        Its calls of functions that have a name in this module call those of that name here.
+        """
+        mod = other if isinstance(other, IRModule) else IRModule(other)
+        names = {
+            variable: self._names[variable.name_hint]
+            for variable in mod.functions
+            if self._names.get(variable.name_hint, variable) is not variable
+        }
+        self.type_definitions.update(mod.type_definitions)
+        for variable, function in mod.functions.items():
+            named = call_others(function, names) if names else function
+            self.update_func(names.get(variable, variable), named)
+
+    def _add(self, variable: GlobalVar, function: Function) -> None:
+        if variable.name_hint in self._names:
+            raise RelayError(f"two functions are called {variable.name_hint}")
+        self._names[variable.name_hint] = variable
+        self.functions[variable] = function
+
+    def with_attr(self, attr_key: str, attr_value: AnyValue) -> IRModule:
+        """Return a module with an attribute set."""
+        attrs = {**self.attrs, attr_key: attr_value}
+        return IRModule(self.functions, self.type_definitions, attrs, checked=self.checked)
+
+    def get_attr(self, attr_key: str) -> AnyValue:
+        """Return an attribute, or None without it."""
+        return self.attrs.get(attr_key)
 
     def __contains__(self, name: object) -> bool:
-        return any(name in (variable, variable.name_hint) for variable in self.functions)
+        return name in (self._names if isinstance(name, str) else self.functions)
 
     def astext(self, show_meta_data: bool = True, *, strict: bool = False) -> str:
         """Return the module's text.

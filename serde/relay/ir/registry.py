@@ -15,7 +15,6 @@ from typing import Any as AnyValue
 from typing import Final, TypeVar
 
 from serde.errors import RelayError, TypeInferenceError
-from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import (
     Attrs,
     Call,
@@ -27,6 +26,7 @@ from serde.relay.ir.expr import (
     TupleWrapper,
     astuple,
 )
+from serde.relay.ir.generic import infer_function_call
 from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.samples import (
     Sample,
@@ -47,13 +47,10 @@ from serde.relay.ir.schema import (
 )
 from serde.relay.ir.traits import Trait
 from serde.relay.ir.types import (
-    FuncType,
     SequenceType,
     TensorType,
     TupleType,
     Type,
-    accepts,
-    substitute_type,
 )
 
 __all__ = [
@@ -392,7 +389,7 @@ def call(name: str, *operands: AnyValue, span: Span | None = None, **attrs: AnyV
         _as_argument(name, operand, value)
         for operand, value in zip(definition.operands, padded, strict=True)
     ]
-    node = Call(definition, args, definition.bind(attrs), span)
+    node = Call(definition, args, definition.bind(attrs), span=span)
     node.type = infer_call(node)
     return node
 
@@ -418,7 +415,7 @@ def infer_call(node: Call) -> Type | None:
         TypeInferenceError: The arguments do not fit what is called.
     """
     if not isinstance(node.op, OpDef):
-        return _infer_function_call(node)
+        return infer_function_call(node)
     definition = node.op
     if len(node.args) != len(definition.operands):
         raise TypeInferenceError(
@@ -465,32 +462,6 @@ def _fields(operand: Operand, type_: TupleType) -> tuple[Type, ...]:
             message = f"field {index}: expected a tensor, found {field!r}"
             raise TypeInferenceError(f"operand {operand.name}: {message}")
     return type_.fields
-
-
-def _infer_function_call(node: Call) -> Type | None:
-    callee = node.op.type
-    if callee is None or any(argument.type is None for argument in node.args):
-        return None
-    if not isinstance(callee, FuncType):
-        raise TypeInferenceError(f"{node.op!r} is called but is {callee!r}")
-    if len(callee.arg_types) != len(node.args):
-        raise TypeInferenceError(
-            f"{node.op!r}: expected {len(callee.arg_types)} arguments, found {len(node.args)}"
-        )
-    values: dict[str, Dim] = {}
-    for index, (expected, argument) in enumerate(zip(callee.arg_types, node.args, strict=True)):
-        given = argument.type
-        if given is None:
-            return None
-        if not accepts(expected, given):
-            raise TypeInferenceError(
-                f"{node.op!r}: argument {index}: expected {expected!r}, found {given!r}"
-            )
-        if isinstance(expected, TensorType) and isinstance(given, TensorType):
-            for wanted, found in zip(expected.shape, given.shape, strict=True):
-                if isinstance(wanted, SymDim) and wanted.name is not None:
-                    values[wanted.name] = found
-    return substitute_type(callee.ret_type, values) if values else callee.ret_type
 
 
 class Namespace:

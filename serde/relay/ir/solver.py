@@ -14,25 +14,38 @@ by a walk forward, which is also what checks them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from serde.errors import RelayError, TypeInferenceError
+from serde.relay.ir.adt import (
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, Var
 from serde.relay.ir.expr import TupleGetItem as Projection
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call, operand_type
 from serde.relay.ir.traits import SameType
-from serde.relay.ir.types import TensorType, TupleType, Type, join_types
+from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, join_types
 from serde.relay.ir.unify import (
     FuncTerm,
+    RefTerm,
     Term,
     TupleTerm,
     Unifier,
     Unknown,
+    close,
     find,
+    instantiate,
     settle,
     spell,
     split_function,
+    type_params,
 )
 from serde.relay.ir.visit import Binding, binding_order
 
@@ -56,9 +69,11 @@ class Solver:
         self._constraints: list[_Constraint] = []
         self._unifier = Unifier(self._ready.append)
         self._reverse_order = True
+        self.instances: dict[Call, list[Term]] = {}
+        """Calls of polymorphic functions, and what their type parameters stand for there."""
 
     def solve(self, roots: Iterable[Function]) -> dict[Expr, Type]:
-        """Return the types of variables and of functions, global ones included.
+        """Return the types of variables, of functions, and of calls of polymorphic ones.
 
         Raises:
             TypeInferenceError: Types do not fit, or one does not follow.
@@ -74,6 +89,7 @@ class Solver:
             self._drain()
             if not (self._force(last=False) or self._force(last=True)):
                 break
+        self._close_instances()
         self._refuse_open()
         return self._found()
 
@@ -87,8 +103,10 @@ class Solver:
         found: Term
         if isinstance(node, GlobalVar) and node in self._functions:
             found = self.signature(self._functions[node])
-        elif node.type is not None and isinstance(node, (Var, Constant, GlobalVar)):
+        elif node.type is not None and isinstance(node, (Var, Constant, GlobalVar, Constructor)):
             found = node.type
+        elif isinstance(node, Var) and node.type_annotation is not None:
+            found = instantiate(node.type_annotation, {})
         else:
             found = Unknown()
         self._terms[node] = found
@@ -98,8 +116,9 @@ class Solver:
         """Return the term of a function, which holds before its body is looked at."""
         known = self._signatures.get(function)
         if known is None:
-            result = function.ret_type if function.ret_type is not None else Unknown()
-            known = FuncTerm([*map(self.term, function.params), result])
+            declared = function.ret_type
+            result = Unknown() if declared is None else instantiate(declared, {})
+            known = FuncTerm([*map(self.term, function.params), result], function.type_params)
             self._signatures[function] = known
         return known
 
@@ -120,7 +139,7 @@ class Solver:
     def _announce(self, let: Let) -> None:
         """Give the variable of a let a term before its value, which may name it."""
         if let.var.type_annotation is not None:
-            self._terms[let.var] = let.var.type_annotation
+            self._terms[let.var] = instantiate(let.var.type_annotation, {})
         elif isinstance(let.value, Function):
             self._terms[let.var] = self.signature(let.value)
         else:
@@ -128,8 +147,7 @@ class Solver:
 
     def _visit(self, step: Expr | Binding) -> None:
         if isinstance(step, Binding):
-            let = step.let
-            self.unify(self.term(let.var), self.term(let.value), let)
+            self._bind(step.node)
         elif isinstance(step, Function):
             signature = self.signature(step)
             if step not in self._terms:
@@ -137,6 +155,32 @@ class Solver:
                 self.unify(signature.parts[-1], self.term(step.body), step, "result: ")
         elif step not in self._terms:
             self._terms[step] = self._term_of(step)
+
+    def _bind(self, node: Let | Match) -> None:
+        if isinstance(node, Let):
+            self.unify(self.term(node.var), self.term(node.value), node)
+            return
+        for clause in node.clauses:
+            pending: list[tuple[Pattern, Term]] = [(clause.lhs, self.term(node.data))]
+            while pending:
+                pattern, term = pending.pop()
+                parts = self._split_pattern(pattern, term, node)
+                pending.extend(zip(pattern.parts, parts, strict=True))
+
+    def _split_pattern(self, pattern: Pattern, term: Term, node: Match) -> Sequence[Term]:
+        """Make a term what a pattern asks for; return the terms of its parts."""
+        if isinstance(pattern, PatternVar):
+            self.unify(self.term(pattern.var), term, node, "pattern: ")
+        elif isinstance(pattern, PatternTuple):
+            whole = TupleTerm(Unknown() for _ in pattern.parts)
+            self.unify(whole, term, node, "pattern: ")
+            return whole.parts
+        elif isinstance(pattern, PatternConstructor):
+            signature = pattern_signature(pattern)
+            fresh: dict[TypeVar, Term] = {each: Unknown() for each in signature.type_params}
+            self.unify(instantiate(signature.ret_type, fresh), term, node, "pattern: ")
+            return [instantiate(each, fresh) for each in signature.arg_types]
+        return ()
 
     def _term_of(self, node: Expr) -> Term:
         if isinstance(node, Tuple):
@@ -150,8 +194,19 @@ class Solver:
             return self._add(_Field(self, node))
         if isinstance(node, If):
             self.unify(_CONDITION, self.term(node.cond), node, "condition: ")
-            return self._add(_Choice(self, node))
+            return self._add(_Choice(self, node, (node.true_branch, node.false_branch)))
+        if isinstance(node, Match):
+            return self._add(_Choice(self, node, [clause.rhs for clause in node.clauses]))
+        if isinstance(node, (RefCreate, RefRead, RefWrite)):
+            return self._reference(node)
         return self.term(node)
+
+    def _reference(self, node: RefCreate | RefRead | RefWrite) -> Term:
+        if isinstance(node, RefCreate):
+            return RefTerm([self.term(node.value)])
+        content = self.term(node.value) if isinstance(node, RefWrite) else Unknown()
+        self.unify(RefTerm([content]), self.term(node.ref), node)
+        return content if isinstance(node, RefRead) else TupleType(())
 
     def _add(self, constraint: _Constraint) -> Term:
         constraint.run()
@@ -183,6 +238,14 @@ class Solver:
                     break
         return told
 
+    def _close_instances(self) -> None:
+        """Leave open what type parameters stand for where nothing tells, as in an empty list."""
+        for node, values in self.instances.items():
+            if not isinstance(find(self._terms[node]), Unknown):
+                for value in values:
+                    close(value)
+        self._drain()
+
     def _refuse_open(self) -> None:
         for constraint in self._constraints:
             if not constraint.done:
@@ -199,7 +262,7 @@ class Solver:
         wanted = (Var, GlobalVar, Function)
         found: dict[Expr, Type] = {}
         for node, term in (*self._terms.items(), *self._signatures.items()):
-            if isinstance(node, wanted):
+            if isinstance(node, wanted) or node in self.instances:
                 type_ = settle(term)
                 if not isinstance(type_, Unknown):
                     found[node] = type_
@@ -328,6 +391,8 @@ class _Application(_Constraint):
     def run(self) -> None:
         if not self._matched:
             self._match()
+        if self.done:
+            return
         callee = settle(self._callee)
         types = [_type_or_none(term) for term in self._arguments]
         if isinstance(callee, Unknown) or None in types:
@@ -352,14 +417,43 @@ class _Application(_Constraint):
             text = f"{self.node.op!r}: expected {len(params)} arguments, "
             text += f"found {len(self._arguments)}"
             raise _located(TypeInferenceError(text), self.node)
+        generic = type_params(callee)
+        if generic:
+            found = self._instance(callee, generic)
+            if found is None:
+                return
+            params, result = found
+            self._finish(result, "result: ")
         self._matched = True
         for index, (param, argument) in enumerate(zip(params, self._arguments, strict=True)):
             self.solver.unify(param, argument, self.node, f"argument {index}: ")
+
+    def _instance(
+        self, callee: Term, generic: Sequence[TypeVar], *, force: bool = False
+    ) -> tuple[tuple[Term, ...], Term] | None:
+        """Return parameters and result of a polymorphic function as they are in this call.
+
+        None while something in its own type is not known: it may hold type parameters.
+        """
+        if not force and isinstance(settle(callee), Unknown):
+            return None
+        values: dict[TypeVar, Term] = {param: Unknown() for param in generic}
+        given = [instantiate(each, {}) for each in self.node.given_type_args or ()]
+        values.update(zip(generic, given, strict=False))
+        self.solver.instances[self.node] = list(values.values())
+        function = split_function(callee)
+        if function is None:
+            return None
+        params, result = function
+        return tuple(instantiate(each, values) for each in params), instantiate(result, values)
 
     def force(self, *, last: bool) -> bool:
         if self._forced:
             return False
         function = split_function(self._callee)
+        generic = type_params(self._callee)
+        if function is not None and generic:
+            return last and self._force_instance(generic)
         if function is not None:
             self._forced = True
             before = find(self.result), find(function[1])
@@ -368,6 +462,17 @@ class _Application(_Constraint):
         if not last:
             return False
         self.solver.unify(self._callee, FuncTerm([*self._arguments, self.result]), self.node)
+        return True
+
+    def _force_instance(self, generic: Sequence[TypeVar]) -> bool:
+        """Take a polymorphic function for what is known of it, and the rest for the same in it."""
+        found = self._instance(self._callee, generic, force=True)
+        if found is None:
+            return False
+        self._forced = self._matched = True
+        for param, argument in zip(found[0], self._arguments, strict=True):
+            self.solver.unify(param, argument, self.node)
+        self._finish(found[1], "result: ")
         return True
 
     def complaint(self) -> str:
@@ -398,42 +503,61 @@ class _Field(_Constraint):
 
 
 class _Choice(_Constraint):
-    """An if: of what both branches have in common."""
+    """An if or a match: of what all branches have in common."""
 
-    node: If
-
-    def __init__(self, solver: Solver, node: If) -> None:
+    def __init__(self, solver: Solver, node: If | Match, branches: Iterable[Expr]) -> None:
         super().__init__(solver, node)
-        self._branches = (solver.term(node.true_branch), solver.term(node.false_branch))
+        self._branches = [solver.term(branch) for branch in branches]
 
     def run(self) -> None:
-        left, right = (settle(term) for term in self._branches)
-        if isinstance(left, Unknown) or isinstance(right, Unknown):
-            self._wait(*self._branches)
-            return
-        joined = join_types(left, right)
-        if joined is None:
-            text = f"the branches of an if differ: {left!r} and {right!r}"
-            raise _located(TypeInferenceError(text), self.node)
-        self._finish(joined, "result: ")
+        joined: Type | None = None
+        for term in self._branches:
+            known = settle(term)
+            if isinstance(known, Unknown):
+                self._wait(*self._branches)
+                return
+            whole = known if joined is None else join_types(joined, known)
+            if whole is None:
+                what = "an if" if isinstance(self.node, If) else "a match"
+                text = f"the branches of {what} differ: {joined!r} and {known!r}"
+                raise _located(TypeInferenceError(text), self.node)
+            joined = whole
+        if joined is not None:
+            self._finish(joined, "result: ")
 
     def force(self, *, last: bool) -> bool:
-        left, right = self._branches
-        known = [settle(term) for term in (left, right, self.result)]
-        if last or any(not isinstance(type_, Unknown) for type_ in known):
-            before = [find(term) for term in (left, right, self.result)]
-            if before[0] is before[1] is before[2]:
-                return False
-            what = "the branches differ: "
-            self.solver.unify(left, right, self.node, what)
-            self.solver.unify(self.result, left, self.node, what)
-            after = [find(term) for term in (left, right, self.result)]
-            return any(one is not other for one, other in zip(before, after, strict=True))
-        return False
+        terms = [*self._branches, self.result]
+        known = [settle(term) for term in terms]
+        if not last and all(isinstance(type_, Unknown) for type_ in known):
+            return False
+        before = [find(term) for term in terms]
+        if all(one is before[0] for one in before):
+            return False
+        what = "the branches differ: "
+        for other in (*self._branches[1:], self.result):
+            self.solver.unify(other, self._branches[0], self.node, what)
+        return any(one is not find(term) for one, term in zip(before, terms, strict=True))
 
     def complaint(self) -> str:
-        left, right = map(spell, self._branches)
-        return f"{self.node!r} has no type: its branches are {left} and {right}"
+        branches = " and ".join(map(spell, self._branches)) or "none"
+        return f"{self.node!r} has no type: its branches are {branches}"
+
+
+def pattern_signature(pattern: PatternConstructor) -> FuncType:
+    """Return the type of the constructor that a pattern asks for.
+
+    Raises:
+        TypeInferenceError: It belongs to no definition, or has another number of fields.
+    """
+    constructor = pattern.constructor
+    if not isinstance(constructor.type, FuncType):
+        raise TypeInferenceError(f"{constructor!r} belongs to no definition of a type")
+    if len(pattern.parts) != len(constructor.inputs):
+        raise TypeInferenceError(
+            f"{constructor!r}: expected {len(constructor.inputs)} patterns, "
+            f"found {len(pattern.parts)}"
+        )
+    return constructor.type
 
 
 def _type_or_none(term: Term) -> Type | None:

@@ -1,24 +1,39 @@
-"""Types of Relay expressions: tensors, tuples, sequences and functions."""
+"""Types of Relay expressions: tensors, tuples, sequences, functions, algebraic data, references."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import IntEnum
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.errors import TypeInferenceError
+from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.dims import Any, Dim, DimLike, as_dim, product, substitute
 from serde.weights import dtype_name
 
 __all__ = [
     "FuncType",
+    "GlobalTypeVar",
+    "IncompleteType",
+    "RefType",
+    "RelayRefType",
     "SequenceType",
     "TensorType",
     "TupleType",
     "Type",
+    "TypeCall",
+    "TypeConstraint",
+    "TypeKind",
+    "TypeRelation",
+    "TypeVar",
     "accepts",
+    "bind_type_vars",
+    "is_complete",
     "join_types",
+    "map_type",
     "substitute_type",
+    "type_parts",
+    "walk_type",
 ]
 
 # Shared fields make a short text unfold to any number of them.
@@ -133,37 +148,345 @@ class SequenceType:
         return f"Sequence[{self.element!r}]"
 
 
-class FuncType:
-    """The types of a function's parameters and of its result."""
+class TypeKind(IntEnum):
+    """What a type variable stands for; the numbers are TVM's."""
 
-    __slots__ = ("arg_types", "ret_type")
+    Type = 0
+    ShapeVar = 1
+    BaseType = 2
+    Constraint = 4
+    AdtHandle = 5
+    TypeData = 6
 
-    def __init__(self, arg_types: Iterable[Type], ret_type: Type) -> None:
-        self.arg_types: tuple[Type, ...] = tuple(arg_types)
-        self.ret_type = ret_type
+
+def _read_kind(kind: AnyValue) -> TypeKind:
+    try:
+        return TypeKind(kind)
+    except ValueError:
+        raise RelayError(f"expected a kind of type, found {kind!r}") from None
+
+
+class TypeVar:
+    """A type that a polymorphic function or an algebraic data type takes as a parameter.
+
+    Two are the same only if they are one object, whatever their names.
+
+    Args:
+        name: Name for people and for text.
+        kind: What it stands for.
+
+    Raises:
+        RelayError: There is no such kind.
+    """
+
+    __slots__ = ("kind", "name_hint")
+
+    def __init__(self, name: str, kind: TypeKind | int = TypeKind.Type) -> None:
+        self.name_hint = name
+        self.kind = _read_kind(kind)
+
+    @property
+    def name(self) -> str:
+        """Its name, as TVM's users ask for it."""
+        return self.name_hint
+
+    def __call__(self, *args: Type) -> TypeCall:
+        """Return this type applied to others."""
+        return TypeCall(self, args)
+
+    def __repr__(self) -> str:
+        return self.name_hint
+
+
+class GlobalTypeVar:
+    """The name of an algebraic data type; within a module, a name stands for one of them.
+
+    Args:
+        name: Its name.
+        kind: What it stands for.
+
+    Raises:
+        RelayError: There is no such kind.
+    """
+
+    __slots__ = ("kind", "name_hint")
+
+    def __init__(self, name: str, kind: TypeKind | int = TypeKind.AdtHandle) -> None:
+        self.name_hint = name
+        self.kind = _read_kind(kind)
+
+    @property
+    def name(self) -> str:
+        """Its name, as TVM's users ask for it."""
+        return self.name_hint
+
+    def __call__(self, *args: Type) -> TypeCall:
+        """Return this data type applied to the types it takes."""
+        return TypeCall(self, args)
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, FuncType)
-            and self.arg_types == other.arg_types
-            and self.ret_type == other.ret_type
+            isinstance(other, GlobalTypeVar)
+            and self.name_hint == other.name_hint
+            and self.kind == other.kind
         )
 
     def __hash__(self) -> int:
+        return hash((GlobalTypeVar, self.name_hint))
+
+    def __repr__(self) -> str:
+        return self.name_hint
+
+
+class TypeCall:
+    """An algebraic data type applied to the types it takes, as ``List[int32]``."""
+
+    __slots__ = ("args", "func")
+
+    def __init__(self, func: Type, args: Iterable[Type] = ()) -> None:
+        self.func = func
+        self.args: tuple[Type, ...] = tuple(args)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeCall) and self.func == other.func and self.args == other.args
+
+    def __hash__(self) -> int:
+        return hash((TypeCall, self.func, self.args))
+
+    def __repr__(self) -> str:
+        return f"{self.func!r}[{', '.join(map(repr, self.args))}]"
+
+
+class RefType:
+    """The type of a reference: a place that holds a value of type `value`, and can be written."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Type) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RefType) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((RefType, self.value))
+
+    def __repr__(self) -> str:
+        return f"ref({self.value!r})"
+
+
+RelayRefType = RefType
+
+
+class IncompleteType:
+    """A part of a declared type that inference is to find.
+
+    Each place stands for a type of its own, though two are equal if their kinds are.
+
+    Args:
+        kind: What it stands for.
+
+    Raises:
+        RelayError: There is no such kind.
+    """
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: TypeKind | int = TypeKind.Type) -> None:
+        self.kind = _read_kind(kind)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IncompleteType) and self.kind == other.kind
+
+    def __hash__(self) -> int:
+        return hash((IncompleteType, self.kind))
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class TypeConstraint:
+    """What a function demands of its type parameters; root of its kinds."""
+
+    __slots__ = ()
+
+
+class TypeRelation(TypeConstraint):
+    """That a function's types satisfy a relation, such as that of broadcasting.
+
+    Args:
+        func: The relation's name.
+        args: The types it relates; the last ones are its results.
+        num_inputs: How many of them are given rather than found.
+        attrs: Attributes that it depends on.
+    """
+
+    __slots__ = ("args", "attrs", "func", "num_inputs")
+
+    def __init__(
+        self, func: AnyValue, args: Iterable[Type], num_inputs: int, attrs: AnyValue = None
+    ) -> None:
+        self.func = func
+        self.args: tuple[Type, ...] = tuple(args)
+        self.num_inputs = num_inputs
+        self.attrs = attrs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeRelation) and (
+            (self.func, self.args, self.num_inputs, self.attrs)
+            == (other.func, other.args, other.num_inputs, other.attrs)
+        )
+
+    def __hash__(self) -> int:
+        return hash((TypeRelation, self.args, self.num_inputs))
+
+    def __repr__(self) -> str:
+        return f"TypeRelation({self.func}, {', '.join(map(repr, self.args))})"
+
+
+class FuncType:
+    """The types of a function's parameters and of its result.
+
+    Two are equal whatever their type parameters are called.
+
+    Args:
+        arg_types: Types of the parameters.
+        ret_type: Type of the result.
+        type_params: Type variables that stand for any type where the function is called.
+        type_constraints: What is demanded of them.
+    """
+
+    __slots__ = ("arg_types", "ret_type", "type_constraints", "type_params")
+
+    def __init__(
+        self,
+        arg_types: Iterable[Type],
+        ret_type: Type,
+        type_params: Iterable[TypeVar] | None = None,
+        type_constraints: Iterable[TypeConstraint] | None = None,
+    ) -> None:
+        self.arg_types: tuple[Type, ...] = tuple(arg_types)
+        self.ret_type = ret_type
+        self.type_params: tuple[TypeVar, ...] = tuple(type_params or ())
+        self.type_constraints: tuple[TypeConstraint, ...] = tuple(type_constraints or ())
+
+    def __eq__(self, other: object) -> bool:
+        if (
+            not isinstance(other, FuncType)
+            or len(self.type_params) != len(other.type_params)
+            or len(self.arg_types) != len(other.arg_types)
+        ):
+            return False
+        arguments, result = other.arg_types, other.ret_type
+        if self.type_params and self.type_params != other.type_params:
+            renamed: dict[TypeVar, Type] = dict(
+                zip(other.type_params, self.type_params, strict=True)
+            )
+            arguments = tuple(bind_type_vars(each, renamed) for each in arguments)
+            result = bind_type_vars(result, renamed)
+        return (
+            self.arg_types == arguments
+            and self.ret_type == result
+            and self.type_constraints == other.type_constraints
+        )
+
+    def __hash__(self) -> int:
+        if self.type_params:
+            return hash((FuncType, len(self.type_params), len(self.arg_types)))
         return hash((FuncType, self.arg_types, self.ret_type))
 
     def __repr__(self) -> str:
-        return f"fn ({', '.join(map(repr, self.arg_types))}) -> {self.ret_type!r}"
+        params = f"[{', '.join(map(repr, self.type_params))}]" if self.type_params else ""
+        return f"fn {params}({', '.join(map(repr, self.arg_types))}) -> {self.ret_type!r}"
 
 
-Type = TensorType | TupleType | SequenceType | FuncType
+Type = (
+    TensorType
+    | TupleType
+    | SequenceType
+    | FuncType
+    | TypeCall
+    | TypeVar
+    | RefType
+    | GlobalTypeVar
+    | IncompleteType
+)
+
+
+def type_parts(type_: Type) -> tuple[Type, ...]:
+    """Return the types directly inside a type, in order; type parameters are none of them."""
+    if isinstance(type_, TupleType):
+        return type_.fields
+    if isinstance(type_, FuncType):
+        return (*type_.arg_types, type_.ret_type)
+    if isinstance(type_, SequenceType):
+        return (type_.element,)
+    if isinstance(type_, TypeCall):
+        return (type_.func, *type_.args)
+    if isinstance(type_, RefType):
+        return (type_.value,)
+    return ()
+
+
+def _with_parts(type_: Type, parts: list[Type]) -> Type:
+    """Return a type with other types directly inside it, in the order of :func:`type_parts`."""
+    if isinstance(type_, TupleType):
+        return TupleType(parts)
+    if isinstance(type_, FuncType):
+        return FuncType(parts[:-1], parts[-1], type_.type_params, type_.type_constraints)
+    if isinstance(type_, SequenceType):
+        return SequenceType(parts[0])
+    if isinstance(type_, TypeCall):
+        return TypeCall(parts[0], parts[1:])
+    if isinstance(type_, RefType):
+        return RefType(parts[0])
+    return type_
+
+
+def walk_type(type_: Type | None) -> Iterator[Type]:
+    """Yield a type and all those inside it, outer ones first."""
+    pending = [] if type_ is None else [type_]
+    while pending:
+        here = pending.pop()
+        yield here
+        pending.extend(reversed(type_parts(here)))
+
+
+def map_type(type_: Type, replace: Callable[[Type], Type]) -> Type:
+    """Return a type rebuilt from the inside out; itself where nothing changes.
+
+    Args:
+        type_: The type.
+        replace: Gets each type inside, with its own parts replaced; returns what stands for it.
+    """
+    parts = type_parts(type_)
+    new = [map_type(part, replace) for part in parts]
+    same = all(a is b for a, b in zip(parts, new, strict=True))
+    return replace(type_ if same else _with_parts(type_, new))
+
+
+def is_complete(type_: Type | None) -> bool:
+    """Whether a type is known to its last part."""
+    if type(type_) is TensorType:
+        return True
+    return type_ is not None and not any(isinstance(t, IncompleteType) for t in walk_type(type_))
+
+
+def bind_type_vars(type_: Type, values: Mapping[TypeVar, Type]) -> Type:
+    """Replace type variables by the types that `values` gives them."""
+
+    def replace(each: Type) -> Type:
+        return values.get(each, each) if isinstance(each, TypeVar) else each
+
+    return map_type(type_, replace)
 
 
 def accepts(expected: Type, given: Type) -> bool:
     """Whether a value of type `given` may stand where `expected` is declared.
 
-    Integers must be equal; a symbol or an anonymous dimension on either side
-    accepts any, since nothing known contradicts it.
+    Integers must be equal; a symbol or an anonymous dimension on either side accepts any, since
+    nothing known contradicts it. So does an incomplete type, and a type parameter of a function
+    that the other side does not have.
     """
     pending = [(expected, given)]
     while pending:
@@ -174,26 +497,37 @@ def accepts(expected: Type, given: Type) -> bool:
             pairs = zip(left.shape, right.shape, strict=True)
             if any(type(a) is int and type(b) is int and a != b for a, b in pairs):
                 return False
-        elif isinstance(left, TupleType) and isinstance(right, TupleType):
-            if len(left.fields) != len(right.fields):
+            continue
+        if isinstance(left, IncompleteType) or isinstance(right, IncompleteType):
+            continue
+        if isinstance(left, (TypeVar, GlobalTypeVar)):
+            if left != right:
                 return False
-            pending.extend(zip(left.fields, right.fields, strict=True))
-        elif isinstance(left, SequenceType) and isinstance(right, SequenceType):
-            pending.append((left.element, right.element))
-        elif isinstance(left, FuncType) and isinstance(right, FuncType):
-            if len(left.arg_types) != len(right.arg_types):
-                return False
-            pending.extend(zip(left.arg_types, right.arg_types, strict=True))
-            pending.append((left.ret_type, right.ret_type))
-        else:
+            continue
+        if isinstance(left, FuncType) and isinstance(right, FuncType) and left != right:
+            left, right = _without_params(left), _without_params(right)
+        one, other = type_parts(left), type_parts(right)
+        if type(left) is not type(right) or len(one) != len(other):
             return False
+        pending.extend(zip(one, other, strict=True))
     return True
+
+
+def _without_params(type_: FuncType) -> FuncType:
+    """Return a function's type with incomplete types for its type parameters."""
+    if not type_.type_params:
+        return type_
+    open_ = {param: IncompleteType() for param in type_.type_params}
+    return FuncType(
+        [bind_type_vars(each, open_) for each in type_.arg_types],
+        bind_type_vars(type_.ret_type, open_),
+    )
 
 
 def join_types(left: Type, right: Type) -> Type | None:
     """Return the type of a value that has either type; a length they do not share is anonymous.
 
-    None where dtypes, ranks or structures differ, or where functions do.
+    None where dtypes, ranks or structures differ, or where functions or references do.
     """
     if left == right:
         return left
@@ -202,27 +536,22 @@ def join_types(left: Type, right: Type) -> Type | None:
             return None
         dims = (a if a == b else Any() for a, b in zip(left.shape, right.shape, strict=True))
         return TensorType(dims, left.dtype)
-    if isinstance(left, SequenceType) and isinstance(right, SequenceType):
-        element = join_types(left.element, right.element)
-        return None if element is None else SequenceType(element)
-    if not isinstance(left, TupleType) or not isinstance(right, TupleType):
+    one, other = type_parts(left), type_parts(right)
+    if type(left) is not type(right) or len(one) != len(other):
         return None
-    if len(left.fields) != len(right.fields):
+    if not isinstance(left, (TupleType, SequenceType, TypeCall)):
         return None
-    joined = [join_types(a, b) for a, b in zip(left.fields, right.fields, strict=True)]
-    known = [field for field in joined if field is not None]
-    return TupleType(known) if len(known) == len(joined) else None
+    joined = [join_types(a, b) for a, b in zip(one, other, strict=True)]
+    known = [part for part in joined if part is not None]
+    return _with_parts(left, known) if len(known) == len(joined) else None
 
 
 def substitute_type(type_: Type, values: Mapping[str, Dim]) -> Type:
     """Replace symbolic dimensions by the dimensions that `values` gives them."""
-    if isinstance(type_, TensorType):
-        return TensorType([substitute(dim, values) for dim in type_.shape], type_.dtype)
-    if isinstance(type_, TupleType):
-        return TupleType(substitute_type(field, values) for field in type_.fields)
-    if isinstance(type_, SequenceType):
-        return SequenceType(substitute_type(type_.element, values))
-    return FuncType(
-        [substitute_type(arg, values) for arg in type_.arg_types],
-        substitute_type(type_.ret_type, values),
-    )
+
+    def replace(each: Type) -> Type:
+        if isinstance(each, TensorType):
+            return TensorType([substitute(dim, values) for dim in each.shape], each.dtype)
+        return each
+
+    return map_type(type_, replace)

@@ -1,30 +1,46 @@
 """Types of which parts are not known yet, and what makes two of them one.
 
 An :class:`Unknown` is TVM's incomplete type: it stands for one type, and once it is told
-which, or that another one stands for the same, all who hold it know. Tuples and functions
-whose parts may be unknown are :class:`TupleTerm` and :class:`FuncTerm`; anything else in a term
-is a type. Nothing here recurses over the depth of a type.
+which, or that another one stands for the same, all who hold it know. Tuples, functions, calls of
+algebraic data types and references whose parts may be unknown are terms of their own; anything
+else in a term is a type. A polymorphic function is one with whatever an instance of it is one with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type, accepts
+from serde.relay.ir.types import (
+    FuncType,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+    accepts,
+    type_parts,
+)
 
 __all__ = [
+    "CallTerm",
     "FuncTerm",
+    "RefTerm",
     "Term",
     "TupleTerm",
     "Unifier",
     "Unknown",
+    "close",
     "find",
+    "instantiate",
     "settle",
     "spell",
     "split_function",
+    "type_params",
 ]
 
 _SHOWN_LEVELS: Final = 3
@@ -77,16 +93,54 @@ class TupleTerm(_Compound):
 
 
 class FuncTerm(_Compound):
-    """A function, by the terms of its parameters and, last, of its result."""
+    """A function, by the terms of its parameters and, last, of its result.
+
+    Args:
+        parts: The terms.
+        params: Its type parameters, which may occur in the terms.
+    """
+
+    __slots__ = ("params",)
+
+    def __init__(self, parts: Iterable[Term], params: Iterable[TypeVar] = ()) -> None:
+        super().__init__(parts)
+        self.params: tuple[TypeVar, ...] = tuple(params)
+
+    def build(self) -> Type:
+        """Return the type that parameters and result make."""
+        return FuncType(self.settled[:-1], self.settled[-1], self.params)
+
+
+class CallTerm(_Compound):
+    """An algebraic data type, by the terms of the types it takes.
+
+    Args:
+        func: The data type.
+        parts: The terms.
+    """
+
+    __slots__ = ("func",)
+
+    def __init__(self, func: Type, parts: Iterable[Term]) -> None:
+        super().__init__(parts)
+        self.func = func
+
+    def build(self) -> Type:
+        """Return the type that the arguments make."""
+        return TypeCall(self.func, self.settled)
+
+
+class RefTerm(_Compound):
+    """A reference, by the term of what it holds."""
 
     __slots__ = ()
 
     def build(self) -> Type:
-        """Return the type that parameters and result make."""
-        return FuncType(self.settled[:-1], self.settled[-1])
+        """Return the type that the content makes."""
+        return RefType(self.settled[0])
 
 
-Term = TensorType | TupleType | SequenceType | FuncType | Unknown | TupleTerm | FuncTerm
+Term = Type | Unknown | TupleTerm | FuncTerm | CallTerm | RefTerm
 
 
 def find(term: Term) -> Term:
@@ -131,16 +185,78 @@ def split_function(term: Term) -> tuple[tuple[Term, ...], Term] | None:
     return parts[1][:-1], parts[1][-1]
 
 
-def _parts(term: Term) -> tuple[type, tuple[Term, ...]] | None:
+def type_params(term: Term) -> tuple[TypeVar, ...]:
+    """Return the type parameters of a polymorphic function; none of anything else."""
+    known = find(term)
+    if isinstance(known, FuncTerm):
+        return known.params
+    return known.type_params if isinstance(known, FuncType) else ()
+
+
+def instantiate(term: Term, values: Mapping[TypeVar, Term]) -> Term:
+    """Return a term with `values` for type variables, and with unknown types for incomplete ones.
+
+    A type without either is returned itself.
+    """
+    known = find(term)
+    if isinstance(known, Unknown) or type(known) is TensorType:
+        return known
+    if isinstance(known, TypeVar):
+        return values.get(known, known)
+    if isinstance(known, IncompleteType):
+        return Unknown()
+    parts = known.parts if isinstance(known, _Compound) else type_parts(known)
+    new = [instantiate(part, values) for part in parts]
+    if all(a is b for a, b in zip(parts, new, strict=True)):
+        return known
+    if isinstance(known, (TupleType, TupleTerm)):
+        return TupleTerm(new)
+    if isinstance(known, (FuncType, FuncTerm)):
+        return FuncTerm(new, type_params(known))
+    if isinstance(known, CallTerm):
+        return CallTerm(known.func, new)
+    if isinstance(known, TypeCall):
+        return CallTerm(known.func, new[1:])
+    return RefTerm(new)
+
+
+def _open(term: Term) -> Term:
+    """Return a polymorphic function as one of unknown types; anything else as it is."""
+    params = type_params(term)
+    if not params:
+        return term
+    opened = instantiate(term, {param: Unknown() for param in params})
+    parts = _parts(opened)
+    return opened if parts is None else FuncTerm(parts[1])
+
+
+def close(term: Term) -> Type:
+    """Return the type that a term is, with incomplete types for what is not known."""
+    known = settle(term)
+    while isinstance(known, Unknown):
+        known.bound = IncompleteType()
+        known = settle(term)
+    return known
+
+
+def _parts(term: Term) -> tuple[AnyValue, tuple[Term, ...]] | None:
     """Return the kind and the parts of a compound term or type."""
     if isinstance(term, TupleTerm):
         return TupleType, term.parts
     if isinstance(term, FuncTerm):
         return FuncType, term.parts
+    if isinstance(term, CallTerm):
+        return term.func, term.parts
+    if isinstance(term, RefTerm):
+        return RefType, term.parts
     if isinstance(term, TupleType):
         return TupleType, term.fields
     if isinstance(term, FuncType):
         return FuncType, (*term.arg_types, term.ret_type)
+    if isinstance(term, TypeCall):
+        return term.func, term.args
+    if isinstance(term, RefType):
+        return RefType, (term.value,)
     return None
 
 
@@ -155,6 +271,10 @@ def spell(term: Term, levels: int = _SHOWN_LEVELS) -> str:
     shown = [spell(part, levels - 1) for part in parts[1]]
     if parts[0] is FuncType:
         return f"fn ({', '.join(shown[:-1])}) -> {shown[-1]}"
+    if parts[0] is RefType:
+        return f"ref({shown[0]})"
+    if parts[0] is not TupleType:
+        return f"{parts[0]!r}[{', '.join(shown)}]"
     return f"({shown[0]},)" if len(shown) == 1 else f"({', '.join(shown)})"
 
 
@@ -192,8 +312,10 @@ class Unifier:
                     return False
             elif (id(left), id(right)) not in self._done:
                 self._done[id(left), id(right)] = (left, right)  # Kept, so that ids stay theirs.
-                one, other = _parts(left), _parts(right)
-                if one is None or other is None or one[0] is not other[0]:
+                one, other = _parts(_open(left)), _parts(_open(right))
+                if one is None or other is None or one[0] != other[0]:
+                    if isinstance(left, IncompleteType) or isinstance(right, IncompleteType):
+                        continue
                     return False
                 if len(one[1]) != len(other[1]):
                     return False

@@ -11,6 +11,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from serde.errors import RelayError, TypeInferenceError, VerifyError
+from serde.relay.ir.adt import (
+    Clause,
+    Constructor,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+)
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import (
     Attrs,
@@ -27,16 +37,20 @@ from serde.relay.ir.expr import (
     Var,
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
+from serde.relay.ir.infer import infer_match, infer_reference
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call
-from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, accepts
-from serde.relay.ir.visit import free_vars
+from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, accepts, is_complete
+from serde.relay.ir.visit import children, free_vars
 
 __all__ = ["verify"]
 
 _NODES: Final = frozenset(
     {Call, Constant, Function, GlobalVar, If, Let, Op, OpDef, Tuple, TupleGetItem, Var}
+    | {Constructor, Match, RefCreate, RefRead, RefWrite}
 )
+_PATTERNS: Final = frozenset({PatternConstructor, PatternTuple, PatternVar, PatternWildcard})
 
 Walk = Iterator["Expr | None"]
 
@@ -166,6 +180,40 @@ class _Verifier:
             del self._open[len(self._open) - len(node.params) :]
         elif isinstance(node, Let):
             yield from self._walk_let(node)
+        elif isinstance(node, Match):
+            yield node.data
+            for clause in node.clauses:
+                yield from self._walk_clause(clause, node)
+        elif isinstance(node, (RefCreate, RefRead, RefWrite)):
+            yield from children(node)
+
+    def _walk_clause(self, clause: Clause, node: Match) -> Walk:
+        pending: list[Pattern] = [clause.lhs]
+        while pending:
+            pattern = pending.pop()
+            if type(pattern) not in _PATTERNS:
+                raise self._fail(node, f"{pattern!r} is no pattern")
+            if isinstance(pattern, PatternConstructor):
+                self._check_constructor(pattern.constructor)
+                if len(pattern.parts) != len(pattern.constructor.inputs):
+                    raise self._fail(node, f"{pattern!r}: the constructor has other fields")
+            pending.extend(pattern.parts)
+        for variable in clause.variables:
+            self._bind(variable, node)
+        yield clause.rhs
+        del self._open[len(self._open) - len(clause.variables) :]
+
+    def _check_constructor(self, constructor: Constructor) -> None:
+        """Check that the module defines a constructor.
+
+        Raises:
+            VerifyError: It does not.
+        """
+        if self._mod is None:
+            return
+        data = self._mod.type_definitions.get(constructor.belong_to)
+        if data is None or constructor not in data.constructors:
+            raise self._fail(constructor, "the module has no such constructor")
 
     def _walk_let(self, node: Let) -> Walk:
         recursive = isinstance(node.value, Function)
@@ -203,6 +251,8 @@ class _Verifier:
             self._check_field(node)
         elif isinstance(node, GlobalVar) and not self._is_defined(node):
             raise self._fail(node, "the module has no such function")
+        elif isinstance(node, Constructor):
+            self._check_constructor(node)
         if self._checked and not isinstance(node, GlobalVar):
             self._check_type(node)
 
@@ -310,6 +360,11 @@ def _operands(node: Expr) -> Iterator[Expr]:
         yield node.body
     elif isinstance(node, Let):
         yield from (node.value, node.body)
+    elif isinstance(node, Match):
+        yield node.data
+        yield from (clause.rhs for clause in node.clauses)
+    elif isinstance(node, (RefCreate, RefRead, RefWrite)):
+        yield from children(node)
 
 
 def _infer_type(node: Expr) -> Type | None:
@@ -326,10 +381,15 @@ def _infer_type(node: Expr) -> Type | None:
     if isinstance(node, Let):
         return node.body.type
     if isinstance(node, Function):
-        result = node.ret_type if node.ret_type is not None else node.body.checked_type
+        declared = node.ret_type if is_complete(node.ret_type) else None
+        result = declared if declared is not None else node.body.checked_type
         if not accepts(result, node.body.checked_type):
             raise VerifyError(f"declared to return {result!r} but returns {node.body.type!r}")
-        return FuncType([param.checked_type for param in node.params], result)
+        return FuncType([param.checked_type for param in node.params], result, node.type_params)
+    if isinstance(node, Match):
+        return infer_match(node)
+    if isinstance(node, (RefCreate, RefRead, RefWrite)):
+        return infer_reference(node)
     return node.type
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from serde.relay.ir.adt import Clause, Constructor, Match, replace_pattern_vars
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -17,6 +18,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import infer_call
 
 __all__ = [
@@ -31,14 +33,14 @@ __all__ = [
     "use_counts",
 ]
 
-_LEAVES = (Constant, Var, GlobalVar, Op)
+_LEAVES = (Constant, Var, GlobalVar, Op, Constructor)
 
 
 def children(node: Expr) -> tuple[Expr, ...]:
     """Return the expressions directly below `node`, in order of evaluation and of text.
 
     Operands come before a callee; an operator or global function called is no
-    child. Parameters and let-bound variables are children of their binder.
+    child. Parameters and variables bound by lets and patterns are children of their binder.
     """
     if isinstance(node, Call):
         if isinstance(node.op, (Op, GlobalVar)):
@@ -56,7 +58,21 @@ def children(node: Expr) -> tuple[Expr, ...]:
         return (node.var, node.value, node.body)
     if isinstance(node, If):
         return (node.cond, node.true_branch, node.false_branch)
+    if isinstance(node, Match):
+        return (node.data, *_clause_parts(node))
+    if isinstance(node, RefWrite):
+        return (node.ref, node.value)
+    if isinstance(node, RefCreate):
+        return (node.value,)
+    if isinstance(node, RefRead):
+        return (node.ref,)
     raise TypeError(f"expected an expression, found {node!r}")
+
+
+def _clause_parts(node: Match) -> Iterator[Expr]:
+    for clause in node.clauses:
+        yield from clause.variables
+        yield clause.rhs
 
 
 def post_order(*roots: Expr) -> list[Expr]:
@@ -82,26 +98,26 @@ def post_order(*roots: Expr) -> list[Expr]:
 
 
 class Binding:
-    """The moment at which the variable of a let has its value."""
+    """The moment at which the variables of a let or a match have their values."""
 
-    __slots__ = ("let",)
+    __slots__ = ("node",)
 
-    def __init__(self, let: Let) -> None:
-        self.let = let
+    def __init__(self, node: Let | Match) -> None:
+        self.node = node
 
 
 def binding_order(
     root: Expr, below: Callable[[Expr], Iterable[Expr]] = children
 ) -> list[Expr | Binding]:
-    """Return every node below and including `root` once, children first, and what lets bind.
+    """Return every node below and including `root` once, children first, and what is bound.
 
-    A let's value comes before the moment that binds it, and that before its variable and what
-    its body needs, though the value may be a variable or a node that was met before. Only in
-    functions that name themselves does a variable come first.
+    The value of a let or a match comes before the moment that binds it, and that before its
+    variables and what its body needs, though the value may be a variable or a node that was met
+    before. Only in functions that name themselves does a variable come first.
 
     Args:
         root: The expression.
-        below: Gives the children of a node that is no let.
+        below: Gives the children of a node that is no let and no match.
     """
     order: list[Expr | Binding] = []
     seen: set[Expr] = {root}
@@ -123,17 +139,22 @@ def binding_order(
 def _steps(node: Expr, below: Callable[[Expr], Iterable[Expr]]) -> Iterator[Expr | Binding]:
     if isinstance(node, Let):
         return iter((node.value, Binding(node), node.var, node.body))
+    if isinstance(node, Match):
+        return iter((node.data, Binding(node), *_clause_parts(node)))
     return iter(below(node))
 
 
 def bound_vars(nodes: Iterable[Expr]) -> set[Var]:
-    """Return the variables that functions and lets among `nodes` bind."""
+    """Return the variables that functions, lets and matches among `nodes` bind."""
     bound: set[Var] = set()
     for node in nodes:
         if isinstance(node, Function):
             bound.update(node.params)
         elif isinstance(node, Let):
             bound.add(node.var)
+        elif isinstance(node, Match):
+            for clause in node.clauses:
+                bound.update(clause.variables)
     return bound
 
 
@@ -168,7 +189,7 @@ def rebuild(node: Expr, parts: Sequence[Expr]) -> Expr:
         return node
     new = _replace_children(node, parts)
     same = all(a.type == b.type for a, b in zip(old, parts, strict=True))
-    if (same and not _reads_values(new)) or (isinstance(new, If) and new.type is None):
+    if (same and not _reads_values(new)) or (isinstance(new, (If, Match)) and new.type is None):
         new.type = node.type
     elif isinstance(new, Call):
         new.type = infer_call(new)
@@ -183,19 +204,40 @@ def _reads_values(node: Expr) -> bool:
 def _replace_children(node: Expr, parts: Sequence[Expr]) -> Expr:
     if isinstance(node, Call):
         if isinstance(node.op, (Op, GlobalVar)):
-            return Call(node.op, parts, node.attrs, node.span)
-        return Call(parts[-1], parts[:-1], node.attrs, node.span)
+            return Call(node.op, parts, node.attrs, node.given_type_args, node.span)
+        return Call(parts[-1], parts[:-1], node.attrs, node.given_type_args, node.span)
     if isinstance(node, TupleGetItem):
         return TupleGetItem(parts[0], node.index, node.span)
     if isinstance(node, Tuple):
         return Tuple(parts, node.span)
     if isinstance(node, Function):
-        return Function(_as_vars(parts[:-1]), parts[-1], node.ret_type, node.attrs, node.span)
+        params = _as_vars(parts[:-1])
+        return Function(params, parts[-1], node.ret_type, node.type_params, node.attrs, node.span)
     if isinstance(node, Let):
         return Let(_as_vars(parts[:1])[0], parts[1], parts[2], node.span)
     if isinstance(node, If):
         return If(parts[0], parts[1], parts[2], node.span)
+    if isinstance(node, Match):
+        return _replace_clauses(node, parts)
+    if isinstance(node, RefWrite):
+        return RefWrite(parts[0], parts[1], node.span)
+    if isinstance(node, RefCreate):
+        return RefCreate(parts[0], node.span)
+    if isinstance(node, RefRead):
+        return RefRead(parts[0], node.span)
     raise TypeError(f"{node!r} has no children to replace")
+
+
+def _replace_clauses(node: Match, parts: Sequence[Expr]) -> Match:
+    clauses = []
+    taken = 1
+    for clause in node.clauses:
+        old = clause.variables
+        new = _as_vars(parts[taken : taken + len(old)])
+        lhs = replace_pattern_vars(clause.lhs, dict(zip(old, new, strict=True)))
+        clauses.append(Clause(lhs, parts[taken + len(old)]))
+        taken += len(old) + 1
+    return Match(parts[0], clauses, node.complete, node.span)
 
 
 def _as_vars(parts: Sequence[Expr]) -> list[Var]:

@@ -10,7 +10,16 @@ import numpy as np
 from serde.errors import RelayError
 from serde.relay.ir.dims import Dim, SymDim, substitute
 from serde.relay.ir.expr import Var
-from serde.relay.ir.types import FuncType, SequenceType, TensorType, Type
+from serde.relay.ir.types import (
+    FuncType,
+    RefType,
+    SequenceType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+)
+from serde.relay.run.values import ConstructorValue, RefValue
 from serde.weights import dtype_name, numpy_dtype
 
 __all__ = ["as_value", "bind_dims", "has_symbols", "resolve_dims"]
@@ -24,17 +33,30 @@ def as_value(value: AnyValue, type_: Type | None, where: str) -> AnyValue:
     Raises:
         RelayError: It does not have the structure, rank, dtype or fixed lengths of `type_`.
     """
-    if isinstance(type_, FuncType) or callable(value):
+    if isinstance(type_, (FuncType, RefType)) or callable(value):
         return value
+    if isinstance(value, (ConstructorValue, RefValue)):
+        return _as_data(value, type_, where)
     if isinstance(type_, TensorType) or (type_ is None and not isinstance(value, tuple)):
         return _as_array(value, type_, where)
     if isinstance(type_, SequenceType):
         return _as_list(value, type_, where)
+    if type_ is not None and not isinstance(type_, TupleType):
+        raise RelayError(f"{where}: expected {type_!r}, found {value!r}")
     fields = (None,) * len(value) if type_ is None else type_.fields
     if not isinstance(value, (tuple, list)) or len(value) != len(fields):
         raise RelayError(f"{where}: expected a tuple of {len(fields)} values, found {value!r}")
     pairs = zip(value, fields, strict=True)
     return tuple(as_value(item, each, f"{where}.{i}") for i, (item, each) in enumerate(pairs))
+
+
+def _as_data(value: AnyValue, type_: Type | None, where: str) -> AnyValue:
+    """Return a value of an algebraic data type, or a reference, that was made outside."""
+    header = type_.func if isinstance(type_, TypeCall) else None
+    known = value.constructor.belong_to if isinstance(value, ConstructorValue) else None
+    if type_ is not None and (header is None or header != known):
+        raise RelayError(f"{where}: expected {type_!r}, found {value!r}")
+    return value
 
 
 def _as_list(value: AnyValue, type_: SequenceType, where: str) -> list[AnyValue]:
@@ -79,7 +101,7 @@ def _tensor_types(type_: Type | None) -> Iterator[TensorType]:
         yield type_
     elif isinstance(type_, SequenceType):
         yield type_.element
-    elif type_ is not None and not isinstance(type_, FuncType):
+    elif isinstance(type_, TupleType):
         for field in type_.fields:
             yield from _tensor_types(field)
 
@@ -111,7 +133,7 @@ def _tensors(type_: Type | None, value: AnyValue) -> Iterator[tuple[TensorType, 
         yield type_, value
     elif isinstance(type_, SequenceType):
         yield from ((type_.element, item) for item in value)
-    elif type_ is not None and not isinstance(type_, FuncType):
+    elif isinstance(type_, TupleType):
         for field, item in zip(type_.fields, value, strict=True):
             yield from _tensors(field, item)
 

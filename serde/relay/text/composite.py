@@ -58,7 +58,7 @@ def as_function(
         attrs[ATTRS_KEY] = encode_pairs({k: v for k, v in texts.items() if v is not None})
         if absent:
             attrs[ABSENT_KEY] = " ".join(map(str, absent))
-    function = _infer_untyped(Function(params.values(), body, None, attrs))
+    function = _infer_untyped(Function(params.values(), body, None, attrs=attrs))
     return function, tuple(node.args[index] for index in present)
 
 
@@ -145,13 +145,17 @@ def _raise_call(node: Call, function: Function, read: ReadAttributes) -> Call | 
             for index, param in zip(present, function.params, strict=True)
         }
         body = _decomposition(definition, attrs, params)
-        expected = _infer_untyped(Function(params.values(), body, None, function.attrs))
+        expected = _infer_untyped(
+            Function(
+                params.values(), body, None, type_params=function.type_params, attrs=function.attrs
+            )
+        )
     except (RelayError, ValueError):
         return None
     if not compare.equal_in_six_digits(expected, function):
         return None
     arguments = dict(zip(present, node.args, strict=True))
     operands = [arguments.get(index, Tuple(())) for index in range(len(definition.operands))]
-    call = Call(definition, operands, attrs, node.span)
+    call = Call(definition, operands, attrs, span=node.span)
     call.type = node.type
     return call

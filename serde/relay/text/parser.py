@@ -169,7 +169,7 @@ class _Parser(ValueParser):
                 raise self._fail(f"{token.text} is not defined", token)
         if len(known) != len(functions):
             raise self._fail("two functions have the same name")
-        return IRModule(functions, self._module)
+        return IRModule(functions, attrs=self._module)
 
     def single_expression(self) -> Expr:
         """Read one expression to the end of the text."""
@@ -318,7 +318,7 @@ class _Parser(ValueParser):
         body = yield self._block()
         self._scopes.pop()
         try:
-            function = Function(params, body, result, attrs)
+            function = Function(params, body, result, attrs=attrs)
         except RelayError as error:
             raise self._fail(str(error), start) from None
         self._functions[number] = function

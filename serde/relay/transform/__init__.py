@@ -1,42 +1,61 @@
-"""Passes: transformations of modules that keep their meaning; each is loaded when it is used."""
+"""Passes: transformations of modules that keep their meaning; each is loaded when it is used.
+
+Those below ``tvm`` do what TVM's passes of their names do, and no conversion runs them.
+"""
 
 from __future__ import annotations
 
 from serde._lazy import lazy_names
 
+_HOMES = {
+    "base": "FunctionPass ModulePass Pass Sequential",
+    "compose": "Compose Match Pattern",
+    "context": "PassContext PassInfo",
+    "convert_layout": "ConvertLayout channels_first",
+    "count_loops": "CountLoops",
+    "cutting": "cut named_values results_of",
+    "decorators": "function_pass module_pass",
+    "evaluate_constants": "EvaluateConstants",
+    "fold_batch_norm": "FoldBatchNorm",
+    "fold_shape": "DynamicToStatic FoldShape",
+    "infer_type": "InferType",
+    "inline_calls": "InlineCalls ToGraphNormalForm",
+    "instrument": "instrument",
+    "legalize": "Legalize",
+    "merge_equal_nodes": "MergeEqualNodes",
+    "quantized_as_float": "QuantizedAsFloat",
+    "quantized_as_linear": "QuantizedAsLinear",
+    "raise_box_nms": "box_nms_patterns",
+    "raise_layers": "RaiseLayers",
+    "raise_recursion": "RaiseRecursion",
+    "raise_slice_like": "RaiseSliceLike",
+    "remove_dead_code": "RemoveDeadCode RemoveUnusedFunctions",
+    "remove_identities": "RemoveIdentities",
+    "renaming": "rename",
+    "result_flattening": "flatten_results",
+    "sequences_to_tuples": "SequencesToTuples",
+    "to_float16": "ToFloat16 float16_overflows",
+    "tvm.a_normal_form": "ToANormalForm",
+    "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
+    "tvm.combine_parallel": (
+        "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
+    ),
+    "tvm.eliminate_common_subexpr": "EliminateCommonSubexpr",
+    "tvm.extension_forms": "extension_patterns",
+    "tvm.fast_math": "FastMath",
+    "tvm.flatten_atrous": "FlattenAtrousConv",
+    "tvm.fold_constant": "FoldConstant FoldConstantExpr",
+    "tvm.fold_explicit_padding": "FoldExplicitPadding",
+    "tvm.fold_scale_axis": "BackwardFoldScaleAxis FoldScaleAxis ForwardFoldScaleAxis",
+    "tvm.fuse_ops": "DefuseOps FuseOps",
+    "tvm.inline": "Inline",
+    "tvm.lambda_lift": "LambdaLift",
+    "tvm.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",
+    "tvm.simplify_inference": "SimplifyInference",
+    "weight_folding": "fold_weights",
+}
+"""Public names by the module of this package that has them."""
+
 __getattr__, __all__ = lazy_names(
-    __name__,
-    {
-        "serde.relay.transform.base": "FunctionPass Pass Sequential",
-        "serde.relay.transform.compose": "Compose Match Pattern",
-        "serde.relay.transform.convert_layout": "ConvertLayout channels_first",
-        "serde.relay.transform.count_loops": "CountLoops",
-        "serde.relay.transform.cse": "EliminateCommonSubexpr",
-        "serde.relay.transform.cutting": "cut named_values results_of",
-        "serde.relay.transform.dead_code": "DeadCodeElimination RemoveUnusedFunctions",
-        "serde.relay.transform.fold_constant": "FoldConstant",
-        "serde.relay.transform.fold_shape": "DynamicToStatic FoldShape",
-        "serde.relay.transform.infer_type": "InferType",
-        "serde.relay.transform.inline": "Inline ToGraphNormalForm",
-        "serde.relay.transform.legalize": "Legalize",
-        "serde.relay.transform.quantized_as_float": "QuantizedAsFloat",
-        "serde.relay.transform.quantized_as_linear": "QuantizedAsLinear",
-        "serde.relay.transform.raise_box_nms": "box_nms_patterns",
-        "serde.relay.transform.raise_layers": "RaiseLayers",
-        "serde.relay.transform.raise_recursion": "RaiseRecursion",
-        "serde.relay.transform.raise_slice_like": "RaiseSliceLike",
-        "serde.relay.transform.renaming": "rename",
-        "serde.relay.transform.result_flattening": "flatten_results",
-        "serde.relay.transform.sequences_to_tuples": "SequencesToTuples",
-        "serde.relay.transform.simplify_expr": "SimplifyExpr",
-        "serde.relay.transform.simplify_inference": "SimplifyInference",
-        "serde.relay.transform.to_float16": "ToFloat16 float16_overflows",
-        "serde.relay.transform.tvm": (
-            "BackwardFoldScaleAxis CanonicalizeCast CanonicalizeOps CombineParallelBatchMatmul "
-            "CombineParallelConv2D CombineParallelDense DefuseOps FastMath FlattenAtrousConv "
-            "FoldScaleAxis ForwardFoldScaleAxis FuseOps LambdaLift ToANormalForm "
-            "extension_patterns"
-        ),
-        "serde.relay.transform.weight_folding": "fold_weights",
-    },
+    __name__, {f"{__name__}.{module}": names for module, names in _HOMES.items()}
 )

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
+from serde.errors import RelayError
 from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Function, GlobalVar
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
+from serde.relay.transform.context import PassContext, PassInfo
 
-__all__ = ["FunctionPass", "Pass", "Sequential"]
+__all__ = ["FunctionPass", "ModulePass", "Pass", "Sequential"]
+
+_FOR_OTHERS: Final = ("Compiler", "SkipOptimization")
+"""Attributes of functions that passes leave as they are."""
 
 
 class Pass(ABC):
@@ -20,22 +25,55 @@ class Pass(ABC):
 
     Passes are frozen dataclasses: their options are their fields. The module
     given is not changed, and what comes out satisfies :func:`serde.relay.ir.verify`.
+
+    Attributes:
+        name: Name of the pass.
+        opt_level: The level of a :class:`PassContext` from which :class:`Sequential` runs it.
+        required: Names of passes that :class:`Sequential` runs before it.
     """
 
     name: ClassVar[str]
+    opt_level: ClassVar[int] = 0
+    required: ClassVar[Sequence[str]] = ()
+
+    @property
+    def info(self) -> PassInfo:
+        """Name, level and requirements."""
+        return PassInfo(self.opt_level, self.name, self.required)
 
     @abstractmethod
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
-        """Return the module that results, and whether anything changed."""
+        """Return the module that results, and whether anything changed; no context is asked."""
 
     @pause_garbage_collection()
     def __call__(self, mod: IRModule) -> IRModule:
-        """Return the module that results."""
+        """Return the module that results, or `mod` where an instrument of the context says so."""
+        context = PassContext.current()
+        if not context.before_pass(mod, self.info):
+            return mod
+        result = self.apply(mod)
+        context.after_pass(result, self.info)
+        return result
+
+    def apply(self, mod: IRModule) -> IRModule:
+        """Return the module that results in the current :class:`PassContext`."""
         return self.run(mod)[0]
 
 
+class ModulePass(Pass):
+    """A pass that looks at a module as a whole."""
+
+
 class FunctionPass(Pass):
-    """A pass that looks at one function at a time: those of the module, and bodies of loops."""
+    """A pass that looks at one function at a time: those of the module, and bodies of loops.
+
+    Functions for another compiler, and those that ask for it, stay as they are.
+    """
+
+    @staticmethod
+    def leaves(function: Function) -> bool:
+        """Whether passes leave a function of the module as it is."""
+        return any(function.attrs.get(name) for name in _FOR_OTHERS)
 
     @abstractmethod
     def transform(self, function: Function) -> Function:
@@ -50,22 +88,46 @@ class FunctionPass(Pass):
         functions: dict[GlobalVar, Function] = {}
         changed = False
         for variable, function in mod.functions.items():
-            functions[variable] = self.transform(map_bodies(function, self.transform_body))
+            functions[variable] = function
+            if not self.leaves(function):
+                functions[variable] = self.transform(map_bodies(function, self.transform_body))
             changed |= functions[variable] is not function
         return (mod.with_functions(functions), True) if changed else (mod, False)
 
 
-@dataclass(frozen=True)
 class Sequential(Pass):
-    """Passes one after another."""
+    """Passes one after another.
 
-    name: ClassVar[str] = "Sequential"
+    A call runs those that the current :class:`PassContext` enables, and before each what it
+    requires; :meth:`run` runs every one.
 
-    passes: tuple[Pass, ...]
+    Args:
+        passes: The passes in order.
+        opt_level: Level of the whole.
+        name: Name of the whole.
+        required: Names of passes that come before.
+    """
 
-    def __init__(self, passes: Iterable[Pass]) -> None:
-        object.__setattr__(self, "passes", tuple(passes))
+    def __init__(
+        self,
+        passes: Sequence[Pass] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] | None = None,
+    ) -> None:
+        if not isinstance(passes, (list, tuple, type(None))):
+            raise TypeError(f"passes must be a list of passes, found {passes!r}")
+        if not isinstance(required, (list, tuple, type(None))):
+            raise TypeError(f"required must be a list of names, found {required!r}")
+        self.passes: tuple[Pass, ...] = tuple(passes or ())
+        self._info = PassInfo(opt_level, name, tuple(required or ()))
 
+    @property
+    def info(self) -> PassInfo:
+        """Name, level and requirements."""
+        return self._info
+
+    @pause_garbage_collection()
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Run every pass once, in order."""
         changed = False
@@ -73,3 +135,26 @@ class Sequential(Pass):
             mod, did = each.run(mod)
             changed |= did
         return mod, changed
+
+    def apply(self, mod: IRModule) -> IRModule:
+        """Run the passes that the context enables, and what they require."""
+        context = PassContext.current()
+        for each in self.passes:
+            if context.enables(each.info):
+                for name in each.info.required:
+                    mod = _by_name(name)(mod)
+                mod = each(mod)
+        return mod
+
+
+def _by_name(name: str) -> Pass:
+    """Return the pass of a name, with its default options.
+
+    Raises:
+        RelayError: There is none.
+    """
+    passes = importlib.import_module("serde.relay.transform")
+    found = getattr(passes, name, None)
+    if not isinstance(found, type) or not issubclass(found, Pass):
+        raise RelayError(f"no pass is called {name}")
+    return found()

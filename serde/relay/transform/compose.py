@@ -15,7 +15,7 @@ from serde.relay.ir.traits import Commutative
 from serde.relay.ir.types import accepts
 from serde.relay.ir.visit import children, post_order, rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.cse import exact_key
+from serde.relay.transform.merge_equal_nodes import exact_key
 
 __all__ = [
     "Compose", "Match", "Pattern", "replace_nodes", "same_calls",

@@ -11,9 +11,9 @@ from serde.relay.ir.expr import Call, Expr, Function, Let, Span, Tuple, TupleGet
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
-from serde.relay.transform.dead_code import unused_params
 from serde.relay.transform.infer_type import InferType
-from serde.relay.transform.inline import ToGraphNormalForm
+from serde.relay.transform.inline_calls import ToGraphNormalForm
+from serde.relay.transform.remove_dead_code import unused_params
 
 __all__ = ["cut", "named_values", "results_of"]
 
@@ -54,7 +54,14 @@ def cut(model: RelayModel, inputs: Sequence[str] = (), outputs: Sequence[str] = 
     body = results[0] if len(results) == 1 else Tuple(results)
     if body.type is None:
         body.type = TupleType([result.checked_type for result in results])
-    main = Function(params, body, None, model.main.attrs, model.main.span)
+    main = Function(
+        params,
+        body,
+        None,
+        type_params=model.main.type_params,
+        attrs=model.main.attrs,
+        span=model.main.span,
+    )
     functions = {v: main if f is model.main else f for v, f in model.mod.functions.items()}
     weights = {p.name_hint for p in params} - set(inputs)
     kept = {name: weight for name, weight in model.params.items() if name in weights}

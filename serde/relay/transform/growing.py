@@ -10,7 +10,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.relay.transform.fold_shape import MAX_VALUES, ShapeFolder
 from serde.weights import Array, numpy_dtype
 
@@ -25,7 +25,7 @@ class Folder:
 
     def __init__(self) -> None:
         self._shapes = ShapeFolder()
-        self._constants = FoldConstant(max_bytes=8 * MAX_VALUES)
+        self._constants = EvaluateConstants(max_bytes=8 * MAX_VALUES)
         self._done: dict[Expr, Expr] = {}
 
     def fold(self, expr: Expr) -> Expr:

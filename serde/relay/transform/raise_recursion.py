@@ -37,7 +37,7 @@ from serde.relay.ir.types import SequenceType, TensorType, accepts
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.transform.base import Pass
 from serde.relay.transform.fold_shape import shape_value
-from serde.relay.transform.inline import ToGraphNormalForm
+from serde.relay.transform.inline_calls import ToGraphNormalForm
 from serde.relay.transform.loop_to_scan import as_scan
 from serde.relay.transform.purity import is_random
 
@@ -113,7 +113,14 @@ def _raise_global(variable: GlobalVar, function: Function) -> Function:
         return function
     if not accepts(function.body.type, body.type):
         return function
-    return Function(function.params, body, function.ret_type, function.attrs, function.span)
+    return Function(
+        function.params,
+        body,
+        function.ret_type,
+        type_params=function.type_params,
+        attrs=function.attrs,
+        span=function.span,
+    )
 
 
 def _is_self(node: Expr, own: Expr) -> bool:

@@ -49,7 +49,9 @@ def rename(
             memo[param] = Var(inputs[param.name_hint], param.type, param.span)
     params = [new if isinstance(new := memo.get(p, p), Var) else p for p in main.params]
     body = substitute(main.body, memo)
-    new_main = Function(params, body, main.ret_type, main.attrs, main.span)
+    new_main = Function(
+        params, body, main.ret_type, type_params=main.type_params, attrs=main.attrs, span=main.span
+    )
     functions = {v: new_main if f is main else f for v, f in model.mod.functions.items()}
     return model.evolve(mod=InferType()(model.mod.with_functions(functions)), meta=meta)
 

@@ -29,7 +29,9 @@ def flatten_results(model: RelayModel) -> RelayModel:
     if not any(isinstance(field, TupleType) for field in result.fields):
         return model
     body = Tuple(_leaves(main.body))
-    function = Function(main.params, body, None, main.attrs, main.span)
+    function = Function(
+        main.params, body, None, type_params=main.type_params, attrs=main.attrs, span=main.span
+    )
     functions = {v: function if f is main else f for v, f in model.mod.functions.items()}
     names = _different(output_names(model.meta.outputs, result))
     meta = replace(model.meta, outputs=tuple(names))

@@ -80,7 +80,14 @@ class ToFloat16(FunctionPass):
         result = converter.as_type(result, wanted)
         if result is function.body:
             return function, converter
-        return Function(params, result, result.type, function.attrs, function.span), converter
+        return Function(
+            params,
+            result,
+            result.type,
+            type_params=function.type_params,
+            attrs=function.attrs,
+            span=function.span,
+        ), converter
 
     def _keeps(self, node: Call) -> bool:
         """Whether a call stays float32."""
@@ -155,7 +162,7 @@ class _Converter:
         if not self.keeps(node) and not carried(node):
             args = [self.as_type(self.done[arg], _narrow(arg.type)) for arg in node.args]
             attrs = {key: _narrow_dtype(value) for key, value in node.attrs.items()}
-            new = Call(definition, args, definition.bind(attrs), node.span)
+            new = Call(definition, args, definition.bind(attrs), span=node.span)
             try:
                 new.type = infer_call(new)
             except TypeInferenceError:

@@ -18,8 +18,8 @@ from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform.closed import closed_nodes
-from serde.relay.transform.cse import value_key
-from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.evaluate_constants import EvaluateConstants
+from serde.relay.transform.merge_equal_nodes import value_key
 from serde.report import Report
 from serde.weights import ArrayWeight, FileWeight, Weight, numpy_dtype
 
@@ -53,7 +53,7 @@ def fold_weights(
         packing: Operators that take weights one behind the other in one vector. These stay
             weights of their own, under their own names, and are put together in the graph.
     """
-    mod = FoldConstant()(model.mod)
+    mod = EvaluateConstants()(model.mod)
     main = mod["main"]
     weights = {p: model.params[p.name_hint] for p in main.params if p.name_hint in model.params}
     folds = _folds(main, weights, share=share, packing=packing)
@@ -66,7 +66,9 @@ def fold_weights(
     memo: dict[Expr, Expr] = {expr: fold.variable for fold in folds for expr in fold.exprs}
     body = rewrite(main.body, lambda _node, new: new, memo)
     params = _params(main, body, folds, weights)
-    function = Function(params, body, main.ret_type, main.attrs, main.span)
+    function = Function(
+        params, body, main.ret_type, type_params=main.type_params, attrs=main.attrs, span=main.span
+    )
     functions = {v: function if f is main else f for v, f in mod.functions.items()}
     values = {fold.variable.name_hint: fold.weight for fold in folds}
     kept = {p.name_hint: weights[p] for p in params if p in weights}

@@ -13,7 +13,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import OpDef, call
-from serde.relay.transform import FoldConstant
+from serde.relay.transform import EvaluateConstants
 
 __all__ = [
     "LEVELS",
@@ -40,7 +40,7 @@ WHOLE: Final = {"int8": 127.0, "uint8": 255.0, "int32": 2147483648.0}
 
 ONE: Final = relay.const(np.float32(1))
 
-_FOLD: Final = FoldConstant()
+_FOLD: Final = EvaluateConstants()
 
 
 def known(node: Expr) -> Expr:

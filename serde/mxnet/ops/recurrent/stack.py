@@ -142,7 +142,9 @@ def _merge_chain(chain: Sequence[Call]) -> list[Expr]:
         states.append(given[0] if absent else relay.concatenate(given, axis=0))
     attrs["num_layers"] = sum(each.attrs["num_layers"] for each in chain)
     vector = relay.concatenate([*weights, *biases], axis=0)
-    result = Call(STACK, [chain[0].args[0], vector, *states], STACK.bind(attrs), chain[-1].span)
+    result = Call(
+        STACK, [chain[0].args[0], vector, *states], STACK.bind(attrs), span=chain[-1].span
+    )
     result.type = infer_call(result)
     return [TupleGetItem(result, index) for index in range(3 if attrs["mode"] == "lstm" else 2)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Op, Var
 from serde.relay.ir.visit import Binding, binding_order, children, rebuild
 from serde.relay.transform.base import FunctionPass
@@ -78,7 +79,7 @@ class _Binder:
         if isinstance(node, Let):
             self._values.add(node.value)
         for place, child in enumerate(parts(node)):
-            inside = isinstance(node, Function) or (isinstance(node, If) and place > 0)
+            inside = isinstance(node, Function) or (isinstance(node, (If, Match)) and place > 0)
             needed = scope
             if inside:
                 part = 0 if isinstance(node, Function) else place
@@ -90,14 +91,15 @@ class _Binder:
         """Bind children first."""
         for step in self._steps:
             if isinstance(step, Binding):
-                let = step.let
-                self._scopes[let].bindings.append((let.var, self._done[let.value]))
+                let = step.node
+                if isinstance(let, Let):
+                    self._scopes[let].bindings.append((let.var, self._done[let.value]))
             else:
                 self._done[step] = self._bind(step)
         return self._done[self._root]
 
     def _bind(self, node: Expr) -> Expr:
-        if isinstance(node, (Var, Constant, GlobalVar, Op)) or is_absent(node):
+        if isinstance(node, (Var, Constant, GlobalVar, Op, Constructor)) or is_absent(node):
             return node
         if isinstance(node, Let):
             return self._done[node.body]
@@ -122,6 +124,10 @@ class _Binder:
         elif isinstance(node, If):
             done[1] = self._inner[node, 1].around(done[1])
             done[2] = self._inner[node, 2].around(done[2])
+        elif isinstance(node, Match):
+            for place, child in enumerate(below):
+                if place and (node, place) in self._inner and not isinstance(child, Var):
+                    done[place] = self._inner[node, place].around(done[place])
         if isinstance(node, Call) and len(below) != len(children(node)):
             return node
         return rebuild(node, done) if below else node

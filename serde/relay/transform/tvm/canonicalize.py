@@ -43,7 +43,7 @@ class CanonicalizeCast(FunctionPass):
             if not copies:
                 return new
             args = [copies.get(argument, argument) for argument in new.args]
-            result = Call(new.op, args, new.attrs, new.span)
+            result = Call(new.op, args, new.attrs, span=new.span)
             result.type = new.type
             return result
 
@@ -52,7 +52,7 @@ class CanonicalizeCast(FunctionPass):
 
 
 def _copy(node: Call) -> Call:
-    new = Call(node.op, node.args, node.attrs, node.span)
+    new = Call(node.op, node.args, node.attrs, span=node.span)
     new.type = node.type
     return new
 

@@ -16,7 +16,7 @@ from serde.relay.ir.types import TensorType, accepts
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.compose import replace_nodes
-from serde.relay.transform.cse import exact_key
+from serde.relay.transform.merge_equal_nodes import exact_key
 
 __all__ = ["CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense"]
 

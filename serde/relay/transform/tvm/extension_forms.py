@@ -176,7 +176,7 @@ def _raise_call(
             values[name] = sign * node.attrs[key]
     args = [match.nodes.get(operand, operand) for operand in operands]
     try:
-        result = Call(definition, args, definition.bind(values), match.root.span)
+        result = Call(definition, args, definition.bind(values), span=match.root.span)
         result.type = infer_call(result)
         again = _decompose_over(result)
     except RelayError:
@@ -202,7 +202,9 @@ def _decompose_over(node: Call) -> Expr:
     for argument in node.args:
         if not isinstance(argument, Tuple):
             fresh[argument] = Var("operand", argument.type)
-    call = Call(node.op, [fresh.get(arg, arg) for arg in node.args], Attrs(node.attrs), node.span)
+    call = Call(
+        node.op, [fresh.get(arg, arg) for arg in node.args], Attrs(node.attrs), span=node.span
+    )
     call.type = node.type
     back = {variable: argument for argument, variable in fresh.items()}
     return rewrite(_decompose_fully(call), lambda _node, new: new, back)

@@ -13,7 +13,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.closed import closed_nodes
-from serde.relay.transform.simplify_inference import (
+from serde.relay.transform.fold_batch_norm import (
     bias_vector,
     channel_axis,
     linear_chain,

@@ -12,7 +12,7 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.visit import rebuild, rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.inline import symbols_agree
+from serde.relay.transform.inline_calls import symbols_agree
 from serde.relay.transform.tvm.fusion_graph import (
     OPAQUE_ATTRS,
     FusionGraph,
@@ -229,7 +229,9 @@ class _Grouper:
     def _group_node(self, place: int, node: Expr) -> Expr:
         root = self._groups.root(place)
         if isinstance(node, Call) and isinstance(node.op, OpDef):
-            new: Expr = Call(node.op, self._arguments(node, node.op, root), node.attrs, node.span)
+            new: Expr = Call(
+                node.op, self._arguments(node, node.op, root), node.attrs, span=node.span
+            )
             new.type = node.type
             return self._function(root, new) if root == place else new
         if isinstance(node, Tuple) and root != place:
@@ -260,7 +262,7 @@ class _Grouper:
 
     def _function(self, root: int, body: Expr) -> Expr:
         interface = self._interfaces.pop(root, _Interface())
-        function = Function(interface.params, body, body.type, {"Primitive": 1})
+        function = Function(interface.params, body, body.type, attrs={"Primitive": 1})
         result = Call(function, interface.arguments, span=body.span)
         result.type = body.type
         return result

@@ -67,7 +67,14 @@ class _Lifted:
         names |= {each: Var(each.name_hint, each.type, each.span) for each in self.captures}
         body = _Lowering(lifted, names).expression(literal.body)
         params = [names[variable] for variable in (*self.captures, *literal.params)]
-        return Function(params, body, literal.ret_type, literal.attrs, literal.span)
+        return Function(
+            params,
+            body,
+            literal.ret_type,
+            type_params=literal.type_params,
+            attrs=literal.attrs,
+            span=literal.span,
+        )
 
 
 def _fresh(variable: Var) -> Var:

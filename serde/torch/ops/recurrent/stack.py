@@ -165,7 +165,7 @@ def _merge_chain(chain: Sequence[Call]) -> list[Expr]:
         "num_layers": sum(each.attrs["num_layers"] for each in chain),
     }
     operands = [chain[0].args[0], Tuple(weights), *states]
-    return _results(Call(STACK, operands, STACK.bind(attrs), chain[-1].span))
+    return _results(Call(STACK, operands, STACK.bind(attrs), span=chain[-1].span))
 
 
 MERGE_STACKS: Final = MergeStacks(STACK, _fits, _merge_chain)

@@ -7,7 +7,7 @@ import serde.relay as relay
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.relay.transform import InferType, Inline, ToGraphNormalForm
+from serde.relay.transform import InferType, InlineCalls, ToGraphNormalForm
 
 MATRIX = relay.TensorType((2, 3))
 INT = relay.TensorType((), "int32")
@@ -34,7 +34,7 @@ def _globals() -> relay.IRModule:
 
 
 def test_global_functions_and_their_lets_are_copied_apart() -> None:
-    mod, changed = Inline().run(_globals())
+    mod, changed = InlineCalls().run(_globals())
     assert changed
     verify(mod)
     main = mod["main"]
@@ -59,7 +59,7 @@ def test_recursive_functions_stay_and_their_callers_go_in() -> None:
             relay.GlobalVar("main"): relay.Function([m], start(m), INT),
         }
     )
-    result = Inline()(InferType()(mod))
+    result = InlineCalls()(InferType()(mod))
     called = [n.op.name_hint for n in post_order(result["main"]) if _is_global_call(n)]
     assert called == ["down"]
     assert relay.create_executor(mod=result).evaluate()(np.int32(8)) == 1
@@ -74,8 +74,8 @@ def test_composite_functions_are_inlined_when_asked() -> None:
     inner = relay.Function([k], relay.negative(relay.exp(k))).with_attr("Composite", "my.op")
     mod = relay.IRModule.from_expr(relay.Function([x], relay.Call(inner, [x])))
     mod = InferType()(mod)
-    assert Inline().run(mod) == (mod, False)
-    result = Inline(opaque=True)(mod)
+    assert InlineCalls().run(mod) == (mod, False)
+    result = InlineCalls(opaque=True)(mod)
     assert _kinds(result["main"], relay.Function) == 1
     np.testing.assert_allclose(run(result["main"], [DATA]), -np.exp(DATA), rtol=1e-6)
 
@@ -85,7 +85,7 @@ def test_symbols_that_mean_something_else_outside_keep_a_function_apart() -> Non
     flat = relay.Function([k], relay.reshape(k, newshape=(relay.symbol("N") * 2, 3)))
     x = relay.var("x", relay.TensorType(("M", 2, 3)))
     mod = InferType()(relay.IRModule.from_expr(relay.Function([x], relay.Call(flat, [x]))))
-    assert not Inline().run(mod)[1]
+    assert not InlineCalls().run(mod)[1]
     assert run(mod["main"], [np.zeros((5, 2, 3), "float32")]).shape == (10, 3)
 
 
@@ -94,7 +94,7 @@ def test_a_let_bound_closure_becomes_its_body() -> None:
     closure = relay.Function([k], relay.add(k, x))
     body = relay.Let(f, closure, relay.Call(f, [relay.Call(f, [relay.exp(x)])]))
     mod = InferType()(relay.IRModule.from_expr(relay.Function([x], body)))
-    result = Inline()(ToGraphNormalForm()(mod))
+    result = InlineCalls()(ToGraphNormalForm()(mod))
     verify(result)
     assert _kinds(result["main"], relay.Function) == 1
     assert _kinds(result["main"], relay.Let) == 0

@@ -20,11 +20,11 @@ from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import must_wait
 from serde.weights import numpy_dtype
 
-__all__ = ["FoldConstant"]
+__all__ = ["EvaluateConstants"]
 
 
 @dataclass(frozen=True)
-class FoldConstant(FunctionPass):
+class EvaluateConstants(FunctionPass):
     """Replace calls on constants by their value, and an ``if`` on a constant by its branch.
 
     Calls that draw random numbers or dequantise stay, as do loops, which may never end, and
@@ -34,7 +34,7 @@ class FoldConstant(FunctionPass):
         max_bytes: A larger result is left to be computed.
     """
 
-    name: ClassVar[str] = "FoldConstant"
+    name: ClassVar[str] = "EvaluateConstants"
 
     max_bytes: int = MAX_INLINE_BYTES
 

@@ -15,13 +15,13 @@ from serde.relay.ir.types import FuncType, TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
 
-__all__ = ["Inline", "ToGraphNormalForm", "symbols_agree"]
+__all__ = ["InlineCalls", "ToGraphNormalForm", "callees_first", "symbols_agree"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
 
 
 @dataclass(frozen=True)
-class Inline(Pass):
+class InlineCalls(Pass):
     """Replace calls of function literals and of global functions that do not call themselves.
 
     Args:
@@ -32,7 +32,7 @@ class Inline(Pass):
         max_nodes: A function that has grown to so many nodes takes in no more.
     """
 
-    name: ClassVar[str] = "Inline"
+    name: ClassVar[str] = "InlineCalls"
 
     opaque: bool = False
     keep_globals: bool = False
@@ -42,7 +42,7 @@ class Inline(Pass):
         """Inline callees first, so that every body is copied in its final form."""
         ready: dict[GlobalVar, Function] = {}
         final: dict[GlobalVar, Function] = {}
-        order, recursive = _callees_first(mod)
+        order, recursive = callees_first(mod)
         for variable in order:
             function = map_bodies(mod.functions[variable], lambda f: self._inline(f, ready))
             function = self._inline(function, ready)
@@ -116,7 +116,7 @@ def _has_symbol(value: object) -> bool:
     return isinstance(value, SymDim)
 
 
-def _callees_first(mod: IRModule) -> tuple[list[GlobalVar], set[GlobalVar]]:
+def callees_first(mod: IRModule) -> tuple[list[GlobalVar], set[GlobalVar]]:
     """Return the functions, callees before callers, and those that reach themselves."""
     names = {variable.name_hint: variable for variable in mod.functions}
     calls: dict[GlobalVar, list[GlobalVar]] = {}

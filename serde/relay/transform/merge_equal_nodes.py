@@ -16,7 +16,7 @@ from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import is_random
 
-__all__ = ["EliminateCommonSubexpr", "exact_key", "value_key"]
+__all__ = ["MergeEqualNodes", "exact_key", "value_key"]
 
 
 _DRAWS_IN_TRAINING = "nn.dropout"
@@ -24,13 +24,13 @@ _DRAWS_IN_TRAINING = "nn.dropout"
 
 
 @dataclass(frozen=True)
-class EliminateCommonSubexpr(FunctionPass):
+class MergeEqualNodes(FunctionPass):
     """Let equal calls, tuples, fields and constants be one node.
 
     Operators that draw random numbers without a key are left alone.
     """
 
-    name: ClassVar[str] = "EliminateCommonSubexpr"
+    name: ClassVar[str] = "MergeEqualNodes"
 
     def transform(self, function: Function) -> Function:
         """Number values bottom-up; the first node with a number stands for all."""

@@ -7,7 +7,7 @@ import serde.relay as relay
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.relay.transform import EliminateCommonSubexpr
+from serde.relay.transform import MergeEqualNodes
 
 MATRIX = relay.TensorType((2, 3))
 DATA = np.random.default_rng(1).normal(size=(2, 3)).astype("float32")
@@ -22,7 +22,7 @@ def test_equal_chains_become_one() -> None:
     left = relay.add(relay.exp(x), relay.const(1.0))
     right = relay.add(relay.exp(x), relay.const(1.0))
     function = relay.Function([x], relay.multiply(left, right))
-    mod, changed = EliminateCommonSubexpr().run(relay.IRModule.from_expr(function))
+    mod, changed = MergeEqualNodes().run(relay.IRModule.from_expr(function))
     verify(mod)
     assert changed
     assert _calls(mod["main"]) == 3
@@ -45,14 +45,14 @@ def test_attributes_types_and_signs_of_zero_tell_apart() -> None:
         relay.const(np.zeros(1, "float32")),
     ]
     function = relay.Function([x], relay.Tuple(parts))
-    assert EliminateCommonSubexpr().transform(function) is function
+    assert MergeEqualNodes().transform(function) is function
 
 
 def test_fields_of_one_call_merge() -> None:
     x = relay.var("x", MATRIX)
     first, second = relay.split(x, 3, axis=1), relay.split(x, 3, axis=1)
     function = relay.Function([x], relay.add(first[1], second[1]))
-    result = EliminateCommonSubexpr().transform(function)
+    result = MergeEqualNodes().transform(function)
     assert _calls(result) == 2
     assert result.body.args[0] is result.body.args[1]
 
@@ -60,7 +60,7 @@ def test_fields_of_one_call_merge() -> None:
 def test_values_of_different_variables_stay_apart() -> None:
     x, y = relay.var("x", MATRIX), relay.var("x", MATRIX)
     function = relay.Function([x, y], relay.subtract(relay.exp(x), relay.exp(y)))
-    assert EliminateCommonSubexpr().transform(function) is function
+    assert MergeEqualNodes().transform(function) is function
 
 
 @pytest.mark.wide
@@ -70,4 +70,4 @@ def test_two_chains_of_50000() -> None:
     for _ in range(50_000):
         left, right = relay.exp(left), relay.exp(right)
     function = relay.Function([x], relay.add(left, right))
-    assert _calls(EliminateCommonSubexpr().transform(function)) == 50_001
+    assert _calls(MergeEqualNodes().transform(function)) == 50_001

@@ -13,11 +13,11 @@ from serde.relay.ir.visit import children, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.transform.dead_state import without_dead_states
 
-__all__ = ["DeadCodeElimination", "RemoveUnusedFunctions", "unused_params"]
+__all__ = ["RemoveDeadCode", "RemoveUnusedFunctions", "unused_params"]
 
 
 @dataclass(frozen=True)
-class DeadCodeElimination(FunctionPass):
+class RemoveDeadCode(FunctionPass):
     """Remove lets whose variable is unused, unused tuple fields and unreachable functions.
 
     Of loops, states, stacks and captures that nothing depends on go.
@@ -25,7 +25,7 @@ class DeadCodeElimination(FunctionPass):
     Parameters are kept, of ``main`` and of all others.
     """
 
-    name: ClassVar[str] = "DeadCodeElimination"
+    name: ClassVar[str] = "RemoveDeadCode"
 
     def transform(self, function: Function) -> Function:
         """Remove dead bindings and the tuples that only one field is taken from."""

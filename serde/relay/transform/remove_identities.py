@@ -15,11 +15,11 @@ from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.unbroadcast import flag_again, unbroadcast
 
-__all__ = ["SimplifyExpr"]
+__all__ = ["RemoveIdentities"]
 
 
 @dataclass(frozen=True)
-class SimplifyExpr(FunctionPass):
+class RemoveIdentities(FunctionPass):
     """Apply identities that hold bit for bit.
 
     An operator whose result is its operand disappears: ``copy``, ``cast`` to the same
@@ -34,7 +34,7 @@ class SimplifyExpr(FunctionPass):
         keep_training: Whether dropout, which only matters in training, stays.
     """
 
-    name: ClassVar[str] = "SimplifyExpr"
+    name: ClassVar[str] = "RemoveIdentities"
 
     keep_training: bool = False
 

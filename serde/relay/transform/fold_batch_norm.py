@@ -20,7 +20,7 @@ from serde.relay.transform.closed import closed_nodes
 from serde.weights import numpy_dtype
 
 __all__ = [
-    "SimplifyInference",
+    "FoldBatchNorm",
     "bias_vector",
     "channel_axis",
     "linear_chain",
@@ -30,7 +30,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class SimplifyInference(FunctionPass):
+class FoldBatchNorm(FunctionPass):
     """Simplify layers that do less at inference than in training.
 
     ``nn.dropout`` becomes its operand. An ``nn.batch_norm`` of which only the first result is
@@ -45,7 +45,7 @@ class SimplifyInference(FunctionPass):
         expand: Whether a batch norm that cannot be folded becomes a multiply and an add.
     """
 
-    name: ClassVar[str] = "SimplifyInference"
+    name: ClassVar[str] = "FoldBatchNorm"
 
     weights: frozenset[str] | None = None
     fold_batch_norm: bool = True

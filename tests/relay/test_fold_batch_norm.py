@@ -8,7 +8,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.relay.transform import InferType, SimplifyInference
+from serde.relay.transform import FoldBatchNorm, InferType
 
 RNG = np.random.default_rng(5)
 STATISTICS = ("gamma", "beta", "mean", "var")
@@ -44,7 +44,7 @@ def _check(layer: Expr, axis: int, values: dict[Expr, np.ndarray], **attrs: obje
     params = {name: _var(name, value) for name, value in stats.items()}
     norm = relay.nn.batch_norm(layer, *params.values(), axis=axis, **attrs)
     function = relay.Function([*values, *params.values()], relay.tanh(norm[0]))
-    mod, changed = SimplifyInference(weights=frozenset({"w", "b", *STATISTICS})).run(
+    mod, changed = FoldBatchNorm(weights=frozenset({"w", "b", *STATISTICS})).run(
         InferType()(relay.IRModule.from_expr(function))
     )
     verify(mod)
@@ -137,7 +137,7 @@ def _conv_and_norm() -> tuple[relay.Var, Expr, list[relay.Var]]:
 def _stays(function: relay.Function, **options: object) -> None:
     mod = InferType()(relay.IRModule.from_expr(function))
     weights = frozenset({"w", *STATISTICS})
-    result, changed = SimplifyInference(weights=weights, **options).run(mod)
+    result, changed = FoldBatchNorm(weights=weights, **options).run(mod)
     assert not changed
     assert result is mod
 
@@ -182,7 +182,7 @@ def test_a_batch_norm_alone_is_expanded_only_when_asked() -> None:
     function = relay.Function([x, *params], norm[0])
     _stays(function)
     mod = InferType()(relay.IRModule.from_expr(function))
-    result = SimplifyInference(weights=frozenset(STATISTICS), expand=True)(mod)
+    result = FoldBatchNorm(weights=frozenset(STATISTICS), expand=True)(mod)
     verify(result)
     assert _calls(result["main"])[-2:] == ["reshape", "add"]
     got = run(result["main"], [data, *stats.values()])
@@ -204,7 +204,7 @@ def test_layers_in_a_row_are_all_folded() -> None:
         want = _norm_of(np.einsum("nihw,oi->nohw", want, weight[:, :, 0, 0]), stats, 1)
     mod = InferType()(relay.IRModule.from_expr(relay.Function(list(values), layer)))
     names = frozenset(variable.name_hint for variable in values) - {"x"}
-    result = SimplifyInference(weights=names)(mod)
+    result = FoldBatchNorm(weights=names)(mod)
     assert _calls(result["main"]).count("nn.conv2d") == 3
     assert "nn.batch_norm" not in _calls(result["main"])
     np.testing.assert_allclose(run(result["main"], list(values.values())), want, rtol=1e-9)
@@ -213,4 +213,4 @@ def test_layers_in_a_row_are_all_folded() -> None:
 def test_dropout_is_its_operand() -> None:
     x = relay.var("x", shape=(2, 3))
     function = relay.Function([x], relay.exp(relay.nn.dropout(x, 0.3)))
-    assert _calls(SimplifyInference().transform(function)) == ["exp"]
+    assert _calls(FoldBatchNorm().transform(function)) == ["exp"]

@@ -1,0 +1,48 @@
+"""Multiplication in place of division."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from serde.relay.ir.expr import Call, Constant, Expr, Function
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.visit import rewrite
+from serde.relay.transform.base import FunctionPass
+
+__all__ = ["DivToMul"]
+
+_DTYPES = ("float16", "float32", "float64")
+
+
+@dataclass(frozen=True)
+class DivToMul(FunctionPass):
+    """Multiply by the inverse instead of dividing by a constant.
+
+    Results may differ in the last bit. Constants that hold a zero stay, as do those that are
+    integers or other floating-point numbers.
+    """
+
+    name: ClassVar[str] = "DivToMul"
+    required: ClassVar[tuple[str, ...]] = ("InferType", "FoldConstant")
+
+    def transform(self, function: Function) -> Function:
+        """Replace divisions bottom-up."""
+        result = rewrite(function, lambda _node, new: _multiply(new))
+        return result if isinstance(result, Function) else function
+
+
+def _multiply(node: Expr) -> Expr:
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.op.name != "divide":
+        return node
+    data, divisor = node.args
+    if not isinstance(divisor, Constant) or divisor.data.dtype.name not in _DTYPES:
+        return node
+    if not divisor.data.all():
+        return node
+    wide = np.float64 if divisor.data.dtype == np.float64 else np.float32
+    with np.errstate(over="ignore"):
+        inverse = np.asarray(np.reciprocal(divisor.data.astype(wide))).astype(divisor.data.dtype)
+    return call("multiply", data, Constant(inverse, divisor.span), span=node.span)

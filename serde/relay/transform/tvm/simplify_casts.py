@@ -1,0 +1,154 @@
+"""Rewrites of casts, clips, and of the order of quantised numbers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from serde.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
+from serde.relay.dataflow_pattern.rewriting import NodeMap
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import limits
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.transform.tvm.simplify_shapes import any_of
+from serde.relay.transform.tvm.typed import is_call, operator_of
+from serde.weights import numpy_dtype
+
+__all__ = [
+    "SimplifyClip", "SimplifyClipAndConsecutiveCast", "SimplifyConsecutiveCast",
+    "SimplifyDequantizedOrder", "SimplifySameCast",
+]  # fmt: skip
+
+
+def _dtype(node: Expr) -> str:
+    return node.type.dtype if isinstance(node.type, TensorType) else ""
+
+
+def _operand(node: Expr) -> Expr:
+    return node.args[0] if isinstance(node, Call) else node
+
+
+class SimplifySameCast(DFPatternCallback):
+    """A cast to the dtype that a tensor has goes."""
+
+    def __init__(self) -> None:
+        super().__init__(require_type=True)
+        self._data = wildcard()
+        like = is_op("cast_like")(self._data, wildcard())
+        self.pattern = like | is_op("cast")(self._data)
+
+    def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
+        """Return the operand."""
+        same = _dtype(pre) == _dtype(_operand(pre))
+        return node_map[self._data][0] if same else post
+
+
+class SimplifyConsecutiveCast(DFPatternCallback):
+    """Of two casts in a row, the first goes if it loses nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(require_type=True)
+        self._data = wildcard()
+        first = is_op("cast_like")(self._data, wildcard()) | is_op("cast")(self._data)
+        self.pattern = is_op("cast_like")(first, wildcard()) | is_op("cast")(first)
+
+    def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
+        """Return one cast."""
+        data, between = node_map[self._data][0], _operand(post)
+        if not _widens(_dtype(data), _dtype(between)):
+            return post
+        return call("cast", data, dtype=_dtype(post), span=post.span)
+
+
+_KINDS: Final = {"i": 0, "u": 1, "b": 1, "f": 2}
+
+
+def _widens(source: str, target: str) -> bool:
+    """Whether a cast loses nothing, as TVM counts: integers, unsigned ones, then floats."""
+    if source == target:
+        return True
+    kinds = [_KINDS.get(numpy_dtype(name).kind) for name in (source, target)]
+    if kinds[0] is None or kinds[1] is None:
+        return False
+    bits = [1 if name == "bool" else 8 * numpy_dtype(name).itemsize for name in (source, target)]
+    return kinds[0] <= kinds[1] and bits[0] <= bits[1]
+
+
+class SimplifyClipAndConsecutiveCast(DFPatternCallback):
+    """Casts after a clip go where their dtype holds all that the clip lets through."""
+
+    def __init__(self) -> None:
+        super().__init__(require_type=True)
+        self._clip = is_op("clip")(wildcard())
+        below = wildcard()
+        self.pattern = is_op("cast")(below)
+        below.redirect_to(self.pattern | self._clip)
+
+    def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
+        """Return the clip, after it the casts that lose something, and one for the dtype."""
+        kept: list[str] = []
+        clip = post
+        while is_call(clip, "cast"):
+            kept.append(_dtype(clip))
+            clip = _operand(clip)
+        if not isinstance(clip, Call):
+            return post
+        low, high = clip.attrs["a_min"], clip.attrs["a_max"]
+        kept = [dtype for dtype in kept if not _holds(dtype, low, high)]
+        wanted = _dtype(post)
+        result: Expr = clip
+        for dtype in reversed(kept):
+            result = call("cast", result, dtype=dtype, span=post.span)
+        if _dtype(result) != wanted:
+            result = call("cast", result, dtype=wanted, span=post.span)
+        return result
+
+
+def _bounds(dtype: str) -> tuple[float, float]:
+    if dtype == "bool":
+        return 0.0, 1.0
+    found = limits(dtype)
+    return float(found.min), float(found.max)
+
+
+def _holds(dtype: str, low: float, high: float) -> bool:
+    least, greatest = _bounds(dtype)
+    return least <= low and high <= greatest
+
+
+class SimplifyClip(DFPatternCallback):
+    """A clip that lets all numbers of its dtype through goes.
+
+    After ``qnn.requantize`` and ``qnn.add`` it stays: targets look for it there.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(require_type=True)
+        self._data = wildcard()
+        self.pattern = is_op("clip")(self._data)
+
+    def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
+        """Return the operand."""
+        data = node_map[self._data][0]
+        if not isinstance(post, Call) or is_call(data, "qnn.requantize", "qnn.add"):
+            return post
+        least, greatest = _bounds(_dtype(pre))
+        all_through = post.attrs["a_min"] <= least and greatest <= post.attrs["a_max"]
+        return data if all_through else post
+
+
+class SimplifyDequantizedOrder(DFPatternCallback):
+    """What only asks for the order of numbers asks the quantised ones."""
+
+    def __init__(self) -> None:
+        super().__init__(require_type=True)
+        numbers = is_op("qnn.dequantize")(wildcard(), wildcard(), wildcard())
+        names = ("argmax", "argmin", "argsort")
+        self.pattern = any_of(*(is_op(name)(numbers) for name in names))
+
+    def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
+        """Return the operator on what was dequantised."""
+        if not isinstance(post, Call):
+            return post
+        quantised = _operand(_operand(post))
+        return call(operator_of(post), quantised, span=post.span, **post.attrs)
