@@ -52,7 +52,14 @@ from serde.target.units import Unit, UnitGraph, find_units
 from serde.target.writing import lower_part
 from serde.weights import Weight
 
-__all__ = ["OPSET_KEY", "Partition", "Region", "StayingNode", "partition", "partition_for_onnx"]
+__all__ = [
+    "OPSET_KEY",
+    "Partition",
+    "Region",
+    "StayingNode",
+    "partition_for_onnx",
+    "partition_model",
+]
 
 OPSET_KEY: Final = "onnx_opset"
 """Attribute of a region's function: the operator set that it was judged by."""
@@ -155,12 +162,12 @@ def partition_for_onnx(
     bridge = get_bridge(PIVOT)
     options = bridge.bind_import({})
     model = bridge.to_relay(bridge.load(mod, params, options), options, report=Report())
-    found = partition(model, opset=opset, supported=supported, min_nodes=min_nodes)
+    found = partition_model(model, opset=opset, supported=supported, min_nodes=min_nodes)
     return bind_weights(found.model)
 
 
 @pause_garbage_collection()
-def partition(
+def partition_model(
     model: RelayModel,
     *,
     opset: int = DEFAULT_TARGET,

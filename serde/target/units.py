@@ -133,7 +133,7 @@ def spread_tuples(function: Function) -> Function:
         if isinstance(new, Call) and any(isinstance(arg.type, TupleType) for arg in new.args):
             args = [spread(arg) for arg in new.args]
             if any(a is not b for a, b in zip(args, new.args, strict=True)):
-                changed = Call(new.op, args, new.attrs, new.span)
+                changed = Call(new.op, args, new.attrs, span=new.span)
                 changed.type = new.type
                 return changed
         if isinstance(new, Tuple) and any(isinstance(each.type, TupleType) for each in new.fields):
