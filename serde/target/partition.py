@@ -55,8 +55,8 @@ from serde.weights import Weight
 __all__ = [
     "OPSET_KEY",
     "Partition",
+    "PlacedNode",
     "Region",
-    "StayingNode",
     "partition_for_onnx",
     "partition_model",
 ]
@@ -73,32 +73,39 @@ class Region:
 
     Attributes:
         name: Name of its global function.
-        calls: Operators of Relay in it, with the names that they have in the source.
+        calls: Number of Relay's operators in it.
         nodes: Operators of ONNX that are written for it, with their number.
         inputs: Number of tensors that it is handed, weights aside.
         outputs: Number of tensors that it gives.
     """
 
     name: str
-    calls: tuple[tuple[str, str], ...]
+    calls: int
     nodes: Counter[str]
     inputs: int
     outputs: int
 
 
 @dataclass(frozen=True, slots=True)
-class StayingNode:
-    """What stays on the host.
+class PlacedNode:
+    """What is not cut, and where it went.
 
     Attributes:
         op: The operator of Relay, or what it is instead.
         name: Its name in the source.
-        gaps: Why; empty where the toolchain would take it, in a region that is too small.
+        calls: Number of Relay's operators in it.
+        region: Number of its region; None on the host.
+        gaps: Why the toolchain does not take it; empty on the host, too, where only its region
+            would have been too small.
+        sources: Places of the nodes that it reads, in the order of evaluation.
     """
 
     op: str
     name: str
+    calls: int
+    region: int | None
     gaps: tuple[Gap, ...]
+    sources: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -108,14 +115,21 @@ class Partition:
     Attributes:
         model: The model: ``main`` calls a global function for each region.
         regions: The regions, in the order of evaluation.
-        staying: What stays on the host.
+        nodes: All that was placed, in the order of evaluation.
         opset: Version of the operator set that regions are written in.
+        toolchain: Name of the list of what is supported; empty where it has none.
     """
 
     model: RelayModel
     regions: tuple[Region, ...]
-    staying: tuple[StayingNode, ...]
+    nodes: tuple[PlacedNode, ...]
     opset: int
+    toolchain: str = ""
+
+    @property
+    def staying(self) -> list[PlacedNode]:
+        """What stays on the host."""
+        return [node for node in self.nodes if node.region is None]
 
     @property
     def is_whole(self) -> bool:
@@ -123,15 +137,15 @@ class Partition:
         return not self.staying
 
     def wins(self) -> dict[str, int]:
-        """Return how many nodes each operator of ONNX would win if the toolchain took it.
+        """Return how many operators of Relay each operator of ONNX would win if it were taken.
 
         Those are counted of which nothing else is missing; the most come first.
         """
         counts: Counter[str] = Counter()
         for node in self.staying:
-            ops = {gap.op for gap in node.gaps}
-            if len(ops) == 1:
-                counts.update(ops - {""})
+            ops = {gap.op for gap in node.gaps} - {""}
+            if len(ops) == 1 and all(gap.op for gap in node.gaps):
+                counts[next(iter(ops))] += node.calls
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -213,6 +227,7 @@ class _Partitioner:
         self._model = model
         self._opset = opset
         self._min_nodes = min_nodes
+        self._toolchain = supported.name
         self._judge = Judge(supported, opset, model.params)
         self._graph = find_units(model.main, self._fuses)
         self._verdicts = [self._judge_unit(unit) for unit in self._graph.units]
@@ -254,7 +269,7 @@ class _Partitioner:
                 source = self._graph.producer(unit.operands[0]) if unit.operands else None
                 here = source is not None and inside[source.number]
             inside.append(here)
-        sizes = [max(len(unit.inner), 1) for unit in self._graph.units]
+        sizes = list(map(_count, self._graph.units))
         return assign_regions(_layering(self._graph, inside), sizes, self._min_nodes)
 
     def _lower(self, cutter: Cutting, number: int, *, numbered: bool = False) -> RelayModel:
@@ -301,37 +316,33 @@ class _Partitioner:
         self, cutter: Cutting, parts: Sequence[tuple[RelayModel, Counter[str]]]
     ) -> Partition:
         model = _assemble(cutter, [part for part, _ in parts], self._opset)
-        regions = []
-        for number, (_part, nodes) in enumerate(parts):
-            calls = tuple(
-                (call_name(call), source_name(call))
-                for unit in cutter.members[number]
-                for call in (unit.inner or (unit.root,))
+        regions = tuple(
+            Region(
+                region_name(number),
+                sum(map(_count, cutter.members[number])),
+                nodes,
+                len(cutter.fed(number)),
+                len(cutter.outputs[number]),
             )
-            fed, given = cutter.fed(number), cutter.outputs[number]
-            regions.append(Region(region_name(number), calls, nodes, len(fed), len(given)))
-        staying = tuple(
-            StayingNode(unit.name, source_name(unit.root), self._verdicts[unit.number].gaps)
-            for unit in self._graph.units
-            if cutter.groups[unit.number] is None
+            for number, (_part, nodes) in enumerate(parts)
         )
-        return Partition(model, tuple(regions), staying, self._opset)
+        nodes = tuple(self._place(unit, cutter.groups[unit.number]) for unit in self._graph.units)
+        return Partition(model, regions, nodes, self._opset, self._toolchain)
+
+    def _place(self, unit: Unit, region: int | None) -> PlacedNode:
+        before = (self._graph.producer(leaf) for leaf in unit.operands)
+        sources = dict.fromkeys(each.number for each in before if each is not None)
+        gaps = self._verdicts[unit.number].gaps
+        name = unit.root.span.source_name if unit.root.span is not None else ""
+        return PlacedNode(unit.name, name, _count(unit), region, gaps, tuple(sources))
+
+
+def _count(unit: Unit) -> int:
+    """Return the number of Relay's operators in a unit, a whole function or conditional as one."""
+    return max(len(unit.inner), 1)
 
 
 _NUMBERED: Final = re.compile(r"unit([0-9]+)(?![0-9])")
-
-
-def source_name(node: Expr) -> str:
-    """Return the name of an expression in the source; empty where it has none."""
-    return node.span.source_name if node.span is not None else ""
-
-
-def call_name(node: Expr) -> str:
-    """Return the operator of a call, or what an expression is instead."""
-    op = getattr(node, "op", None)
-    if isinstance(op, Function):
-        return str(op.attrs.get("Composite", "function"))
-    return str(getattr(op, "name", type(node).__name__))
 
 
 def region_name(number: int) -> str:

@@ -14,6 +14,7 @@ from serde.errors import OptionError
 from serde.onnx import codec
 from serde.onnx.model import OnnxModel
 from serde.target.program import Port
+from serde.target.runners import open_runner
 
 __all__ = ["TYPE_KEY", "RegionModule"]
 
@@ -79,8 +80,6 @@ class RegionModule:
         Raises:
             OptionError: Its function has another name.
         """
-        from serde.target.runners import open_runner
-
         if name != self.name:
             raise OptionError(f"no function is called {name} (there is: {self.name})")
         run = open_runner("onnxruntime", self)

@@ -3,25 +3,27 @@
 A runner is a function that takes a :class:`~serde.target.regions.RegionModule` and options, and
 returns what runs it: a function of a sequence of arrays that returns a sequence of arrays. It is
 registered by :func:`register_runner`, or offered by a package in the entry point group
-``serde.runners``.
+``serde.runners``. ``onnxruntime`` is there, and ``reference``, ONNX's reference implementation.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
 from typing import Any as AnyValue
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
 
 from serde._optional import require
 from serde.engine.base import first_line
 from serde.errors import CheckError, OptionError
+from serde.onnx.model import OnnxModel
+from serde.target.program import Port
 from serde.weights import Array
-
-if TYPE_CHECKING:
-    from serde.target.regions import RegionModule
 
 __all__ = ["DEFAULT_RUNNER", "ENTRY_POINTS", "open_runner", "register_runner", "runner_names"]
 
@@ -30,13 +32,50 @@ ENTRY_POINTS: Final = "serde.runners"
 
 DEFAULT_RUNNER: Final = "onnxruntime"
 
+
+class Region(Protocol):
+    """What a runner is given; :class:`~serde.target.regions.RegionModule` is one."""
+
+    name: str
+    """Name of its function."""
+    native: OnnxModel
+    """The ONNX model; its weights stay where they are."""
+    inputs: tuple[Port, ...]
+    """What it takes, in order."""
+    outputs: tuple[Port, ...]
+    """What it gives, in order."""
+    path: Path | None
+    """The file that it is in; None where it is in memory alone."""
+
+    def proto(self) -> AnyValue:
+        """Return the model with its weights."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the model."""
+
+
 Run: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 Runner: TypeAlias = Callable[..., Run]
 
 _EMBEDDED_BYTES: Final = 2**30
 """Largest region that is handed over in memory; others go through a file."""
 
-_RUNNERS: dict[str, Runner] = {}
+
+def _open_reference(region: Region) -> Run:
+    """Return ONNX's reference implementation of a region."""
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator = ReferenceEvaluator(region.proto())
+    names = [port.name for port in region.inputs]
+
+    def run(arrays: Sequence[Array]) -> list[Array]:
+        results = evaluator.run(None, dict(zip(names, arrays, strict=True)))
+        return [np.asarray(value) for value in results]
+
+    return run
+
+
+_RUNNERS: dict[str, Runner] = {"reference": _open_reference}
 
 
 def register_runner(name: str, runner: Runner, *, override: bool = False) -> Runner:
@@ -84,7 +123,7 @@ def runner_names() -> list[str]:
     return sorted({DEFAULT_RUNNER, *_RUNNERS, *_offered()})
 
 
-def open_runner(name: str, region: RegionModule, **options: AnyValue) -> Run:
+def open_runner(name: str, region: Region, **options: AnyValue) -> Run:
     """Return what runs a region.
 
     Args:
@@ -127,7 +166,7 @@ class _RuntimeSession:
 
     def __init__(
         self,
-        region: RegionModule,
+        region: Region,
         *,
         providers: Sequence[AnyValue] | None = None,
         session_options: AnyValue = None,
@@ -163,7 +202,7 @@ class _RuntimeSession:
 
 
 def _open(
-    runtime: AnyValue, region: RegionModule, options: AnyValue, providers: list[AnyValue]
+    runtime: AnyValue, region: Region, options: AnyValue, providers: list[AnyValue]
 ) -> AnyValue:
     if region.path is not None:
         return runtime.InferenceSession(str(region.path), options, providers=providers)

@@ -34,7 +34,7 @@ from serde.target.program import Port, Program, Step
 from serde.target.regions import RegionModule
 from serde.weights import OpenFile, Weight
 
-__all__ = ["Stored", "host_module", "load_folder", "manifest_of", "save_folder"]
+__all__ = ["Stored", "host_module", "is_folder", "load_folder", "manifest_of", "save_folder"]
 
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "serde.split"
@@ -120,7 +120,7 @@ def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
     sources = {each.path for each in ranges if each is not None and each.handle is None}
     for region in stored.regions.values():
         sources |= set(map(os.fspath, codec.source_paths(region.native)))
-    with atomic_directory(path, sources=sources, is_package=_is_folder) as staged:
+    with atomic_directory(path, sources=sources, is_package=is_folder) as staged:
         for name, region in stored.regions.items():
             codec.save(region.native, staged / f"{name}.onnx")
         if stored.hosts:
@@ -131,7 +131,8 @@ def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def _is_folder(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
+    """Whether a directory is a split model."""
     return (path / MANIFEST).is_file()
 
 

@@ -195,6 +195,7 @@ class _UnitFinder:
         self._fuses = fuses
         self._order = placement.orders[base]
         self._in_base = set(self._order)
+        self._params: set[Expr] = set(graph.function.params)
         self._bound = _bound_by_lets(graph.function.body) if placement.lets else {}
 
     def run(self) -> None:
@@ -272,7 +273,9 @@ class _UnitFinder:
 
     def _is_outside(self, leaf: Expr) -> bool:
         """Whether an expression is a value of the function's own scope."""
-        return base_of(leaf) in self._in_base and not isinstance(leaf, (OpDef, GlobalVar))
+        base = base_of(leaf)
+        known = base in self._in_base or base in self._params
+        return known and not isinstance(leaf, (OpDef, GlobalVar))
 
     def _add_let(self, let: Let) -> None:
         """Add a let with all that depends on its variable."""
