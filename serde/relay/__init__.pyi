@@ -84,6 +84,7 @@ from serde.relay.ir.types import RelayRefType as RelayRefType
 from serde.relay.ir.types import SequenceType as SequenceType
 from serde.relay.ir.types import TensorType as TensorType
 from serde.relay.ir.types import TupleType as TupleType
+from serde.relay.ir.types import Type as Type
 from serde.relay.ir.types import TypeCall as TypeCall
 from serde.relay.ir.types import TypeConstraint as TypeConstraint
 from serde.relay.ir.types import TypeKind as TypeKind
