@@ -22,7 +22,6 @@ from serde.relay.transform.decorators import function_pass as function_pass
 from serde.relay.transform.decorators import module_pass as module_pass
 from serde.relay.transform.evaluate_constants import EvaluateConstants as EvaluateConstants
 from serde.relay.transform.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
-from serde.relay.transform.fold_shape import DynamicToStatic as DynamicToStatic
 from serde.relay.transform.fold_shape import FoldShape as FoldShape
 from serde.relay.transform.infer_type import InferType as InferType
 from serde.relay.transform.inline_calls import InlineCalls as InlineCalls
@@ -49,6 +48,7 @@ from serde.relay.transform.tvm import mixed_precision as mixed_precision
 from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
+from serde.relay.transform.tvm.change_batch import ChangeBatch as ChangeBatch
 from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelBatchMatmul as CombineParallelBatchMatmul,
 )
@@ -60,6 +60,7 @@ from serde.relay.transform.tvm.dead_code_elimination import (
     DeadCodeElimination as DeadCodeElimination,
 )
 from serde.relay.transform.tvm.div_to_mul import DivToMul as DivToMul
+from serde.relay.transform.tvm.dynamic_to_static import DynamicToStatic as DynamicToStatic
 from serde.relay.transform.tvm.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
 )
@@ -82,6 +83,13 @@ from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps
 from serde.relay.transform.tvm.fuse_ops import FuseOps as FuseOps
 from serde.relay.transform.tvm.inline import Inline as Inline
 from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
+from serde.relay.transform.tvm.layout.config import LayoutConfig as LayoutConfig
+from serde.relay.transform.tvm.layout.inference import (
+    InferCorrectLayoutOutput as InferCorrectLayoutOutput,
+)
+from serde.relay.transform.tvm.layout.passes import AlterOpLayout as AlterOpLayout
+from serde.relay.transform.tvm.layout.passes import ConvertLayout as ConvertLayout
+from serde.relay.transform.tvm.legalize import Legalize as Legalize
 from serde.relay.transform.tvm.merge_compiler_regions import (
     MergeCompilerRegions as MergeCompilerRegions,
 )
