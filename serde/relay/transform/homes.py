@@ -35,14 +35,18 @@ HOMES: Final = {
     "to_float16": "ToFloat16 float16_overflows",
     "transpose_to_layout": "TransposeToLayout channels_first",
     "tvm.a_normal_form": "ToANormalForm",
-    "tvm.basic_block": "ToBasicBlockNormalForm",
     "tvm.annotate_target": "AnnotateTarget",
+    "tvm.basic_block": "ToBasicBlockNormalForm",
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
     "tvm.combine_parallel": (
         "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
     ),
     "tvm.dead_code_elimination": "DeadCodeElimination",
     "tvm.div_to_mul": "DivToMul",
+    "tvm.compiler_functions": (
+        "InlineCompilerFunctionsBoundTo MarkCompilerFunctionsAsExtern "
+        "OutlineCompilerFunctionsWithExistingGlobalSymbols"
+    ),
     "tvm.eliminate_common_subexpr": "EliminateCommonSubexpr",
     "tvm.eta_expand": "EtaExpand",
     "tvm.extension_forms": "extension_patterns",
