@@ -56,6 +56,15 @@ from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelConv2D as CombineParallelConv2D,
 )
 from serde.relay.transform.tvm.combine_parallel import CombineParallelDense as CombineParallelDense
+from serde.relay.transform.tvm.compiler_functions import (
+    InlineCompilerFunctionsBoundTo as InlineCompilerFunctionsBoundTo,
+)
+from serde.relay.transform.tvm.compiler_functions import (
+    MarkCompilerFunctionsAsExtern as MarkCompilerFunctionsAsExtern,
+)
+from serde.relay.transform.tvm.compiler_functions import (
+    OutlineCompilerFunctionsWithExistingGlobalSymbols as OutlineCompilerFunctionsWithExistingGlobalSymbols,
+)
 from serde.relay.transform.tvm.dead_code_elimination import (
     DeadCodeElimination as DeadCodeElimination,
 )
