@@ -109,7 +109,7 @@ def passes(given: RelayModel) -> dict[str, Pass]:
         weights=weights, fold_batch_norm=False, expand=True
     )
     found["ToFloat16, of a model"] = transform.ToFloat16(keep_io=False, weights=weights)
-    found["Legalize to nothing"] = transform.Legalize(supported=lambda node: True)
+    found["Decompose to nothing"] = transform.Decompose(supported=lambda node: True)
     found["Compose, all patterns"] = transform.Compose(transform.extension_patterns())
     return found
 

@@ -21,12 +21,14 @@ from typing import Any as AnyValue
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from serde.engine.base import Engine
-from serde.errors import CheckError, FormatError, OptionError
+from serde.errors import CheckError, FormatError, OptionError, RelayError
 from serde.io.atomic import check_files
 from serde.options import ExportOptions, ImportOptions, bind_options
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.summary import ModelSummary, TensorNames, TensorSummary
+from serde.weights import Array
 
 __all__ = [
     "FORMATS",
@@ -211,6 +213,19 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         Raises:
             CheckError: The framework is there but refuses the model.
         """
+
+    def run_foreign(self, node: Foreign, inputs: Sequence[Array | None]) -> Sequence[Array]:
+        """Return what the format's framework computes for an operator that Relay does not know.
+
+        Args:
+            node: The operator, as the format has it.
+            inputs: Its inputs, None where one is left out.
+
+        Raises:
+            MissingDependency: The framework is not installed.
+            RelayError: It does not have the operator, or the operator fails.
+        """
+        raise RelayError(f"{node.full_name}: nothing here runs operators of {self.name}")
 
     def file_engine(self, path: Path) -> Engine | None:
         """Return what runs a file as it is; None where it is loaded and given to :meth:`engine`.

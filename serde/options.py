@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,9 @@ import numpy as np
 
 from serde.errors import OptionError
 from serde.relay.ir.dims import Any, DimLike, SymDim
+from serde.relay.ir.types import TensorType
+from serde.walk.result_types import read_result_types
+from serde.walk.user_converters import UserConverter, read_converters
 from serde.weights import dtype_name
 
 __all__ = ["ExportOptions", "ImportOptions", "bind_options", "other_names"]
@@ -23,6 +27,14 @@ __all__ = ["ExportOptions", "ImportOptions", "bind_options", "other_names"]
 
 Shape: TypeAlias = Sequence[DimLike | None]
 DType: TypeAlias = str | np.dtype[AnyValue] | type[AnyValue]
+
+
+_CONVERTERS: Mapping[str, AnyValue] = {
+    "accepts": Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | os.PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | os.PathLike[str]
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +47,11 @@ class ImportOptions:
         input_dtypes: dtype of each input that is not what the format says or implies; a bare
             dtype if there is one input.
         allow: Names of lossy steps that may be taken.
+        converters: Functions of yours that convert operators: by name, decorated by
+            ``serde.imports`` or ``serde.exports``, or in files of these.
+        keep_unknown: Keep operators that nobody can convert as ``serde.foreign``.
+        result_types: Types of what such operators give, by the node's name:
+            ``"float32[1,10]"``, of several results a list.
     """
 
     input_shapes: Mapping[str, Sequence[DimLike]] = field(
@@ -44,8 +61,16 @@ class ImportOptions:
         default_factory=dict, metadata={"accepts": Mapping[str, DType] | DType}
     )
     allow: frozenset[str] = frozenset()
+    converters: tuple[UserConverter, ...] = field(default=(), metadata=_CONVERTERS)
+    keep_unknown: bool = False
+    result_types: Mapping[str, tuple[TensorType, ...]] = field(
+        default_factory=dict,
+        metadata={"accepts": Mapping[str, str | TensorType | Sequence[str | TensorType]]},
+    )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "converters", read_converters(self.converters, "read"))
+        object.__setattr__(self, "result_types", read_result_types(self.result_types))
         shapes: AnyValue = self.input_shapes
         dtypes: AnyValue = self.input_dtypes
         named_shapes = shapes if isinstance(shapes, Mapping) else {"": shapes}
@@ -92,9 +117,18 @@ class ExportOptions:
 
     Attributes:
         allow: Names of lossy steps that may be taken.
+        converters: Functions of yours that convert operators: by name, decorated by
+            ``serde.imports`` or ``serde.exports``, or in files of these.
+        custom_ops: Operators of other frameworks that Relay does not know, by name, which are
+            written as custom operators of the target.
     """
 
     allow: frozenset[str] = frozenset()
+    converters: tuple[UserConverter, ...] = field(default=(), metadata=_CONVERTERS)
+    custom_ops: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "converters", read_converters(self.converters, "written"))
 
     @property
     def keeps_functions(self) -> bool:

@@ -100,6 +100,8 @@ class Report:
         nodes: Number of nodes of the source.
         issues: Gaps that make the conversion impossible.
         allowed: Lossy steps that the caller allowed by name, one issue each.
+        fallbacks: Operators that a user's function converted, or that were kept or written as
+            they are, one issue a node.
         notes: Facts worth knowing that do not change the result.
         stages: Steps done, with their wall time.
         before: Count of each operator in the source.
@@ -113,6 +115,7 @@ class Report:
     nodes: int = 0
     issues: list[Issue] = field(default_factory=list)
     allowed: list[Issue] = field(default_factory=list)
+    fallbacks: list[Issue] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     before: Counter[str] = field(default_factory=Counter)

@@ -117,6 +117,7 @@ def figure_table(report: Report) -> Table:
         if name not in _SHOWN_FACTS_APART
     ]
     rows += [("allowed", f"{i.op} {i.node}: {i.reason}") for i in sorted(report.allowed)]
+    rows += [("fallback", f"{i.op} {i.node}: {i.reason}") for i in sorted(report.fallbacks)]
     rows += [("note", note) for note in report.notes]
     return Table(("", ""), tuple(rows), header=False)
 

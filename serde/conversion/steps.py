@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import AnyBridge, bind_options, target_bridge
+from serde.bridge import PIVOT, AnyBridge, bind_options, target_bridge
 from serde.conversion.prepare import (
     CutOptions,
     PrepareOptions,
@@ -16,13 +16,15 @@ from serde.conversion.prepare import (
     prepare,
     rename_inputs_and_outputs,
 )
-from serde.errors import OptionError
+from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import post_order
 from serde.report import Report
+from serde.walk.export_fallback import hold_for_user
+from serde.walk.user_converters import with_directions
 
 __all__ = [
     "PathLike",
@@ -90,6 +92,8 @@ def write_model(
     bridge: AnyBridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
 ) -> AnyValue:
     with report.stage("optimize"):
+        model = hold_for_user(model, options.converters, bridge.name, report)
+        raise_if_refused(report)
         model = prepare(
             model,
             passes,
@@ -134,6 +138,10 @@ def bind_all(
         raise OptionError(f"format {reader.name} cannot be read")
     if writer.export_options is None:
         raise OptionError(f"format {writer.name} cannot be written")
+    if "converters" in options:
+        only_written = reader.name == PIVOT
+        found = with_directions(options["converters"], only_written=only_written)
+        options = {**options, "converters": found}
     own, not_own = bind_options(reader.import_options, options)
     passes, not_passes = bind_options(PrepareOptions, options)
     target, not_target = bind_options(writer.export_options, options)

@@ -199,6 +199,7 @@ class CoremlExportOptions(ExportOptions):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         made = {
             "images": input_types.images_from(self.images),
             "output_images": input_types.output_images_from(self.output_images),

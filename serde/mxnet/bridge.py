@@ -12,9 +12,10 @@ from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
 from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.mxnet.options import MxnetExportOptions, MxnetImportOptions
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
-from serde.weights import Weight
+from serde.weights import Array, Weight
 
 if TYPE_CHECKING:
     import mxnet
@@ -78,8 +79,15 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
     ) -> MxnetModel:
         """Return the model as MXNet's graph and parameters."""
         from serde.mxnet.exporter import from_relay
+        from serde.walk.export_fallback import ExportFallback
 
-        return from_relay(model, report)
+        return from_relay(model, report, ExportFallback.of(self.name, options))
+
+    def run_foreign(self, node: Foreign, inputs: Sequence[Array | None]) -> Sequence[Array]:
+        """Return what MXNet computes for an operator that Relay does not know."""
+        from serde.mxnet.foreign import run_foreign
+
+        return run_foreign(node, inputs)
 
     def engine(self, model: MxnetModel, relay_model: RelayModel) -> Engine:
         """Return MXNet where it is installed and can run the model, else the interpreter."""

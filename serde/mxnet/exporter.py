@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
+from serde.mxnet.foreign import write_foreign
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input_order
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent.stack import MERGE_STACKS, STACK
@@ -17,6 +18,7 @@ from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.leaves import leaf_types, output_names
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
@@ -24,6 +26,7 @@ from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
 from serde.report import Report
 from serde.walk.export_context import Values
+from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, Known, source_name
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
@@ -32,8 +35,15 @@ from serde.weights import Weight
 __all__ = ["from_relay"]
 
 
-def from_relay(model: RelayModel, report: Report) -> MxnetModel:
+def from_relay(
+    model: RelayModel, report: Report, fallback: ExportFallback | None = None
+) -> MxnetModel:
     """Return `model` as MXNet's graph and parameters.
+
+    Args:
+        model: The model.
+        report: Filled with gaps.
+        fallback: What is done with operators that nobody knows.
 
     Raises:
         UnsupportedModelError: MXNet cannot say some of the model.
@@ -41,7 +51,7 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
     model = _lowered(model, report)
     np_shape = _needs_np_shape(model.main)
     builder = GraphBuilder(TABLE, model.meta.outputs, np_shape=np_shape)
-    walk = _MxnetWalk(model, builder, report)
+    walk = _MxnetWalk(model, builder, report, fallback)
     walk.declare()
     outputs = walk.write()
     raise_if_refused(report)
@@ -138,8 +148,14 @@ class _MxnetWalk(ExportWalk[Value]):
 
     _context: ExportContext
 
-    def __init__(self, model: RelayModel, builder: GraphBuilder, report: Report) -> None:
-        super().__init__(model, TABLE, ExportContext(TABLE, builder), report)
+    def __init__(
+        self,
+        model: RelayModel,
+        builder: GraphBuilder,
+        report: Report,
+        fallback: ExportFallback | None,
+    ) -> None:
+        super().__init__(model, TABLE, ExportContext(TABLE, builder), report, fallback)
         self._builder = builder
 
     def parameter(
@@ -150,6 +166,10 @@ class _MxnetWalk(ExportWalk[Value]):
             raise Unsupported(f"MXNet has tensors only, found {type_!r}")
         require_computed(type_)
         return self._builder.variable(name, type_, weight, _declaration(type_))
+
+    def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
+        """Write an operator as it was, or as a ``Custom``."""
+        return write_foreign(self._context, node, operands)
 
     def branch_name(self, node: If) -> str:
         """Return what a conditional is called."""

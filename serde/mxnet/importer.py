@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 from serde.errors import FormatError, OptionError, raise_if_refused
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
+from serde.mxnet.foreign import foreign_node, own_attributes, user_names
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, INPUT_KEY, Entry, MxnetModel, Node
@@ -28,6 +29,7 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType, Type
 from serde.report import Report
 from serde.walk.assembly import Assembly
+from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole
 from serde.walk.importer import Graph, ImportWalk
 from serde.walk.importer import Node as WalkNode
@@ -113,13 +115,14 @@ def to_relay(
     if model.lacks is not None:
         raise FormatError(model.lacks, path=model.source)
     _report_weights(model, report)
-    walk = _Walk(model, report)
+    walk = _Walk(model, report, ImportFallback.of("mxnet", options))
     report.nodes = sum(node.op != "null" for node in model.graph.nodes)
     scope = Scope(source=model.source)
     main = walk.read(model.graph, scope)
     inputs = walk.variables(scope, options)
     outputs = walk.run(main, scope)
     raise_if_refused(report)
+    walk.fallback.note_unused(report)
     if keep_labels:
         inputs = walk.with_labels(inputs, scope, options)
     inputs = _in_noted_order(inputs, model.graph)
@@ -170,8 +173,8 @@ class Scope(BaseScope[int, Sequence[Expr]]):
 class _Walk(ImportWalk[MxnetGraph, int, Scope]):
     """State of one conversion."""
 
-    def __init__(self, model: MxnetModel, report: Report) -> None:
-        super().__init__(report, Assembly(folding=False))
+    def __init__(self, model: MxnetModel, report: Report, fallback: ImportFallback) -> None:
+        super().__init__(report, Assembly(folding=False), fallback)
         self._model = model
         self._np_shape = "is_np_shape" in model.graph.attrs
         self._as_numpy = bool(model.graph.attrs.get("is_np_shape", 0))
@@ -261,7 +264,14 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         label = f"{scope.prefix}{node.name}"
         ctx = ImportContext(label, node, count, self, scope, np_shape=self._np_shape)
         inputs = [scope.value(entry) for entry in _used_inputs(node)]
-        found = self.call(TABLE, ctx, op, inputs, node.attrs)
+        names: tuple[str, ...] = (op,)
+        attributes = node.attrs
+        if self.fallback.any:
+            names, attributes = user_names(node, op), own_attributes(node)
+        found = self.call(
+            TABLE, ctx, op, inputs, attributes, names=names,
+            foreign=lambda: foreign_node(node, inputs),
+        )  # fmt: skip
         if len(found) < count:
             self.report.add(node.op, label, f"output {count - 1} is used but not converted")
         return [*found, *(Hole() for _ in range(len(found), count))]

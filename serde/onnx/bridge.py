@@ -10,11 +10,13 @@ from typing import Any as AnyValue
 
 from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
 from serde.engine.base import Engine
-from serde.errors import OptionError
+from serde.errors import CheckError, OptionError
 from serde.io.atomic import check_files
 from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
+from serde.relay.ir.foreign import Foreign, has_foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
+from serde.weights import Array
 
 if TYPE_CHECKING:
     import onnx
@@ -78,6 +80,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
     ) -> OnnxModel:
         """Return the model as ONNX."""
         from serde.onnx.exporter import from_relay
+        from serde.walk.export_fallback import ExportFallback
 
         return from_relay(
             model,
@@ -87,13 +90,30 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             quantized=options.quantized,
             allow=options.allow,
             local_functions=options.local_functions,
+            fallback=ExportFallback.of(self.name, options),
         )
 
     def engine(self, model: OnnxModel, relay_model: RelayModel) -> Engine:
-        """Return ONNX Runtime where it is installed, else ONNX's reference implementation."""
+        """Return ONNX Runtime where it is installed, else ONNX's reference implementation.
+
+        Where neither takes the model for an operator of another domain, the interpreter runs it,
+        and these what they know of it.
+        """
+        from serde.engine.interpreter import RelayEngine
         from serde.onnx.engine import open_model
 
-        return open_model(model)
+        if not has_foreign(relay_model):
+            return open_model(model)
+        try:
+            return open_model(model)
+        except CheckError:
+            return RelayEngine(relay_model)
+
+    def run_foreign(self, node: Foreign, inputs: Sequence[Array | None]) -> Sequence[Array]:
+        """Return what ONNX Runtime or the reference computes for one operator."""
+        from serde.onnx.foreign import run_foreign
+
+        return run_foreign(node, inputs)
 
     def file_engine(self, path: Path) -> Engine:
         """Return the same for a file, which these read themselves."""

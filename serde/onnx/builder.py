@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import Final
 
@@ -137,6 +137,8 @@ class GraphBuilder:
         main: The main graph.
         functions: Local functions, callees first.
         makers: Operator of the node that gives a value, by the value's name.
+        domains: Versions of domains beside ONNX's own that nodes are of.
+        declared: Types that no schema tells, by the value's name.
     """
 
     def __init__(self, version: int, *, intermediate_shapes: bool = False) -> None:
@@ -147,6 +149,8 @@ class GraphBuilder:
         self.weights: dict[str, Weight] = {}
         self.functions: list[onnx.FunctionProto] = []
         self.makers: dict[str, str] = {}
+        self.domains: dict[str, int] = {}
+        self.declared: dict[str, TensorType] = {}
         self._names: set[str] = set()
         self._dtypes: dict[str, str] = {}
         self._held: set[str] = set()
@@ -249,6 +253,34 @@ class GraphBuilder:
         name = self.reserve(source or function.name)
         attrs = {"domain": function.domain}
         return self._append(scope, function.name, inputs, len(function.output), attrs, name)
+
+    def add_custom(
+        self,
+        scope: GraphScope,
+        op: str,
+        domain: tuple[str, int],
+        inputs: Sequence[Value | None],
+        attributes: Sequence[onnx.AttributeProto],
+        types: Sequence[TensorType],
+        source: str,
+    ) -> tuple[Value, ...]:
+        """Append a node of another domain, given with its version, and return its outputs.
+
+        Raises:
+            Unsupported: The domain is in use in another version.
+        """
+        name, version = domain
+        if name and self.domains.setdefault(name, version) != version:
+            raise Unsupported(
+                f"the domain {name} in version {version}, beside {self.domains[name]}"
+            )
+        found = self._append(
+            scope, op, inputs, len(types), {"domain": name}, self.reserve(source or op)
+        )
+        scope.nodes[-1].attribute.extend(attributes)
+        results = tuple(replace(each, type=t) for each, t in zip(found, types, strict=True))
+        self.declared.update((each.name, t) for each, t in zip(found, types, strict=True))
+        return results
 
     def _append(
         self,

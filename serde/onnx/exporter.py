@@ -32,6 +32,7 @@ from serde.onnx.builder import (
 )
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
+from serde.onnx.foreign import write_foreign
 from serde.onnx.functions import FunctionCall, LocalFunctions
 from serde.onnx.lowering import as_qdq, lower
 from serde.onnx.model import PRODUCER, OnnxModel
@@ -40,12 +41,14 @@ from serde.onnx.schemas import newest_opset, require_dtype
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Function, If
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.report import Report
 from serde.walk.export_context import SymbolTable, Values, known_leaves
+from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, Known, name_outputs, source_name
 from serde.walk.placement import Scope
 from serde.weights import Weight
@@ -67,6 +70,7 @@ def from_relay(
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     allow: frozenset[str] = frozenset(),
     local_functions: bool = False,
+    fallback: ExportFallback | None = None,
 ) -> OnnxModel:
     """Return `model` as ONNX.
 
@@ -81,6 +85,7 @@ def from_relay(
         allow: Names of lossy steps that may be taken.
         local_functions: Whether global, composite and fused functions become local functions
             of the model; otherwise their nodes go where they are called.
+        fallback: What is done with operators that nobody knows.
 
     Raises:
         OptionError: That version is not written, or has no local functions.
@@ -89,7 +94,7 @@ def from_relay(
     """
     write = partial(
         _write_model, model, intermediate_shapes=intermediate_shapes, quantized=quantized,
-        allow=allow, local_functions=local_functions,
+        allow=allow, local_functions=local_functions, fallback=fallback,
     )  # fmt: skip
     if opset != "auto":
         return write(opset, report)
@@ -116,6 +121,7 @@ def _write_model(
     quantized: Literal["exact", "qdq", "qlinear"],
     allow: frozenset[str],
     local_functions: bool,
+    fallback: ExportFallback | None,
 ) -> OnnxModel:
     """Return `model` at one version of the default operator set."""
     if not isinstance(opset, int) or not LOWEST_TARGET <= opset <= newest_opset():
@@ -132,6 +138,7 @@ def _write_model(
     return write_lowered(
         model, opset, report,
         intermediate_shapes=intermediate_shapes, local_functions=local_functions,
+        fallback=fallback,
     )  # fmt: skip
 
 
@@ -142,6 +149,7 @@ def write_lowered(
     *,
     intermediate_shapes: bool = False,
     local_functions: bool = False,
+    fallback: ExportFallback | None = None,
 ) -> OnnxModel:
     """Return what is left to write of a model whose operators are those of the target.
 
@@ -151,12 +159,13 @@ def write_lowered(
         report: Filled with gaps and facts.
         intermediate_shapes: Whether the types of all intermediate values are noted.
         local_functions: Whether functions that are left become local functions.
+        fallback: What users give for operators that are not known.
 
     Raises:
         UnsupportedModelError: ONNX cannot say some of the model at that version.
     """
     builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
-    walk = _OnnxWalk(model, builder, report, local_functions=local_functions)
+    walk = _OnnxWalk(model, builder, report, fallback, local_functions=local_functions)
     inputs = walk.declare()
     names = [
         builder.reserve(name if builder.is_free(name) else f"{name}_output")
@@ -178,9 +187,15 @@ class _OnnxWalk(ExportWalk[Value]):
     _context: ExportContext
 
     def __init__(
-        self, model: RelayModel, builder: GraphBuilder, report: Report, *, local_functions: bool
+        self,
+        model: RelayModel,
+        builder: GraphBuilder,
+        report: Report,
+        fallback: ExportFallback | None,
+        *,
+        local_functions: bool,
     ) -> None:
-        super().__init__(model, TABLE, ExportContext(TABLE, builder), report)
+        super().__init__(model, TABLE, ExportContext(TABLE, builder), report, fallback)
         self._builder = builder
         self._functions = LocalFunctions(builder) if local_functions else None
 
@@ -199,6 +214,10 @@ class _OnnxWalk(ExportWalk[Value]):
         for value in values:
             if value.type is not None:
                 types.setdefault(value.name, self._context.public(value.type))
+
+    def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
+        """Add a node as it was, or of a domain of the framework that it comes from."""
+        return write_foreign(self._context, node, operands)
 
     def branch_name(self, node: If) -> str:
         """Return a name that is kept for the conditional until it is written."""
@@ -305,8 +324,16 @@ def _make_native(
             for name, type_ in builder.main.types.items()
             if name in used and name not in final and name not in weights
         )
+    else:
+        ends = {value.name for value in (*inputs, *outputs)}
+        graph.value_info.extend(
+            value_type_proto(name, type_)
+            for name, type_ in builder.declared.items()
+            if name in used and name not in ends
+        )
     own = helper.make_opsetid("", builder.version)
     opsets = [own, helper.make_opsetid(FUNCTION_DOMAIN, 1)] if builder.functions else [own]
+    opsets += [helper.make_opsetid(*each) for each in builder.domains.items()]
     proto = helper.make_model(
         graph,
         opset_imports=opsets,

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
-from typing import Any as AnyValue
 
 import onnx
 
@@ -16,6 +15,7 @@ from serde.limits import MAX_EXPANDED_NODES
 from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype
 from serde.onnx.expansion import check_expansion, function_key
+from serde.onnx.foreign import declared_types, foreign_node, user_names
 from serde.onnx.import_context import Facts, ImportContext
 from serde.onnx.interface import declared_shape, graph_meta, input_dtype, opset_versions
 from serde.onnx.model import OnnxModel
@@ -38,6 +38,7 @@ from serde.onnx.undecided import (
 )
 from serde.relay.ir.dims import Dim, DimLike, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Span, Var
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import get
@@ -45,6 +46,7 @@ from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.report import Report
 from serde.walk.assembly import Assembly
+from serde.walk.fallback import KEEP_HINT, ImportFallback, with_lengths
 from serde.walk.holes import Hole
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
@@ -75,7 +77,7 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     """
     graph = model.proto.graph
     report.nodes = len(graph.node)
-    walk = _Walk(model, report)
+    walk = _Walk(model, report, ImportFallback.of("onnx", options))
     scope = Scope(
         opsets=opset_versions(model.proto, options.source_opset), decisions=walk.decisions
     )
@@ -83,13 +85,16 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     weights = () if options.keep_initializers_as_inputs else scope.values
     shapes, dtypes = options.input_shapes, options.input_dtypes
     inputs = walk.inputs(graph.input, scope, shapes, dtypes, weights=weights)
+    walk.settle_types(inputs)
     outputs = walk.settled(walk.run(main, scope), graph.output)
     lengths = walk.lengths_decided()
     if lengths:
         report.issues.clear()
+        report.fallbacks.clear()
         shapes = {each.name_hint: _with_lengths(each, lengths) for each in inputs}
         return to_relay(model, replace(options, input_shapes=shapes), report)
     raise_if_refused(report)
+    walk.fallback.note_unused(report)
     meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
     return walk.assembly.model(inputs, outputs, meta, scope.expressions())
 
@@ -110,10 +115,13 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         decisions: What is known of conditions whose branches differ in rank.
     """
 
-    def __init__(self, model: OnnxModel, report: Report) -> None:
+    def __init__(self, model: OnnxModel, report: Report, fallback: ImportFallback) -> None:
         graph = model.proto.graph
         inputs = {each.name for each in graph.input} - set(model.weights)
-        super().__init__(report, Assembly(inputs - {each.name for each in graph.initializer}))
+        assembly = Assembly(inputs - {each.name for each in graph.initializer})
+        super().__init__(report, assembly, fallback)
+        self._declared: dict[str, TensorType] = {}
+        self._lengths: dict[str, Dim] = {}
         self.facts = Facts(model)
         self.decisions = self.facts.decisions
         self._converted = 0
@@ -155,8 +163,27 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
     def read(self, graph: onnx.GraphProto, scope: Scope) -> Graph[_Step]:
         """Return a graph as the walk sees it, its initializers being defined."""
         self._define_initializers(graph, scope)
+        if self.fallback.keep:
+            self._declared.update(declared_types([*graph.value_info, *graph.output]))
         inputs, outputs = ([each.name for each in ends] for ends in (graph.input, graph.output))
         return self._graph(inputs, graph.node, outputs, scope)
+
+    def settle_types(self, inputs: Sequence[Var]) -> None:
+        """Note what the names of dimensions that inputs declare stand for."""
+        if not self.fallback.keep:
+            return
+        declared = dict(declared_types(self.facts.model.proto.graph.input))
+        for each in inputs:
+            known = declared.get(each.name_hint)
+            if known is not None and isinstance(each.type, TensorType):
+                for dim, length in zip(known.shape, each.type.shape, strict=True):
+                    if isinstance(dim, SymDim) and dim.name:
+                        self._lengths[dim.name] = length
+                self._lengths.update(
+                    (dim.name, dim)
+                    for dim in each.type.shape
+                    if isinstance(dim, SymDim) and dim.name
+                )
 
     def _graph(
         self,
@@ -313,17 +340,16 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
             inputs.pop()
         try:
             attributes = resolve_references(node.attribute, scope.attributes)
-            values = {name: attribute_value(each) for name, each in attributes.items()}
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
         function = self._functions.get(function_key(node))
-        if function is not None:
+        if function is not None and not self.fallback.has(*user_names(node)):
             return self._call(function, inputs, attributes, scope, label, wanted)
         if self.decisions.trying and self._is_wrong(node, inputs, scope, label):
             holes: list[Expr] = [Hole() for _ in wanted]
             self._wrong.update(holes)
             return holes
-        results = self._results(node, inputs, values, scope, label, wanted)
+        results = self._results(node, inputs, attributes, scope, label, wanted)
         if node.op_type == "If" and self._branches_are_wrong(label):
             self._wrong.update(results)
         return results
@@ -358,7 +384,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         self,
         node: onnx.NodeProto,
         inputs: list[Expr | None],
-        attributes: Mapping[str, AnyValue],
+        attributes: Mapping[str, onnx.AttributeProto],
         scope: Scope,
         label: str,
         wanted: Sequence[bool],
@@ -366,20 +392,44 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         """Return the outputs that the operator's converter gives."""
         domain = domain_name(node.domain)
         op = f"{domain}.{node.op_type}" if domain else node.op_type
-        holes: list[Expr] = [Hole() for _ in wanted]
         table = TABLES.get(domain)
-        if table is None:
-            self.report.add(op, label, f"operators of the domain {domain!r} are not read")
-            return holes
-        if not domain and node.op_type in _OF_STRINGS:
-            self.report.add(op, label, "a tensor of strings has no counterpart in Relay")
-            return holes
-        version = scope.opsets.get(domain, _newest(table) if domain else None)
-        if version is None:
-            self.report.add(op, label, "the model names no version of its operator set")
-            return holes
-        ctx = ImportContext(version, label, node, wanted, self, scope, self.facts)
-        return self.call(table, ctx, node.op_type, inputs, attributes)
+        known = 1 if table is None else _newest(table) if domain else None
+        version = scope.opsets.get(domain, known)
+        names = user_names(node)
+        own = self.fallback.has(*names)
+        ctx = ImportContext(version or 1, label, node, wanted, self, scope, self.facts)
+        if (
+            not own
+            and self.fallback.keep
+            and (table is None or (version and table.importer(node.op_type, version) is None))
+        ):
+            return self.keep(
+                ctx, lambda: self._foreign(node, attributes, version or 1), inputs, node.output
+            )
+        reason = None
+        if table is None and not own:
+            reason = f"operators of the domain {domain!r} are not read"
+        elif not domain and node.op_type in _OF_STRINGS and not own:
+            reason = "a tensor of strings has no counterpart in Relay"
+        elif version is None:
+            reason = "the model names no version of its operator set"
+        if reason is not None:
+            self.report.add(op, label, reason, KEEP_HINT if table is None else None)
+            return [Hole() for _ in wanted]
+        try:
+            values = {name: attribute_value(each) for name, each in attributes.items()}
+        except FormatError as error:
+            raise FormatError(f"{label} ({node.op_type}): {error}") from None
+        table = TABLES[""] if table is None else table
+        return self.call(table, ctx, node.op_type, inputs, values, names=names)
+
+    def _foreign(
+        self, node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto], version: int
+    ) -> Foreign:
+        """Return what a node is that is kept, with the types that the file declares."""
+        given = [self._declared.get(name) for name in node.output]
+        results = with_lengths(given, self._lengths)
+        return foreign_node(node, attributes, version, results, self.facts.model)
 
     def _call(
         self,

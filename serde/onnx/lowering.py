@@ -33,7 +33,7 @@ _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
 def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
     """Return the model on floats; products in one step may stay `whole`."""
-    after = [] if whole else [transform.Legalize(supported=_is_no_whole)]
+    after = [] if whole else [transform.Decompose(supported=_is_no_whole)]
     return quantized_as_floats(model, AS_QDQ, allow, report, after=after)
 
 
@@ -107,7 +107,7 @@ def spell_out(
         return TABLE.can_export(node, opset) and takes(node)
 
     passes = transform.Sequential(
-        [transform.Legalize(supported=supported, expansion=TABLE.expansion), _DenseAsProduct()]
+        [transform.Decompose(supported=supported, expansion=TABLE.expansion), _DenseAsProduct()]
     )
     lowered = passes.run(model.mod)[0]
     return transform.fold_weights(model.evolve(mod=lowered), report=report, share=share)

@@ -12,10 +12,12 @@ from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
 from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.io.atomic import check_files
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.torch.options import TorchExportOptions, TorchImportOptions
+from serde.weights import Array
 
 if TYPE_CHECKING:
     from serde.torch.model import TorchModel
@@ -92,6 +94,12 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
         from serde.torch.engine import open_model
 
         return open_model(model, relay_model)
+
+    def run_foreign(self, node: Foreign, inputs: Sequence[Array | None]) -> Sequence[Array]:
+        """Return what PyTorch computes for an operator of a library."""
+        from serde.torch.foreign import run_foreign
+
+        return run_foreign(node, inputs)
 
     def file_engine(self, path: Path) -> Engine | None:
         """Return PyTorch for a written folder, whose module it runs."""

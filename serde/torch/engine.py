@@ -24,7 +24,7 @@ from serde.engine.interpreter import RelayEngine, declared_dtypes
 from serde.engine.process import ProcessEngine, can_start
 from serde.errors import CheckError, MissingDependency
 from serde.relay.ir.model import RelayModel
-from serde.torch.model import TorchModel
+from serde.torch.model import OWN_NAMESPACES, TorchModel
 from serde.weights import Array, Weight
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ def open_model(model: TorchModel | TorchProgram, relay_model: RelayModel) -> Eng
         return _run_written(model, inputs, outputs)
     if model.path is None:
         return _run_live(model, inputs, outputs)
+    if any(node.op.partition("::")[0] not in OWN_NAMESPACES for node in model.nodes()):
+        # Another process would not have the library that is loaded in this one.
+        return RelayEngine(relay_model)
     request = {
         "path": os.path.abspath(model.path),
         "inputs": inputs,

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 from serde.errors import raise_if_refused
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
@@ -17,6 +18,7 @@ from serde.relay.run.computed import ComputedWeight
 from serde.report import Report
 from serde.torch import program as tree
 from serde.torch.export_context import Block, ExportContext, Value
+from serde.torch.foreign import write_foreign
 from serde.torch.model import Input
 from serde.torch.ops import TABLE
 from serde.torch.ops.recurrent.stack import MERGE_STACKS
@@ -24,6 +26,7 @@ from serde.torch.options import TorchExportOptions
 from serde.torch.program import TorchProgram
 from serde.torch.training import read_facts, read_heads
 from serde.torch.written.tidy import drop_unused
+from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
@@ -47,7 +50,7 @@ def from_relay(model: RelayModel, options: TorchExportOptions, report: Report) -
     context.weights.update(model.params)
     context.training = read_facts(model.meta)
     context.constants.update(name for name, each in model.params.items() if _is_filled(each))
-    walk = _TorchWalk(model, context, report)
+    walk = _TorchWalk(model, context, report, ExportFallback.of("torch", options))
     inputs = walk.declare()
     outputs = walk.write()
     raise_if_refused(report)
@@ -163,8 +166,10 @@ class _TorchWalk(ExportWalk[Value]):
     takes_tuples = True
     _context: ExportContext
 
-    def __init__(self, model: RelayModel, context: ExportContext, report: Report) -> None:
-        super().__init__(model, TABLE, context, report)
+    def __init__(
+        self, model: RelayModel, context: ExportContext, report: Report, fallback: ExportFallback
+    ) -> None:
+        super().__init__(model, TABLE, context, report, fallback)
 
     def parameter(
         self, name: str, type_: TensorType | SequenceType, weight: Weight | None
@@ -173,6 +178,10 @@ class _TorchWalk(ExportWalk[Value]):
         element = type_.element if isinstance(type_, SequenceType) else type_
         self._context.dtype(element.dtype)
         return Value(name, type_, weight=None if weight is None else name)
+
+    def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
+        """Write the call of an operator of a library."""
+        return write_foreign(self._context, node, operands)
 
     def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
         """Return the branch as it is."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import OptionError, TypeInferenceError, Unsupported
-from serde.relay.ir.dims import DimLike
+from serde.relay.ir.dims import DimLike, symbol
 from serde.relay.ir.expr import Constant, Expr, Span, TupleWrapper, Var
 from serde.relay.ir.types import TensorType
 from serde.report import Issue, Report
 from serde.torch.aliases import Values
 from serde.torch.changes import Changes
+from serde.torch.foreign import bind_arguments, foreign_node, infer_types
 from serde.torch.host import (
     DYNAMIC_LIST_EVALUATORS,
     EVALUATORS,
@@ -31,8 +33,10 @@ from serde.torch.ranges import other_lengths
 from serde.torch.sequences import PackedSequences
 from serde.walk import importer
 from serde.walk.assembly import Assembly
+from serde.walk.fallback import ImportFallback, with_lengths
 from serde.walk.holes import Hole, Incomplete
 from serde.walk.inputs import check_rank
+from serde.walk.user_converters import UserConverter
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
@@ -48,7 +52,7 @@ _TAKE_HOLES = frozenset([
 _STORES = frozenset(["aten::_set_item.t", "aten::_set_item.str", "aten::append.t"])
 """Operators that put what may be missing into a list or a dict."""
 
-_HINT = "say what it becomes with custom_convert_map"
+_HINT = "say what it becomes with converters= or custom_convert_map, or keep it: keep_unknown"
 
 
 OTHER_LENGTHS: Final = "other-lengths"
@@ -68,7 +72,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
     """
 
     def __init__(self, model: TorchModel, options: TorchImportOptions, report: Report) -> None:
-        super().__init__(report, Assembly(each.name for each in model.inputs))
+        fallback = ImportFallback.of("torch", options)
+        super().__init__(report, Assembly(each.name for each in model.inputs), fallback)
         self.numbers: set[Expr] = set()
         self.quantized: dict[Expr, Quantization] = {}
         self.packed: dict[Expr, PackedSequences] = {}
@@ -77,7 +82,12 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         self._first_lines: dict[tuple[str, str], str] = {}
         self.default_dtype = options.default_dtype
         self._model = model
-        self._custom = options.custom_convert_map
+        self._custom: dict[str, AnyValue] = dict(options.custom_convert_map)
+        self._custom.update(
+            (each.name.removesuffix(".default"), each)
+            for each in options.converters
+            if each.is_for("read", "torch")
+        )
         self._allow = options.allow
 
     def declare(
@@ -195,7 +205,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         """
         custom = self._custom.get(op) or self._custom.get(base_name(op))
         if custom is not None:
-            found = self._call_custom(custom, context, arguments)
+            call = self._call_user if isinstance(custom, UserConverter) else self._call_custom
+            found = call(custom, context, arguments)
             return [found] if context.source.gives_list else found
         runs = any(map(is_dynamic, arguments.values())) and op not in MOVES
         evaluate = DYNAMIC_LIST_EVALUATORS.get(base_name(op)) if runs else find_evaluator(op)
@@ -313,6 +324,36 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             )
         return [self.assembly.fold(each) for each in results]
 
+    def _call_user(
+        self, own: UserConverter, context: ImportContext, arguments: Mapping[str, AnyValue]
+    ) -> list[Expr]:
+        """Return what a user's function with the signature of converters makes of a node."""
+        if any(map(_has_hole, arguments.values())):
+            return [Hole() for _ in range(context.outputs)]
+        converter = own.converter
+        given, named = bind_arguments(
+            converter.operands,
+            converter.attributes,
+            arguments,
+            variadic=converter.accepted is None,
+        )
+        operands = [self._operand(each) for each in given]
+        return self.call(OPS, context, context.source.op, operands, named, names=(own.name,))
+
+    def _keep(
+        self, context: ImportContext, op: str, arguments: Mapping[str, AnyValue]
+    ) -> list[Expr]:
+        """Return the results of an operator that is kept as it is."""
+        if any(map(_has_hole, arguments.values())):
+            return [Hole() for _ in range(context.outputs)]
+        types = with_lengths(context.source.types, {dim: symbol(dim) for dim in self.ranges})
+        node, inputs = foreign_node(op, arguments, types)
+        if not node.results:
+            known = [each.type for each in inputs if isinstance(each.type, TensorType)]
+            if len(known) == len(inputs):
+                node = replace(node, results=infer_types(node, known))
+        return self.keep(context, lambda: node, inputs, context.source.outputs)
+
     def _call_table(
         self, context: ImportContext, op: str, arguments: Mapping[str, AnyValue]
     ) -> list[Expr]:
@@ -347,6 +388,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         self, context: ImportContext, op: str, arguments: Mapping[str, AnyValue]
     ) -> list[Expr]:
         converter = OPS.importer(op, 1)
+        if converter is None and self.fallback.keep and not context.source.blocks:
+            return self._keep(context, context.source.op, arguments)
         if converter is None:
             self._refuse(context, op, "no importer", _HINT)
             return [Hole() for _ in range(context.outputs)]

@@ -37,6 +37,7 @@ def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> 
     outputs = walk.results(model.outputs, walk.run(graph, scope))
     written = {} if report.issues else walk.written(scope)
     raise_if_refused(report)
+    walk.fallback.note_unused(report)
     names = tuple(each.name_hint for each in inputs)
     given = [*(each for _, each in outputs), *written.values()]
     wanted = (*(name for name, _ in outputs), *written)

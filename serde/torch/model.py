@@ -12,10 +12,20 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.relay.ir.dims import DimLike
+from serde.relay.ir.types import TensorType
 from serde.torch.ranges import Range
 from serde.weights import Weight
 
-__all__ = ["TRACED_FUNCTION", "Argument", "Graph", "Input", "Node", "Ref", "TorchModel"]
+__all__ = [
+    "OWN_NAMESPACES",
+    "TRACED_FUNCTION",
+    "Argument",
+    "Graph",
+    "Input",
+    "Node",
+    "Ref",
+    "TorchModel",
+]
 
 NAMES: Final = "serde_names.json"
 """The extra file in which archives that serde writes tell names of inputs and outputs."""
@@ -27,6 +37,12 @@ Dtypes are ``np.dtype`` names such as ``"float32"``, TorchScript's codes of them
 layouts and memory formats are texts such as ``"cpu"`` and ``"contiguous_format"``.
 """
 
+
+OWN_NAMESPACES: Final = frozenset((
+    "_operator", "aten", "higher_order", "prim", "prims", "quantized", "quantized_decomposed",
+    "quantized_tensor", "torchvision",
+))  # fmt: skip
+"""Namespaces of operators that are PyTorch's own, or that serde reads."""
 
 TRACED_FUNCTION = "prim::PythonOp.traced"
 """An operator whose only block is what a function of Python did when it was traced."""
@@ -52,6 +68,7 @@ class Node:
         gives_list: Whether the only output is a list (or tuple) of all that the operator gives.
         where: First line of source code in the stack trace, if there is one.
         blocks: Graphs inside, where the format has them beside the arguments (TorchScript).
+        types: Types that the program records of what operators of libraries give.
     """
 
     op: str
@@ -61,6 +78,7 @@ class Node:
     gives_list: bool = False
     where: str = ""
     blocks: Sequence[Graph] = ()
+    types: Sequence[TensorType | None] = ()
 
 
 @dataclass(slots=True)

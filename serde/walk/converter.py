@@ -49,6 +49,7 @@ class Converter:
         ignored: Attributes that do not bear on the result.
         uses: How many leading inputs bear on the result; None means all.
         when: For an exporter, whether it can say a call; None means any.
+        takes_rest: Whether attributes that it does not name go to it, too, as they are.
     """
 
     function: Callable[..., AnyValue]
@@ -62,6 +63,7 @@ class Converter:
     ignored: frozenset[str]
     uses: int | None
     when: Callable[[Call], bool] | None = None
+    takes_rest: bool = False
 
     def bind(
         self, attrs: Mapping[str, AnyValue], decode: Decode
@@ -72,11 +74,14 @@ class Converter:
         for name, raw in attrs.items():
             parameter = self.attributes.get(name)
             if parameter is None:
-                if name not in self.ignored:
+                if self.takes_rest:
+                    bound[name] = raw
+                elif name not in self.ignored:
                     faults.append(f"unknown attribute {_short(name, str)}={_short(raw)}")
                 continue
             try:
-                bound[name] = parameter.convert(decode(raw, parameter.hint))
+                value = raw if parameter.hint is AnyValue else decode(raw, parameter.hint)
+                bound[name] = parameter.convert(value)
             except (TypeError, ValueError, OverflowError, RelayError):
                 faults.append(
                     f"attribute {name}: expected {parameter.annotation}, found {_short(raw)}"
@@ -107,8 +112,12 @@ class Entry:
         ignored: Iterable[str] = (),
         uses: int | None = None,
         when: Callable[[Call], bool] | None = None,
+        *,
+        lenient: bool = False,
     ) -> None:
-        self._read = partial(_read_signature, function, since, frozenset(ignored), uses, when)
+        self._read = partial(
+            _read_signature, function, since, frozenset(ignored), uses, when, lenient
+        )
 
     @cached_property
     def converter(self) -> Converter:
@@ -122,8 +131,9 @@ def _read_signature(
     ignored: frozenset[str],
     uses: int | None,
     when: Callable[[Call], bool] | None,
+    lenient: bool,
 ) -> Converter:
-    """Read a converter's schema from its signature."""
+    """Read a converter's schema from its signature; a lenient one tells no types of attributes."""
     hints = typing.get_type_hints(function)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -132,12 +142,12 @@ def _read_signature(
     for parameter in parameters:
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
-        hint = hints[parameter.name]
+        hint = hints.get(parameter.name, AnyValue) if lenient else hints[parameter.name]
         if is_shared(hint):
             shared[parameter.name] = hint
             attributes |= _fields(hint)
         else:
-            text = str(function.__annotations__[parameter.name])
+            text = str(function.__annotations__.get(parameter.name, ""))
             attributes[parameter.name] = _parameter(parameter.name, hint, parameter.default, text)
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     tensors = [p for p in parameters if p in positional or p.kind is p.VAR_POSITIONAL]
@@ -153,6 +163,7 @@ def _read_signature(
         ignored=ignored,
         uses=uses,
         when=when,
+        takes_rest=lenient and any(p.kind is p.VAR_KEYWORD for p in parameters),
     )
 
 

@@ -17,8 +17,8 @@ from serde.relay.ir.leaves import leaf_types, leaves
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
+from serde.relay.transform.decompose import Decompose
 from serde.relay.transform.evaluate_constants import EvaluateConstants
-from serde.relay.transform.legalize import Legalize
 from serde.walk.context import TypedContext
 from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
@@ -327,7 +327,7 @@ class ExportContext(NodeContext[ValueT]):
         known = self.computed_weight(function.body, given)
         if known is not None:
             return known
-        legal = Legalize(self.can_write, self._table.expansion).transform(function)
+        legal = Decompose(self.can_write, self._table.expansion).transform(function)
         source, result = self._source, self.result
         written = self._write_decomposition(legal.body, dict(given))
         self._source, self.result = source, result

@@ -30,12 +30,15 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.foreign import PIVOT_FRAMEWORK, Foreign
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, has_trait
+from serde.relay.ir.traits import Arithmetic
+from serde.relay.ir.traits import Foreign as ForeignTrait
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import free_vars
-from serde.report import Report
+from serde.report import Issue, Report
 from serde.walk.biases import fused_biases
 from serde.walk.export_context import (
     Body,
@@ -47,6 +50,7 @@ from serde.walk.export_context import (
     known_leaves,
     regroup,
 )
+from serde.walk.export_fallback import ExportFallback
 from serde.walk.holes import Incomplete
 from serde.walk.placement import Placement, Scope, callee, place
 from serde.walk.table import ConverterTable
@@ -111,6 +115,7 @@ class ExportWalk(ABC, Generic[ValueT]):
         table: The converters.
         context: What the converters may reach.
         report: Filled with gaps.
+        fallback: What is done with operators that nobody knows.
 
     Attributes:
         dense_rank: Rank of a dense layer's result with which the target adds a bias; None: any.
@@ -126,7 +131,9 @@ class ExportWalk(ABC, Generic[ValueT]):
         table: ConverterTable,
         context: ExportContext[ValueT],
         report: Report,
+        fallback: ExportFallback | None = None,
     ) -> None:
+        self.fallback = ExportFallback(table.format_name) if fallback is None else fallback
         self._model = model
         self._table = table
         self._context = context
@@ -207,6 +214,23 @@ class ExportWalk(ABC, Generic[ValueT]):
             given: Values of its parameters, then of the variables it takes from around it.
         """
         return None
+
+    def foreign(self, node: Foreign, operands: Sequence[ValueT | None]) -> AnyValue:
+        """Write an operator that Relay does not know.
+
+        The format's own is written as it was read, that of another framework as a custom one.
+
+        Args:
+            node: What it is.
+            operands: Its operands, None where one is left out.
+
+        Returns:
+            What converters return.
+
+        Raises:
+            Unsupported: The format has no custom operators, or none like this.
+        """
+        raise Unsupported("the format has no operators of users' own")
 
     # What a format calls.
 
@@ -361,13 +385,40 @@ class ExportWalk(ABC, Generic[ValueT]):
         if node.type is None:
             raise ConverterBug(f"{source_name(node)}: {node!r} is not typed")
         self._context.enter(source_name(node) or _label(call), node.type)
+        if isinstance(call.op, OpDef) and call.op.has(ForeignTrait):
+            return self._write_foreign(call, operands)
         if any(operand is None for operand in operands):
             self._table.bind_export(call, self._context.version)
             return self._gaps(scope, call)
+        if _counts_bits(call):
+            message = "arithmetic of booleans, which formats take for other things"
+            raise Unsupported(message, hint="cast them, or use logical operators")
         result = self._table.run_export(self._context, call, operands, self._context.version)
         if isinstance(result, GeneratorType):
             return self._run_with_bodies(result, node.type)
         return self._note_types(result, node.type)
+
+    def _write_foreign(
+        self, call: Call, operands: Sequence[Values[ValueT] | None]
+    ) -> Values[ValueT] | Walk[ValueT] | None:
+        """Write an operator that Relay does not know."""
+        context, type_ = self._context, call.checked_type
+        node = Foreign.of(call)
+        own = self.fallback.converter(node)
+        if own is None:
+            self.fallback.require_consent(node, self._report, context.source)
+        (given,) = operands
+        if not isinstance(given, tuple):
+            return None
+        if own is None:
+            return self._note_types(self.foreign(node, node.arrange(given)), type_)
+        result = self.fallback.run(own, context, call, given, context.source)
+        if node.framework != PIVOT_FRAMEWORK:
+            issue = Issue(node.full_name, context.source, f"written by {own.where}")
+            self._report.fallbacks.append(issue)
+        if isinstance(result, GeneratorType):
+            return self._run_with_bodies(result, type_)
+        return self._note_types(result, type_)
 
     def _gaps(self, scope: Scope, call: Call) -> Walk[ValueT] | None:
         """Return the walk that records the gaps in the bodies of an operator that is not run."""
@@ -534,3 +585,10 @@ def _label(node: Expr) -> str:
     if isinstance(node.op, OpDef):
         return node.op.name.rsplit(".", 1)[-1]
     return node.op.name_hint if isinstance(node.op, (GlobalVar, Var)) else "call"
+
+
+def _counts_bits(call: Call) -> bool:
+    """Whether a call calculates with booleans as integers of one bit, as TVM does."""
+    types = [call.type, *(arg.type for arg in call.args)]
+    is_bool = all(isinstance(type_, TensorType) and type_.dtype == "bool" for type_ in types)
+    return is_bool and has_trait(call, Arithmetic)

@@ -8,7 +8,7 @@ loops and the finished model are the business of the walk.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Generic, Protocol, TypeVar
@@ -16,8 +16,10 @@ from typing import Generic, Protocol, TypeVar
 from serde.errors import OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.foreign import Foreign
 from serde.report import Report
 from serde.walk.assembly import Assembly, closed_over
+from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
 from serde.walk.inputs import bind_inputs, check_names, missing_shapes_text
@@ -81,11 +83,15 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
     Attributes:
         report: Filled with gaps.
         assembly: What has been made of the model.
+        fallback: What is done with operators that nobody knows.
     """
 
-    def __init__(self, report: Report, assembly: Assembly) -> None:
+    def __init__(
+        self, report: Report, assembly: Assembly, fallback: ImportFallback | None = None
+    ) -> None:
         self.report = report
         self.assembly = assembly
+        self.fallback = ImportFallback() if fallback is None else fallback
 
     # What a format says.
 
@@ -219,11 +225,50 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         op: str,
         inputs: Sequence[Expr | None],
         attributes: Mapping[str, AnyValue],
+        *,
+        names: Sequence[str] = (),
+        foreign: Callable[[], Foreign] | None = None,
     ) -> list[Expr]:
-        """Return what the converter of an operator makes of a node, folded."""
-        found = table.run_import(ctx, op, inputs, attributes, self.report)
+        """Return what the converter of an operator makes of a node, folded.
+
+        Args:
+            table: The format's converters.
+            ctx: What the converter may reach.
+            op: The operator.
+            inputs: What the node reads.
+            attributes: Its attributes as the file has them.
+            names: What users may call the operator, if not `op`.
+            foreign: Says what the node is, where it may be kept without a converter.
+        """
+        own = self.fallback.converter(*(names or (op,))) if self.fallback.any else None
+        keep = own is None and foreign is not None and self.fallback.keep
+        if keep and foreign is not None and table.importer(op, ctx.version) is None:
+            return self.keep(ctx, foreign, inputs)
+        found = table.run_import(ctx, op, inputs, attributes, self.report, own)
         fold = self.assembly.fold
         return [each if isinstance(each, Placeholder) else fold(each) for each in found]
+
+    def keep(
+        self,
+        ctx: ImportContext,
+        foreign: Callable[[], Foreign],
+        inputs: Sequence[Expr | None],
+        names: Sequence[str] = (),
+    ) -> list[Expr]:
+        """Return the results of a node that is kept as it is, or holes for a gap.
+
+        Args:
+            ctx: Of the node.
+            foreign: Says what the node is.
+            inputs: What it reads.
+            names: What else the user may call the node.
+        """
+        try:
+            node = foreign()
+        except Unsupported as error:
+            self.report.add("serde.foreign", ctx.node, error.reason, error.hint)
+            return [Hole() for _ in range(max(ctx.outputs, 1))]
+        return self.fallback.keep_node(ctx, node, inputs, self.report, names)
 
     # Graphs inside nodes.
 

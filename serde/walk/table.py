@@ -20,13 +20,20 @@ from inspect import isgenerator
 from typing import Any as AnyValue
 from typing import TypeVar
 
-from serde.errors import ConverterBug, FormatError, RelayError, TypeInferenceError, Unsupported
+from serde.errors import (
+    ConverterBug,
+    FormatError,
+    OptionError,
+    RelayError,
+    TypeInferenceError,
+    Unsupported,
+)
 from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
 from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children
-from serde.relay.transform.legalize import decompose
-from serde.report import Report
+from serde.relay.transform.decompose import decompose
+from serde.report import Issue, Report
 from serde.walk.context import TypedContext
 from serde.walk.converter import Converter, Decode, Entry
 from serde.walk.holes import Hole, Incomplete, Placeholder
@@ -37,6 +44,7 @@ from serde.walk.registration import (
     check_exporter,
     innermost,
 )
+from serde.walk.user_converters import UserConverter
 
 __all__ = [
     "ConverterTable",
@@ -278,8 +286,17 @@ class ConverterTable:
         inputs: Sequence[Expr | None],
         attrs: Mapping[str, AnyValue],
         report: Report,
+        own: UserConverter | None = None,
     ) -> list[Expr]:
         """Convert one node; what is wrong with it goes into `report`.
+
+        Args:
+            ctx: What the converter may reach.
+            op: The operator.
+            inputs: What the node reads.
+            attrs: Its attributes as the file has them.
+            report: Gets what is wrong.
+            own: The user's function that converts it, if there is one.
 
         Returns:
             One expression an output; holes where the node could not be converted.
@@ -287,9 +304,10 @@ class ConverterTable:
         Raises:
             ConverterBug: The converter failed in a way that it must not.
             FormatError: A part of the node, such as a subgraph, is not sound.
+            OptionError: The user's function fails, or gives something else than expressions.
         """
         holes: list[Expr] = [Hole() for _ in range(ctx.outputs)]
-        converter = self.importer(op, ctx.version)
+        converter = self.importer(op, ctx.version) if own is None else own.converter
         if converter is None:
             known = [str(version) for name, version in self._imports if name == op]
             has = f" (have {', '.join(known)})" if known else ""
@@ -301,12 +319,15 @@ class ConverterTable:
         bound, faults = converter.bind(attrs, self._decode)
         faults += _arity_faults(converter, used)
         for fault in faults:
-            report.add(op, ctx.node, fault)
+            report.add(op, ctx.node, fault if own is None else f"{own.where}: {fault}")
         if faults or any(isinstance(x, Hole) for x in used):
             return holes
-        result = self._call(converter, ctx, op, used, bound, report)
+        result = self._call(converter, ctx, op, used, bound, report, own)
         if result is None:
             return holes
+        if own is not None:
+            _check_results(own, ctx, op, result)
+            report.fallbacks.append(Issue(op, ctx.node, f"read by {own.where}"))
         name_sources(result, used, Span(ctx.node))
         return result
 
@@ -318,25 +339,30 @@ class ConverterTable:
         inputs: Sequence[Expr | None],
         bound: Mapping[str, AnyValue],
         report: Report,
+        own: UserConverter | None,
     ) -> list[Expr] | None:
         """Run a converter and return its results; None where it found a gap, which is recorded.
 
         Raises:
             ConverterBug: It failed in a way that it must not.
+            OptionError: A user's function did.
         """
+        whose = "" if own is None else f"{own.where}: "
         try:
             result = converter.run(ctx, inputs, bound)
         except Incomplete:
             return None
         except Unsupported as error:
-            report.add(op, ctx.node, error.reason, error.hint)
+            report.add(op, ctx.node, f"{whose}{error.reason}", error.hint)
             return None
         except TypeInferenceError as error:
-            report.add(op, ctx.node, str(error))
+            report.add(op, ctx.node, f"{whose}{error}")
             return None
         except (ConverterBug, FormatError, OSError):
             raise
         except Exception as error:
+            if own is not None:
+                raise own.failed(ctx.node, op, error) from error
             raise ConverterBug(
                 f"{self.format_name}: {ctx.node} ({op}-{ctx.version}): "
                 f"{type(error).__name__}: {error}"
@@ -438,6 +464,23 @@ def _arity_faults(converter: Converter, inputs: Sequence[Expr | None]) -> list[s
         for index, x in enumerate(inputs)
         if x is None and not converter.omissible[min(index, last)]
     ]
+
+
+def _check_results(
+    own: UserConverter, ctx: ImportContext, op: str, results: Sequence[AnyValue]
+) -> None:
+    """Refuse what a user's function gives that is no expression, or too little of it.
+
+    Raises:
+        OptionError: It is so.
+    """
+    wrong = next((each for each in results if not isinstance(each, Expr)), None)
+    if wrong is not None or len(results) < ctx.outputs:
+        what = f"{len(results)}" if wrong is None else f"{wrong!r:.100}"
+        raise OptionError(
+            f"{own.where}: node {ctx.node} ({op}): expected {max(ctx.outputs, 1)} Relay "
+            f"expressions, found {what}"
+        )
 
 
 def _as_list(result: AnyValue) -> list[Expr]:

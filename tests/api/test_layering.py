@@ -197,7 +197,10 @@ def test_a_circle_is_found_and_a_diamond_is_none() -> None:
     assert find_circles({**diamond, "d": {"a"}})[0] == {"a", "b", "c", "d"}
 
 
-ORDER_IN_RELAY = {"ir": 0, "op": 1, "text": 2, "run": 2, "dataflow_pattern": 2, "transform": 3}
+ORDER_IN_RELAY = {
+    **{"ir": 0, "op": 1, "text": 2, "run": 2, "dataflow_pattern": 2, "transform": 3},
+    "analysis": 4,
+}
 """Folders of relay may import those before them."""
 
 

@@ -22,7 +22,7 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import Sample, all_ops
 from serde.relay.ir.types import TupleType
-from serde.relay.transform import Legalize
+from serde.relay.transform import Decompose
 from serde.report import Report
 
 OPSETS = {"11": 11, "13": 13, "17": 17, "21": 21, "newest": newest_runtime_opset()}
@@ -140,7 +140,7 @@ def _is_extended(kind: int) -> bool:
 
 
 def test_legalize_leaves_what_is_written() -> None:
-    kept = Legalize(supported=lambda node: True)
+    kept = Decompose(supported=lambda node: True)
     built = build(all_ops()["nn.relu"], all_ops()["nn.relu"].samples[0])
     mod = IRModule({"main": built.function})
     assert kept.run(mod) == (mod, False)

@@ -22,11 +22,11 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.relay.transform import Compose, InferType, Legalize, extension_patterns
+from serde.relay.transform import Compose, Decompose, InferType, extension_patterns
 from serde.report import Report
 
 BATCH, HEADS, QUERIES, KEYS, WIDTH, VALUES = 6, 4, 5, 7, 8, 3
-LEGAL = Legalize(frozenset())
+LEGAL = Decompose(frozenset())
 TOLERANCE = {"rtol": 2e-5, "atol": 2e-6}
 DROPPED = np.random.default_rng(4).integers(0, 2, (QUERIES, KEYS)).astype(bool)
 DROPPED[2] = False

@@ -14,7 +14,7 @@ from serde.relay.ir.registry import Sample, all_ops, call, get
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.relay.transform import Compose, Legalize, Match, Pattern, extension_patterns
+from serde.relay.transform import Compose, Decompose, Match, Pattern, extension_patterns
 from serde.relay.transform.tvm.extension_forms import FORMS
 
 X = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
@@ -67,7 +67,7 @@ def test_what_is_used_outside_is_left() -> None:
 
 def test_the_larger_pattern_wins() -> None:
     x = relay.var("x", MATRIX)
-    plain = Legalize(frozenset()).transform(relay.Function([x], call("serde.mish", x)))
+    plain = Decompose(frozenset()).transform(relay.Function([x], call("serde.mish", x)))
     assert _calls(_raised(plain)) == ["serde.mish"]
 
 
@@ -115,7 +115,7 @@ def test_each_form_is_found_in_its_decomposition(name: str, form: Sample, dtype:
         for each in form.operands
     ]
     built = build(get(name), Sample(tuple(operands), form.attrs))
-    plain = Legalize(frozenset()).transform(built.function)
+    plain = Decompose(frozenset()).transform(built.function)
     assert _calls(_raised(plain)) == [name]
 
 
@@ -140,7 +140,7 @@ def _samples() -> list[object]:
 @pytest.mark.parametrize(("definition", "given"), _samples())
 def test_composing_then_legalizing_is_the_identity(definition: object, given: Sample) -> None:
     built = build(definition, given)
-    plain = Legalize(frozenset()).transform(built.function)
+    plain = Decompose(frozenset()).transform(built.function)
     raised = Compose(extension_patterns()).transform(plain)
-    again = Legalize(frozenset()).transform(raised)
+    again = Decompose(frozenset()).transform(raised)
     assert first_difference(again, plain) is None

@@ -156,7 +156,7 @@ def test_nested_loops_and_a_condition_inside() -> None:
     found, stacked = evaluate(mod, given)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(stacked, sums)
-    plain = transform.Legalize(frozenset())(mod)
+    plain = transform.Decompose(frozenset())(mod)
     relay.verify(plain)
     assert "serde.loop" not in names(plain["main"])
     np.testing.assert_array_equal(evaluate(plain, given)[0], expected)
@@ -232,7 +232,7 @@ def test_scan_against_numpy() -> None:
     np.testing.assert_allclose(found[0], value, rtol=1e-6)
     np.testing.assert_allclose(found[1], np.stack(products, axis=2), rtol=1e-6)
     np.testing.assert_allclose(found[2], np.stack(states[::-1]), rtol=1e-6)
-    plain = transform.Legalize({"serde.loop"})(mod)
+    plain = transform.Decompose({"serde.loop"})(mod)
     relay.verify(plain)
     assert "serde.loop" in names(plain["main"])
     for left, right in zip(evaluate(plain, *arrays), found, strict=True):
@@ -260,7 +260,7 @@ def test_symbolic_stack_in_plain_relay() -> None:
     for text in (mod.astext(), mod.astext(strict=True)):
         found = relay.fromtext(text)
         assert relay.structural_equal(found, mod)
-    plain = transform.Legalize(frozenset())(mod)
+    plain = transform.Decompose(frozenset())(mod)
     for left, right in zip(evaluate(plain, given), evaluate(mod, given), strict=True):
         np.testing.assert_array_equal(left, right)
 
@@ -320,7 +320,7 @@ ONE = np.ones((2, 3), np.float32)
             ["add", "exp"],
         ),
         (
-            transform.Legalize(frozenset({"serde.loop"})),
+            transform.Decompose(frozenset({"serde.loop"})),
             lambda s, k: relay.serde.softsign(relay.add(s, k)),
             ["abs", "add", "add", "divide"],
         ),

@@ -16,7 +16,7 @@ from serde.relay.ir.expr import Function, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
-from serde.relay.transform import Legalize
+from serde.relay.transform import Decompose
 
 RNG = np.random.default_rng(5)
 
@@ -29,7 +29,7 @@ def results(name: str, *operands: Any, **attrs: Any) -> list[np.ndarray]:
     ]
     given = [each for each in variables if each is not None]
     mod = relay.IRModule({"main": Function(given, call(name, *variables, **attrs))})
-    plain, changed = Legalize(frozenset()).run(mod)
+    plain, changed = Decompose(frozenset()).run(mod)
     assert changed
     relay.verify(plain)
     arrays = [each for each in operands if each is not None]

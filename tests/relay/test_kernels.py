@@ -115,6 +115,9 @@ CASES: list[tuple[str, list[Any], dict[str, Any], Any]] = [
     ("strided_set", [[0, 0, 0], [7, 8], [0], [3], [2]], {}, [7, 0, 8]),
     ("layout_transform", [[[1, 2], [3, 4], [5, 6], [7, 8]]],
      {"src_layout": "CW", "dst_layout": "CW2c"}, [[[1, 3], [2, 4]], [[5, 7], [6, 8]]]),
+    ("layout_transform", [[1, 2, 3]], {"src_layout": "C", "dst_layout": "C2c"}, [[1, 2], [3, 0]]),
+    ("layout_transform", [[[1, 2], [3, 0]]], {"src_layout": "WC", "dst_layout": "C4cW"},
+     [[[1, 3], [2, 0], [0, 0], [0, 0]]]),
     ("sliding_window", [[1, 2, 3, 4]], {"axis": 0, "window_shape": [2], "strides": [2]},
      [[1, 2], [3, 4]]),
 ]  # fmt: skip
@@ -199,7 +202,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("scatter_nd", [x(2), x(1, 3, dtype="int32"), x(4)], {}, "lengths 3 and 4 differ"),
     ("strided_slice", [x(2)], {"begin": [0], "end": [2], "strides": [0], "axes": None}, "stride"),
     ("topk", [x(2)], {"k": 3, "dtype": "int32"}, "more than the length 2"),
-    ("layout_transform", [x(1, 3)], {"src_layout": "NC", "dst_layout": "NC2c"}, "no blocks of 2"),
+    ("layout_transform", [x(1, 3, 3)], {"src_layout": "NC2c", "dst_layout": "NC"}, "not the block"),
     ("layout_transform", [x(1, 3)], {"src_layout": "NC", "dst_layout": "NH"}, "different axes"),
     ("clip", [x(2)], {"a_min": "low", "a_max": 1.0}, "attribute a_min: expected float"),
     ("where", [x(2, dtype="bool"), x(2), x(2, dtype="int32")], {}, "dtypes differ"),

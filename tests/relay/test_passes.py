@@ -77,7 +77,7 @@ def _samples() -> list[Any]:
         drawn = any(is_random(build(definition, given).call) for given in definition.samples)
         wanted = [] if drawn else list(EVERYWHERE)
         if name in RULES or definition.has(Elementwise, Layout, Reduction, SameAxes):
-            wanted.append("ConvertLayout")
+            wanted.append("TransposeToLayout")
         if name.startswith("dyn."):
             wanted.append("DynamicToStatic")
         if name in ("exp", "erf", "tanh", "nn.softmax"):

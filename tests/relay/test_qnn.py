@@ -17,7 +17,7 @@ import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef, Sample, all_ops
-from serde.relay.transform.legalize import decompose
+from serde.relay.transform.decompose import decompose
 
 DECOMPOSED = [
     pytest.param(definition, given, id=f"{name}-{index}")

@@ -16,7 +16,7 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
-from serde.relay.transform import Legalize
+from serde.relay.transform import Decompose
 from serde.report import Report
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
@@ -102,7 +102,7 @@ def test_a_range_of_its_own(low: float, decomposed: bool) -> None:
     variable = Var("x", TensorType(x.shape, "float32"))
     function = Function([variable], call("serde.dynamic_quantize_linear", variable))
     if decomposed:
-        function = Legalize(frozenset()).transform(function)
+        function = Decompose(frozenset()).transform(function)
     result, scale, zero = run(function, [x])
     least = min(x.min(), np.float32(0))
     step = (x.max() - least) / np.float32(255)

@@ -141,7 +141,7 @@ def test_decompositions_come_back(name: str, given: Sample) -> None:
     definition = get(name)
     built = build(definition, given)
     mod = transform.InferType()(relay.IRModule({"main": built.function}))
-    plain = transform.Legalize(frozenset())(mod)
+    plain = transform.Decompose(frozenset())(mod)
     assert recursive(plain)
     assert not loops(plain)
     found = raised(plain)
@@ -161,7 +161,7 @@ def test_scan_comes_back_as_it_was() -> None:
     mod = transform.InferType()(
         relay.IRModule({"main": build(definition, definition.samples[2]).function})
     )
-    plain = transform.Legalize(frozenset())(mod)
+    plain = transform.Decompose(frozenset())(mod)
     (scan,) = loops(raised(plain))
     (expected,) = loops(mod)
     assert dict(scan.attrs, body=None, out_axes=None) == dict(
@@ -219,7 +219,7 @@ def test_loop_comes_back_as_it_was() -> None:
     assert isinstance(definition, OpDef)
     for each in (definition.samples[0], definition.samples[3]):
         mod = transform.InferType()(relay.IRModule({"main": build(definition, each).function}))
-        plain = transform.Legalize(frozenset())(mod)
+        plain = transform.Decompose(frozenset())(mod)
         assert first_difference(raised(plain), mod) is None
 
 

@@ -12,7 +12,7 @@ import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.relay.ir.registry import call
 from serde.relay.run.interpreter import run
-from serde.relay.transform import Legalize, MergeEqualNodes
+from serde.relay.transform import Decompose, MergeEqualNodes
 
 COUNT = 40_000
 
@@ -47,7 +47,7 @@ def test_poisson_numbers_are_distributed_as_those_of_numpy(lam: float) -> None:
 @pytest.mark.parametrize("rate", [0.3, 2.0, 25.0])
 def test_a_constant_rate_is_decomposed_to_the_same_numbers(name: str, rate: float) -> None:
     body = call(name, relay.const(rate, "float32"), shape=(50,), seed=4.0)
-    function = Legalize(frozenset()).transform(relay.Function([], body))
+    function = Decompose(frozenset()).transform(relay.Function([], body))
     expected = run_kernel(name, np.array(rate, np.float32), shape=[50], seed=4.0)
     np.testing.assert_allclose(run(function, []), expected, rtol=1e-6)
 
@@ -58,7 +58,7 @@ def test_a_seed_determines_numbers_and_none_does_not(name: str) -> None:
     first = run_kernel(name, rates, seed=7.0)
     np.testing.assert_array_equal(first, run_kernel(name, rates, seed=7.0))
     x = relay.var("x", shape=rates.shape)
-    body = Legalize(frozenset()).transform(relay.Function([x], call(name, x, seed=7.0)))
+    body = Decompose(frozenset()).transform(relay.Function([x], call(name, x, seed=7.0)))
     np.testing.assert_allclose(first, run(body, [rates]), rtol=1e-6)
     assert (first != run_kernel(name, rates, seed=8.0)).any()
     assert (run_kernel(name, rates) != run_kernel(name, rates)).any()
@@ -76,7 +76,7 @@ def test_rates_are_spread_over_a_shape(name: str, draw: Any) -> None:
     found = run_kernel(name, rates, shape=[COUNT, 3], seed=2.0)
     x = relay.var("x", shape=(3,), dtype="float64")
     body = call(name, x, shape=(COUNT, 3), seed=2.0)
-    function = Legalize(frozenset()).transform(relay.Function([x], body))
+    function = Decompose(frozenset()).transform(relay.Function([x], body))
     np.testing.assert_allclose(run(function, [rates]), found, rtol=1e-9)
     for column, expected in zip(found.T, draw(rates, size=(COUNT, 3)).T, strict=True):
         assert distance(column, expected) < BOUND
@@ -88,7 +88,7 @@ def test_rates_of_open_lengths(name: str) -> None:
     rates = relay.var("rates", shape=("n", 3))
     body = call(name, rates)
     draws = frozenset({"serde.random_uniform", "serde.random_normal"})
-    function = Legalize(draws).transform(relay.Function([rates], body))
+    function = Decompose(draws).transform(relay.Function([rates], body))
     assert run(function, [np.full((5, 3), 4, np.float32)]).shape == (5, 3)
 
 

@@ -22,7 +22,7 @@ from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.op.recurrent.gates import PARAMETERS
 from serde.relay.run.interpreter import run
-from serde.relay.transform import InferType, Legalize
+from serde.relay.transform import Decompose, InferType
 from serde.report import Report
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
@@ -35,7 +35,7 @@ NAMES = [
     "sigmoid", "tanh", "relu", "affine", "leaky_relu", "thresholded_relu", "scaled_tanh",
     "hard_sigmoid", "elu", "softsign", "softplus",
 ]  # fmt: skip
-LEGAL = Legalize(frozenset())
+LEGAL = Decompose(frozenset())
 
 
 def _operands(

@@ -15,7 +15,7 @@ from serde.relay.ir.expr import Call, Tuple
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
-from serde.relay.transform import Legalize
+from serde.relay.transform import Decompose
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 X = np.random.default_rng(5).uniform(0.5, 2.0, (2, 3, 4)).astype(np.float32)
@@ -95,7 +95,7 @@ def test_cross_entropy_is_onnx(reduction: str, ignored: int | None, weighted: bo
     node = Call(node.op, [*variables, factors], node.op.bind(attrs))
     node.type = call("serde.softmax_cross_entropy_loss", *variables, **attrs).type
     function = relay.Function(variables, node)
-    for each in (function, Legalize(frozenset()).transform(function)):
+    for each in (function, Decompose(frozenset()).transform(function)):
         loss, likelihood = run(each, [scores, labels])
         np.testing.assert_allclose(loss, expected, **CLOSE)
         wide = scores.astype(np.float64)
@@ -130,7 +130,7 @@ def test_cross_entropy_of_a_symbolic_number_of_classes() -> None:
     variables = [s, relay.Var("l", TensorType((4,), "int64"))]
     function = relay.Function(variables, call("serde.softmax_cross_entropy_loss", *variables))
     expected = run_node("SoftmaxCrossEntropyLoss", scores, labels, opset=13)
-    plain = Legalize(frozenset()).transform(function)
+    plain = Decompose(frozenset()).transform(function)
     np.testing.assert_allclose(run(plain, [scores, labels])[0], expected, **CLOSE)
 
 

@@ -134,7 +134,11 @@ DEFINITIONS = {
         among=lambda op: op.has(Elementwise, SameAxes) and op.name not in RULES,
     ),
     "random": Definition((Random,), _always(properties.is_random)),
-    "moves": Definition((Moves,), _always(properties.is_move)),
+    "moves": Definition(
+        (Moves,),
+        _always(properties.is_move),
+        unclaimed=_named("zeros where an axis does not divide into blocks", "layout_transform"),
+    ),
     "reshape": Definition((Reshape,), _always(properties.is_reshape)),
     "truth": Definition(
         (Truth,),
@@ -233,6 +237,10 @@ DEFINITIONS = {
                 nn.sparse_conv2d nn.sparse_dense serde.matmul""",
             ),
             **_named("of data and a window, or a gradient", "nn.conv2d_backward_weight stft"),
+            **_named(
+                "of a weight in blocks",
+                "nn.contrib_conv2d_NCHWc nn.contrib_dense_pack nn.contrib_depthwise_conv2d_NCHWc",
+            ),
         },
     ),
     "decisions": Definition(

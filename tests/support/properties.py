@@ -22,7 +22,7 @@ from serde.relay.ir.traits import Layout, Rescales, SameAxes
 from serde.relay.run.arithmetic import Exact
 from serde.relay.run.interpreter import apply_kernel
 from serde.relay.run.rows import row_rule
-from serde.relay.transform.legalize import Legalize
+from serde.relay.transform.decompose import Decompose
 
 Property = Callable[[BuiltSample], "bool | None"]
 
@@ -577,7 +577,7 @@ def rescales(built: BuiltSample) -> bool | None:
     if not definition.name.startswith("qnn."):
         return False
     if definition.decompose is not None:
-        plain = Legalize(frozenset()).transform(built.function)
+        plain = Decompose(frozenset()).transform(built.function)
         return any(has_trait(node, Rescales) for node in all_nodes(plain))
     kinds = {built.operands[0].dtype.kind, built.run()[0].dtype.kind}
     return "f" not in kinds

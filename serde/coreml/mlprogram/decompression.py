@@ -17,7 +17,7 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import free_vars, post_order, rebuild, rewrite
-from serde.relay.transform.legalize import decompose
+from serde.relay.transform.decompose import decompose
 from serde.relay.transform.purity import compressed, unpacks
 from serde.relay.transform.weight_folding import fold_weights
 from serde.report import Report

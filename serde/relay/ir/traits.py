@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Arithmetic", "BitLevel", "Commutative", "Decompresses", "Discontinuous", "Elementwise",
-    "Float32", "Fractions", "Fusion", "FusionPattern", "InRange", "Layout", "Linear", "Moves",
-    "Ordering", "Random", "Range", "RangeRule", "Reduction", "Regions", "Rescales", "Reshape",
-    "SameAxes", "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
+    "Float32", "Foreign", "Fractions", "Fusion", "FusionPattern", "InRange", "Layout", "Linear",
+    "Moves", "Ordering", "Random", "Range", "RangeRule", "Reduction", "Regions", "Rescales",
+    "Reshape", "SameAxes", "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
 ]  # fmt: skip
 
 
@@ -49,6 +49,14 @@ class Random(Trait):
     """Each evaluation draws anew: neither merged with an equal call nor evaluated beforehand.
 
     Operators that take a ``key`` are functions of it and hence pure.
+    """
+
+
+class Foreign(Trait):
+    """A framework computes it, and Relay does not know what it is.
+
+    It is neither merged with an equal call nor evaluated beforehand, nothing is made of it but
+    what it is, and no region that goes to a target holds it.
     """
 
 

@@ -101,7 +101,7 @@ def convert_anchor(
         node: The call.
         layout: What its operator says of layouts.
         wanted: Layout of data, and of a weight if there is one; ``"default"`` as
-            :class:`ConvertLayout` says.
+            :class:`TransposeToLayout` says.
     """
     key = layout.attribute
     old = node.attrs[key]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, Var
 from serde.relay.ir.registry import has_trait
-from serde.relay.ir.traits import Decompresses, Random
+from serde.relay.ir.traits import Decompresses, Foreign, Random
 from serde.relay.ir.visit import children, post_order
 
 __all__ = ["compressed", "is_random", "must_wait", "unpacks"]
@@ -17,11 +17,12 @@ def is_random(call: Call) -> bool:
     """Whether a call must neither be merged with an equal one nor evaluated beforehand.
 
     Relay's own random operators take a key and are functions of it; those
-    without an operand called ``key`` draw anew each time, and so does a loop around them.
+    without an operand called ``key`` draw anew each time, and so does a loop around them. Of a
+    foreign operator nobody knows.
     """
     bodies = carried(call)
-    return has_trait(call, Random) or (
-        bool(bodies) and any(has_trait(node, Random) for node in all_nodes(*bodies))
+    return has_trait(call, Random, Foreign) or (
+        bool(bodies) and any(has_trait(node, Random, Foreign) for node in all_nodes(*bodies))
     )
 
 

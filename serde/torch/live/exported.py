@@ -11,9 +11,10 @@ from typing import Any as AnyValue
 from serde._optional import require
 from serde.errors import FormatError
 from serde.relay.ir.dims import Dim, substitute
+from serde.relay.ir.types import TensorType
 from serde.torch.dimensions import parse_dim
 from serde.torch.live.arguments import Call
-from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
+from serde.torch.model import OWN_NAMESPACES, Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.ranges import Range, fixed_symbols
 from serde.torch.signature import Given, name_leaves, name_results
 from serde.torch.source_lines import source_line
@@ -189,7 +190,21 @@ class _Reader:
             [node.name] if outputs is None else outputs,
             outputs is None,
             source_line(node.meta.get("stack_trace") or ""),
+            types=self._types(op, node),
         )
+
+    def _types(self, op: str, node: AnyValue) -> list[TensorType | None]:
+        """Return the recorded types of what an operator of a library gives."""
+        if op.partition("::")[0] in OWN_NAMESPACES:
+            return []
+        value = node.meta.get("val")
+        found: list[TensorType | None] = []
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if not isinstance(each, self._torch.Tensor):
+                return []
+            shape = [parse_dim(str(length)) for length in each.shape]
+            found.append(TensorType(shape, str(each.dtype).removeprefix("torch.")))
+        return found
 
     def _operator(self, node: AnyValue) -> tuple[str, Sequence[str], bool]:
         """Return an operator, names of its parameters, and whether it gives several values."""

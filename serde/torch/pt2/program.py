@@ -9,8 +9,9 @@ from typing import Final
 from serde.errors import FormatError
 from serde.limits import MAX_RANK, MAX_SUBGRAPH_DEPTH
 from serde.relay.ir.dims import Dim, substitute
+from serde.relay.ir.types import TensorType
 from serde.torch.dimensions import parse_dim
-from serde.torch.model import Argument, Graph, Input, Node, Ref
+from serde.torch.model import OWN_NAMESPACES, Argument, Graph, Input, Node, Ref
 from serde.torch.pt2.arguments import CONSTANTS, decode
 from serde.torch.pt2.document import Document
 from serde.torch.pt2.versions import DTYPES
@@ -236,7 +237,20 @@ def _nodes(graph: Document, names: _Names) -> Iterator[Node]:
             arguments,
             outputs,
             where="" if metadata is None else source_line(metadata.text()),
+            types=[] if op.partition("::")[0] in OWN_NAMESPACES else _types(outputs, graph),
         )
+
+
+def _types(outputs: Sequence[str], graph: Document) -> list[TensorType | None]:
+    """Return the types that the archive has of what an operator of a library gives."""
+    found: list[TensorType | None] = []
+    for name in outputs:
+        meta = graph.field("tensor_values").optional(name)
+        dtype = None if meta is None else DTYPES.get(meta.field("dtype").integer())
+        if meta is None or dtype is None:
+            return []
+        found.append(TensorType(_shape(meta.field("sizes"), {}), dtype))
+    return found
 
 
 def _is_same_view(arguments: Sequence[tuple[str, Argument]], graph: Document) -> bool:

@@ -7,7 +7,7 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.relay.op.shape.layout import LayoutPlan
+from serde.relay.ir.layout import LayoutPlan
 
 
 @OPS.exports("layout_transform")

@@ -7,8 +7,8 @@ import numpy as np
 import serde.relay as relay
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.layout import LayoutPlan
 from serde.relay.ir.shapes import normalize_axis
-from serde.relay.op.shape.layout import LayoutPlan
 from serde.walk.expansion.arrangement import (
     expand_collapse_sum_like,
     expand_collapse_sum_to,

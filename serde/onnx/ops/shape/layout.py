@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.table import OPS
-from serde.relay.op.shape.layout import LayoutPlan
+from serde.relay.ir.layout import LayoutPlan
 
 
 def to_layout(ctx: ExportContext, x: Value, layout: str, wanted: str) -> Value:

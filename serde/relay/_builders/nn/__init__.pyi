@@ -6,7 +6,7 @@ from typing import Literal
 
 from serde.relay._builders._types import DType
 from serde.relay._builders.nn import internal as internal
-from serde.relay.ir.dims import DimLike
+from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.relay.ir.expr import Expr, TupleWrapper
 
 def adaptive_avg_pool1d(
@@ -110,6 +110,79 @@ def batch_to_space_nd(
 
 def bias_add(data: Expr, bias: Expr, axis: int = 1) -> Expr:
     """``y = x + bias[c]``, where c is the index along `axis`."""
+
+def contrib_conv2d_NCHWc(
+    data: Expr,
+    weight: Expr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: DType | None = None,
+) -> Expr:
+    """As ``nn.conv2d``, of an image in blocks of channels such as ``NCHW8c``."""
+
+def contrib_conv2d_nchwc(
+    data: Expr,
+    kernel: Expr,
+    strides: AnyValue = (1, 1),
+    padding: AnyValue = (0, 0),
+    dilation: AnyValue = (1, 1),
+    groups: int = 1,
+    channels: int | SymDim | Any | None = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCHW8c",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: DType = "",
+) -> Expr:
+    """Build a convolution of an image in blocks; padding becomes that of all sides."""
+
+def contrib_dense_pack(
+    data: Expr,
+    weight: Expr,
+    weight_layout: str = "NC",
+    units: DimLike | None = None,
+    out_dtype: DType | None = None,
+) -> Expr:
+    """As ``nn.dense``, of a weight kept in blocks such as those of NC16n."""
+
+def contrib_depthwise_conv2d_NCHWc(
+    data: Expr,
+    weight: Expr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: DType | None = None,
+) -> Expr:
+    """As ``nn.conv2d``, of an image in blocks of channels such as ``NCHW8c``."""
+
+def contrib_depthwise_conv2d_nchwc(
+    data: Expr,
+    kernel: Expr,
+    strides: AnyValue = (1, 1),
+    padding: AnyValue = (0, 0),
+    dilation: AnyValue = (1, 1),
+    groups: int = 1,
+    channels: int | SymDim | Any | None = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCHW8c",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: DType = "",
+) -> Expr:
+    """Build a convolution of an image in blocks; padding becomes that of all sides."""
 
 def conv1d(
     data: Expr,

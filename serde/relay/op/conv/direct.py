@@ -10,17 +10,20 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.registry import Array, Sample, relay_op, sample, tensor
-from serde.relay.ir.shapes import at, conv_dim, join_dim, layout_axes, require_window, split_padding
+from serde.relay.ir.shapes import conv_dim, join_dim, require_window, split_padding
 from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import (
     SPATIAL,
     convolve,
+    data_array,
     data_shape,
     kernel_size_of,
     pad_sides,
-    to_layout,
+    result_array,
+    result_shape,
     weight_array,
+    weight_in_layout,
     weight_shape,
     window_arguments,
 )
@@ -69,7 +72,7 @@ def convolution_type(
         for n, k, s, b, a, d in zip(space, kernel, strides, before, after, dilation, strict=True)
     ]
     result = (batch, outputs, *lengths)
-    return TensorType(at(result, to_layout(out_layout or data_layout, rank)), dtype)
+    return TensorType(result_shape(result, out_layout or data_layout, rank), dtype)
 
 
 def _outputs(inputs: Dim, shape: Sequence[Dim], groups: int) -> Dim:
@@ -113,11 +116,7 @@ def complete_conv(
         return None
     inputs = data_shape(data, data_layout, rank)[1]
     wanted = (channels, inputs // groups, *kernel_size)
-    axes = layout_axes(kernel_layout, "OI" + SPATIAL[rank])
-    shape: list[Dim] = [0] * len(axes)
-    for axis, dim in zip(axes, wanted, strict=True):
-        shape[axis] = dim
-    return TensorType(shape, data.dtype)
+    return TensorType(weight_in_layout(wanted, kernel_layout, "OI" + SPATIAL[rank]), data.dtype)
 
 
 def run_convolution(
@@ -135,13 +134,13 @@ def run_convolution(
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Array:
     """Return the convolution of arrays in any layout."""
-    x = data.transpose(layout_axes(data_layout, "NC" + SPATIAL[rank]))
+    x = data_array(data, data_layout, rank)
     w = weight_array(weight, kernel_layout, rank)
     if groups > 1 and x.shape[1] == groups and w.shape[0] == groups:
         w = w.reshape(-1, 1, *w.shape[2:])
     padded = pad_sides(x, *split_padding(padding, rank))
     total = to_product_dtype(convolve(padded, w, strides, dilation, groups), data, out_dtype)
-    return np.ascontiguousarray(total.transpose(to_layout(out_layout or data_layout, rank)))
+    return result_array(total, out_layout or data_layout, rank)
 
 
 def _relation(rank: int) -> Callable[..., TensorType]:

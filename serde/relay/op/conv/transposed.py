@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Array, Sample, relay_op, sample
+from serde.relay.ir.registry import Arguments, Array, Sample, relay_op, sample
 from serde.relay.ir.shapes import (
-    at,
     join_dim,
-    layout_axes,
     require_window,
     split_padding,
     transposed_conv_dim,
@@ -22,11 +21,15 @@ from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import (
     SPATIAL,
+    data_array,
     data_shape,
     kernel_size_of,
-    to_layout,
+    per_axis,
+    result_array,
+    result_shape,
     transpose_convolve,
     weight_array,
+    weight_in_layout,
     weight_shape,
     window_arguments,
 )
@@ -74,7 +77,7 @@ def _transposed_type(
             raise TypeInferenceError(f"padding {list(padding)} leaves a length of {length}")
         lengths.append(length)
     result = (batch, outputs, *lengths)
-    return TensorType(at(result, to_layout(out_layout or data_layout, rank)), dtype)
+    return TensorType(result_shape(result, out_layout or data_layout, rank), dtype)
 
 
 def _outputs(
@@ -119,11 +122,8 @@ def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
         if weight is not None or data is None or not known or "G" in layout:
             return data, weight
         inputs = data_shape(data, attrs["data_layout"], rank)[1]
-        axes = layout_axes(layout, "IO" + SPATIAL[rank])
         wanted = (inputs, channels // attrs["groups"], *kernel_size)
-        shape: list[Dim] = [0] * len(axes)
-        for axis, dim in zip(axes, wanted, strict=True):
-            shape[axis] = dim
+        shape = weight_in_layout(wanted, layout, "IO" + SPATIAL[rank])
         return data, TensorType(shape, data.dtype)
 
     return complete
@@ -145,7 +145,7 @@ def run_transposed(
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Array:
     """Return the transposed convolution of arrays in any layout."""
-    x = data.transpose(layout_axes(data_layout, "NC" + SPATIAL[rank]))
+    x = data_array(data, data_layout, rank)
     w = weight_array(weight, kernel_layout, rank, "I")
     whole = transpose_convolve(x, w, strides, dilation, groups, output_padding)
     before, after = split_padding(padding, rank)
@@ -153,7 +153,7 @@ def run_transposed(
         slice(b, n - a) for n, b, a in zip(whole.shape[2:], before, after, strict=True)
     )
     total = to_product_dtype(whole[(slice(None), slice(None), *kept)], data, out_dtype)
-    return np.ascontiguousarray(total.transpose(to_layout(out_layout or data_layout, rank)))
+    return result_array(total, out_layout or data_layout, rank)
 
 
 TRANSPOSED_ORDER = (
@@ -161,6 +161,22 @@ TRANSPOSED_ORDER = (
     "kernel_layout", "out_layout", "output_padding",
 )  # fmt: skip
 """Attributes as TVM's builders have them."""
+
+
+def _builder_arguments(rank: int) -> Arguments:
+    # TVM leaves the padding of the form over one axis as it was given.
+    arguments = window_arguments(
+        rank, "strides", "dilation", "kernel_size", "output_padding",
+        padding=rank > 1, order=TRANSPOSED_ORDER,
+    )  # fmt: skip
+    if rank > 1:
+        return arguments
+    return replace(arguments, convert={**arguments.convert, "output_padding": _one_number})
+
+
+def _one_number(given: AnyValue) -> AnyValue:
+    """Return the first number; of the form over one axis, TVM ignores others."""
+    return per_axis(given, 1)[:1]
 
 
 def _declare(rank: int, *samples: Sample) -> None:
@@ -172,12 +188,8 @@ def _declare(rank: int, *samples: Sample) -> None:
         infer=_relation(rank),
         complete=_completion(rank),
         samples=samples,
-        # TVM leaves the padding of the form over one axis as it was given.
-        arguments=window_arguments(
-            rank, "strides", "dilation", "kernel_size", "output_padding",
-            padding=rank > 1, order=TRANSPOSED_ORDER,
-        ),
-    )  # fmt: skip
+        arguments=_builder_arguments(rank),
+    )
     def conv_transpose(
         data: Array,
         weight: Array,

@@ -15,6 +15,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.layout import LayoutPlan, change_layout, is_blocked
 from serde.relay.ir.registry import Arguments, Array
 from serde.relay.ir.shapes import at, join_dim, layout_axes
 from serde.relay.ir.types import TensorType
@@ -24,16 +25,20 @@ __all__ = [
     "SPATIAL",
     "column_blocks",
     "convolve",
+    "data_array",
     "data_shape",
     "expand",
     "kernel_size_of",
     "pad_sides",
     "padding_sides",
     "per_axis",
+    "result_array",
+    "result_shape",
     "taps",
     "to_layout",
     "transpose_convolve",
     "weight_array",
+    "weight_in_layout",
     "weight_shape",
     "window_arguments",
 ]
@@ -51,10 +56,38 @@ def data_shape(data: TensorType, layout: str, rank: int) -> tuple[Dim, ...]:
     Raises:
         TypeInferenceError: The layout is none of this rank, or the data has another rank.
     """
+    if is_blocked(layout):
+        return tuple(LayoutPlan(data.shape, layout, "NC" + SPATIAL[rank]).shape)
     axes = layout_axes(layout, "NC" + SPATIAL[rank])
     if data.rank != len(axes):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
     return at(data.shape, axes)
+
+
+def data_array(data: Array, layout: str, rank: int) -> Array:
+    """Return `data` channel-first; a view where its layout has no blocks."""
+    plain = "NC" + SPATIAL[rank]
+    if is_blocked(layout):
+        return change_layout(data, layout, plain)
+    return data.transpose(layout_axes(layout, plain))
+
+
+def result_shape(shape: Sequence[Dim], layout: str, rank: int) -> Sequence[Dim]:
+    """Return a channel-first shape in a layout.
+
+    Raises:
+        TypeInferenceError: The layout is none of this rank.
+    """
+    if is_blocked(layout):
+        return LayoutPlan(shape, "NC" + SPATIAL[rank], layout, filled=True).shape
+    return at(shape, to_layout(layout, rank))
+
+
+def result_array(result: Array, layout: str, rank: int) -> Array:
+    """Return a channel-first array in a layout."""
+    if is_blocked(layout):
+        return change_layout(result, "NC" + SPATIAL[rank], layout)
+    return np.ascontiguousarray(result.transpose(to_layout(layout, rank)))
 
 
 def weight_shape(weight: TensorType, layout: str, rank: int, first: str = "O") -> tuple[Dim, ...]:
@@ -66,6 +99,8 @@ def weight_shape(weight: TensorType, layout: str, rank: int, first: str = "O") -
         TypeInferenceError: The layout is none of this rank, or the weight has another rank.
     """
     wanted = first + ("I" if first == "O" else "O") + SPATIAL[rank]
+    if is_blocked(layout):
+        return tuple(LayoutPlan(weight.shape, layout, wanted).shape)
     grouped = "G" in layout
     axes = layout_axes(layout, "G" + wanted if grouped else wanted)
     if weight.rank != len(axes):
@@ -77,10 +112,17 @@ def weight_shape(weight: TensorType, layout: str, rank: int, first: str = "O") -
 def weight_array(weight: Array, layout: str, rank: int, first: str = "O") -> Array:
     """Return `weight` with its axes as :func:`weight_shape` has them."""
     wanted = first + ("I" if first == "O" else "O") + SPATIAL[rank]
+    if is_blocked(layout):
+        return change_layout(weight, layout, wanted)
     if "G" not in layout:
         return weight.transpose(layout_axes(layout, wanted))
     grouped = weight.transpose(layout_axes(layout, "G" + wanted))
     return grouped.reshape(-1, *grouped.shape[2:])
+
+
+def weight_in_layout(shape: Sequence[Dim], layout: str, plain: str) -> Sequence[Dim]:
+    """Return the shape of a weight, whose axes are `plain`, in a layout."""
+    return LayoutPlan(shape, plain, layout, filled=True).shape
 
 
 def to_layout(layout: str, rank: int) -> tuple[int, ...]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.layout import layout_rank, spatial_axes
 from serde.relay.ir.registry import Array
-from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.types import TensorType
 
 __all__ = [
@@ -137,11 +137,11 @@ def with_lengths(data: TensorType, layout: str, lengths: Sequence[Dim]) -> list[
     Raises:
         TypeInferenceError: The layout does not fit, or there is nothing to resize.
     """
-    axes = layout_axes(layout, "NC" + SPATIAL[len(lengths)])
-    if data.rank != len(axes):
+    axes = spatial_axes(layout, "NC" + SPATIAL[len(lengths)])
+    if data.rank != layout_rank(layout):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
     shape = list(data.shape)
-    for axis, length in zip(axes[2:], lengths, strict=True):
+    for axis, length in zip(axes, lengths, strict=True):
         if shape[axis] == 0:
             raise TypeInferenceError(f"{data!r} has nothing to resize")
         shape[axis] = length

@@ -11,8 +11,8 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.layout import spatial_axes
 from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample, tensor
-from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import (
@@ -44,7 +44,7 @@ def run_resize(
 ) -> Array:
     """Return `data` resized along the spatial axes of its layout, as ``image.resize2d`` has it."""
     layout, mode = attrs["layout"], attrs["coordinate_transformation_mode"]
-    rank = len(layout) - 2
+    rank = len(size or ())
     how = Interpolation(
         attrs["method"],
         mode,
@@ -55,7 +55,7 @@ def run_resize(
     lengths, region = size or (), roi or (0.0,) * (2 * rank)
     result = widen_for_method(data, how.method)
     outside: list[tuple[int, Array]] = []
-    for index, axis in enumerate(layout_axes(layout, "NC" + SPATIAL[rank])[2:]):
+    for index, axis in enumerate(spatial_axes(layout, "NC" + SPATIAL[rank])):
         length = data.shape[axis]
         places = how.places(length, lengths[index], region[index], region[rank + index])
         outside.append((axis, (places < 0) | (places > length - 1)))

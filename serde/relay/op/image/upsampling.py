@@ -11,8 +11,9 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.layout import layout_rank, spatial_axes
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
-from serde.relay.ir.shapes import at, layout_axes
+from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation, widen_for_method, with_lengths
@@ -38,9 +39,9 @@ def _upsampling_type(
     method: str,
     align_corners: bool,
 ) -> TensorType:
-    if data.rank != 4:
+    if data.rank != layout_rank(layout):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
-    height, width = at(data.shape, layout_axes(layout, "NCHW")[2:])
+    height, width = at(data.shape, spatial_axes(layout, "NCHW"))
     lengths = (_scale_length(height, scale_h), _scale_length(width, scale_w))
     return TensorType(with_lengths(data, layout, lengths), data.dtype)
 
@@ -81,7 +82,7 @@ def upsampling(
     """
     mode = "align_corners" if align_corners else "asymmetric"
     how = Interpolation(method.removeprefix("bi"), mode)
-    return _upsample(data, layout_axes(layout, "NCHW")[2:], (scale_h, scale_w), how)
+    return _upsample(data, spatial_axes(layout, "NCHW"), (scale_h, scale_w), how)
 
 
 @builder("nn.upsampling")
@@ -119,9 +120,9 @@ def _upsampling3d_type(
     method: str,
     coordinate_transformation_mode: str,
 ) -> TensorType:
-    if data.rank != 5:
+    if data.rank != layout_rank(layout):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
-    space = at(data.shape, layout_axes(layout, "NCDHW")[2:])
+    space = at(data.shape, spatial_axes(layout, "NCDHW"))
     scales = (scale_d, scale_h, scale_w)
     lengths = [_scale_length(length, scale) for length, scale in zip(space, scales, strict=True)]
     return TensorType(with_lengths(data, layout, lengths), data.dtype)
@@ -150,7 +151,7 @@ def upsampling3d(
 ) -> Array:
     """`data` with depth, height and width scaled; the lengths of the result are rounded."""
     how = Interpolation(method.removeprefix("tri"), coordinate_transformation_mode)
-    axes = layout_axes(layout, "NCDHW")[2:]
+    axes = spatial_axes(layout, "NCDHW")
     return _upsample(data, axes, (scale_d, scale_h, scale_w), how)
 
 

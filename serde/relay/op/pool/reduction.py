@@ -14,6 +14,8 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.layout import is_blocked, layout_rank
+from serde.relay.ir.layout import spatial_axes as image_axes
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array
 from serde.relay.ir.shapes import at, layout_axes, pool_dim, require_window, split_padding
@@ -147,10 +149,10 @@ def spatial_axes(data_rank: int, layout: str, rank: int) -> tuple[int, ...]:
     Raises:
         TypeInferenceError: The layout is none of this rank, or the data has another rank.
     """
-    axes = layout_axes(layout, "NC" + LETTERS[rank])
-    if len(axes) != data_rank:
+    axes = image_axes(layout, "NC" + LETTERS[rank])
+    if layout_rank(layout) != data_rank:
         raise TypeInferenceError(f"expected data of layout {layout}, found rank {data_rank}")
-    return axes[2:]
+    return axes
 
 
 def relayout(layout: str, out_layout: str) -> tuple[int, ...]:
@@ -159,6 +161,8 @@ def relayout(layout: str, out_layout: str) -> tuple[int, ...]:
     Raises:
         TypeInferenceError: They do not have the same axes.
     """
+    if is_blocked(layout) and out_layout in ("", layout):
+        return tuple(range(layout_rank(layout)))
     return layout_axes(layout, out_layout or layout)
 
 

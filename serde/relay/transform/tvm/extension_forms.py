@@ -19,7 +19,7 @@ from serde.relay.ir.registry import OpDef, Sample, get, infer_call, sample, tens
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.compose import Match, Pattern, same_calls
-from serde.relay.transform.legalize import Legalize
+from serde.relay.transform.decompose import Decompose
 
 __all__ = ["FORMS", "extension_patterns"]
 
@@ -97,7 +97,7 @@ def extension_patterns() -> tuple[Pattern, ...]:
     return tuple(_extension_pattern(get(name), form) for name, form in FORMS)
 
 
-_DECOMPOSE = Legalize(frozenset())
+_DECOMPOSE = Decompose(frozenset())
 
 
 def _decompose_fully(node: Call) -> Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any as AnyValue
 from typing import ClassVar
 
 from serde.relay.ir.expr import Call, Expr, Function, TupleGetItem
@@ -110,7 +111,7 @@ def _group_norm(node: Call) -> Expr:
 
 def _standardize(data: Expr, type_: TensorType, axes: Sequence[int], node: Call) -> Expr:
     """Return data less its mean, over the root of its variance and epsilon."""
-    attrs = {"axis": tuple(axes), "keepdims": True, "exclude": False}
+    attrs: dict[str, AnyValue] = {"axis": tuple(axes), "keepdims": True, "exclude": False}
     mean = call("mean", data, **attrs)
     variance = call("variance", data, mean, **attrs)
     epsilon = scalar(node.attrs["epsilon"], type_.dtype)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.layout import LayoutPlan
 from serde.relay.ir.types import TensorType
-from serde.relay.op.shape.layout import LayoutPlan
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, dims_of, in_signed, permute, unsqueeze

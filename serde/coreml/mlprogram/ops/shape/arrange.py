@@ -14,10 +14,10 @@ from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, NUMBERS_OR_BOOL, ca
 from serde.coreml.value import MAX_RANK, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.layout import LayoutPlan
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.relay.op.shape.layout import LayoutPlan
 
 
 @OPS.imports("tile")

@@ -16,7 +16,7 @@ from serde.relay.ir.registry import OpDef, get
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import free_vars, post_order
 from serde.relay.run.interpreter import run
-from serde.relay.transform import ConvertLayout, InferType, channels_first, fold_weights
+from serde.relay.transform import InferType, TransposeToLayout, channels_first, fold_weights
 from serde.report import Report
 from serde.weights import ArrayWeight
 
@@ -86,14 +86,14 @@ def _arrays(result: object) -> tuple[np.ndarray, ...]:
 
 def _check(mod: relay.IRModule, values: Weights, layouts: dict[str, list[str]]) -> relay.IRModule:
     """Convert; the numbers stay as they were but for the rounding of sums."""
-    after, changed = ConvertLayout(layouts).run(mod)
+    after, changed = TransposeToLayout(layouts).run(mod)
     verify(after)
     assert changed
     inputs = _inputs(mod, values)
     got, want = (_arrays(run(each["main"], inputs)) for each in (after, mod))
     for ours, theirs in zip(got, want, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
-    again, changed = ConvertLayout(layouts).run(after)
+    again, changed = TransposeToLayout(layouts).run(after)
     assert not changed
     assert again is after
     return after
@@ -310,24 +310,24 @@ def test_what_is_in_the_layout_stays_the_same_module() -> None:
 
 def test_operators_without_a_layout_are_refused() -> None:
     with pytest.raises(RelayError, match=r"nn\.dense has no layout"):
-        ConvertLayout({"nn.dense": ["NC"]})
+        TransposeToLayout({"nn.dense": ["NC"]})
 
 
 def test_layouts_of_other_axes_are_refused() -> None:
     with pytest.raises(RelayError, match="expected the axes NCHW, found NCW"):
-        ConvertLayout({"nn.conv2d": ["NCW"]})
+        TransposeToLayout({"nn.conv2d": ["NCW"]})
 
 
 def test_blocks_are_refused() -> None:
     with pytest.raises(Unsupported, match="NCHW16c splits an axis"):
-        ConvertLayout({"nn.max_pool2d": ["NCHW16c"]})
+        TransposeToLayout({"nn.max_pool2d": ["NCHW16c"]})
 
 
 def test_symbolic_dimensions_keep_their_names() -> None:
     values: Weights = {}
     n = relay.var("x", shape=("n", 6, 6, 4))
     mod = _module(n, relay.nn.relu(_conv(n, values, 8)))
-    after = ConvertLayout(CONV)(mod)
+    after = TransposeToLayout(CONV)(mod)
     verify(after)
     assert after["main"].body.checked_type == mod["main"].body.checked_type
 
@@ -338,5 +338,5 @@ def test_a_long_chain_is_converted() -> None:
     y = _conv(x, values, 3, 1)
     for _ in range(20_000):
         y = relay.tanh(y)
-    after = ConvertLayout(CONV)(_module(x, y))
+    after = TransposeToLayout(CONV)(_module(x, y))
     assert _names(after["main"])[-2:] == ["tanh", "transpose"]

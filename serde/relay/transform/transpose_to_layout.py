@@ -25,12 +25,12 @@ from serde.relay.transform.layout_rules import (
     transpose_to,
 )
 
-__all__ = ["ConvertLayout", "channels_first"]
+__all__ = ["TransposeToLayout", "channels_first"]
 
 
 @dataclass(frozen=True)
-class ConvertLayout(FunctionPass):
-    """Give operators that have a layout another one, as TVM's pass of this name does.
+class TransposeToLayout(FunctionPass):
+    """Give operators that have a layout another one, by transposes of their operands.
 
     Values keep the new order of axes through operators that can follow it (elementwise ones,
     norms, softmax, concatenation, splits, reductions, pads, slices, and operators with a layout
@@ -50,7 +50,7 @@ class ConvertLayout(FunctionPass):
         Unsupported: A layout splits an axis into blocks, such as ``NCHW16c``.
     """
 
-    name: ClassVar[str] = "ConvertLayout"
+    name: ClassVar[str] = "TransposeToLayout"
 
     desired_layouts: Mapping[str, tuple[str, ...]] = field(hash=False)
     usual: bool = False
@@ -68,30 +68,32 @@ class ConvertLayout(FunctionPass):
         return result if isinstance(result, Function) else function
 
 
-def channels_first() -> ConvertLayout:
+def channels_first() -> TransposeToLayout:
     """Return the pass that gives every operator its usual layout, channels after the batch."""
-    return ConvertLayout({}, usual=True)
+    return TransposeToLayout({}, usual=True)
 
 
 def _check(name: str, layouts: tuple[str, ...]) -> None:
     layout_of = get(name).trait(Layout)
     if layout_of is None:
-        raise RelayError(f"ConvertLayout: {name} has no layout to convert")
+        raise RelayError(f"TransposeToLayout: {name} has no layout to convert")
     attribute = layout_of.attribute
     most = 2 if attribute == "data_layout" else 1
     if not 1 <= len(layouts) <= most:
-        raise RelayError(f"ConvertLayout: {name}: expected 1 to {most} layouts, found {layouts}")
+        raise RelayError(
+            f"TransposeToLayout: {name}: expected 1 to {most} layouts, found {layouts}"
+        )
     for key, layout in zip((attribute, "kernel_layout"), layouts, strict=False):
         if layout == "default":
             continue
         if not layout.isalpha() or not layout.isupper():
             raise Unsupported(
-                f"ConvertLayout: {name}: {layout} splits an axis into blocks",
+                f"TransposeToLayout: {name}: {layout} splits an axis into blocks",
                 hint="operators here compute on whole axes",
             )
         axes = get(name).attributes[key].default
         if sorted(layout) != sorted(axes):
-            raise RelayError(f"ConvertLayout: {name}: expected the axes {axes}, found {layout}")
+            raise RelayError(f"TransposeToLayout: {name}: expected the axes {axes}, found {layout}")
 
 
 class _Converter:

@@ -10,11 +10,12 @@ from typing import ClassVar
 from serde.errors import TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef
+from serde.relay.ir.traits import Foreign
 from serde.relay.ir.types import accepts
 from serde.relay.ir.visit import children, rewrite
 from serde.relay.transform.base import FunctionPass
 
-__all__ = ["Legalize", "decompose"]
+__all__ = ["Decompose", "decompose"]
 
 
 def _no_expansion(_name: str) -> None:
@@ -22,7 +23,7 @@ def _no_expansion(_name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Legalize(FunctionPass):
+class Decompose(FunctionPass):
     """Replace calls of operators by what they are made of, until the target has all.
 
     Args:
@@ -32,7 +33,7 @@ class Legalize(FunctionPass):
             have; a call that it raises :class:`~serde.errors.Unsupported` for stays.
     """
 
-    name: ClassVar[str] = "Legalize"
+    name: ClassVar[str] = "Decompose"
 
     supported: Callable[[Call], bool] | Collection[str]
     expansion: Callable[[str], Callable[..., AnyValue] | None] = _no_expansion
@@ -46,7 +47,7 @@ class Legalize(FunctionPass):
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
         body = self.expansion(node.op.name) or node.op.decompose
-        if body is None or self._has(node):
+        if body is None or node.op.has(Foreign) or self._has(node):
             return node
         memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
         for argument in node.args:
@@ -83,7 +84,7 @@ def decompose(node: Call, body: Callable[..., AnyValue] | None = None) -> Expr:
         raise TypeInferenceError(f"{node!r} has no decomposition")
     operands: list[AnyValue] = []
     for operand, argument in zip(definition.operands, node.args, strict=True):
-        if not isinstance(argument, Tuple):
+        if not isinstance(argument, Tuple) or operand.any_value:
             operands.append(argument)
         elif operand.variadic:
             operands.append(argument.fields)

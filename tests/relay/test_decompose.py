@@ -9,8 +9,8 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.relay.transform import Legalize
-from serde.relay.transform.legalize import decompose
+from serde.relay.transform import Decompose
+from serde.relay.transform.decompose import decompose
 
 X = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
 MATRIX = relay.TensorType((2, 3))
@@ -26,7 +26,7 @@ def _silu_and_mish() -> relay.Function:
 
 
 def test_only_what_is_lacking_is_decomposed() -> None:
-    mod, changed = Legalize(frozenset({"serde.mish"})).run(
+    mod, changed = Decompose(frozenset({"serde.mish"})).run(
         relay.IRModule.from_expr(_silu_and_mish())
     )
     verify(mod)
@@ -40,7 +40,7 @@ def test_only_what_is_lacking_is_decomposed() -> None:
 def test_a_predicate_may_look_at_the_call() -> None:
     x = relay.var("x", MATRIX)
     body = call("serde.elu", call("serde.elu", x, alpha=1.0), alpha=0.5)
-    result = Legalize(lambda node: node.attrs["alpha"] == 1.0).transform(relay.Function([x], body))
+    result = Decompose(lambda node: node.attrs["alpha"] == 1.0).transform(relay.Function([x], body))
     assert _calls(result).count("serde.elu") == 1
     inner = np.where(X > 0, X, np.expm1(X))
     want = np.where(inner > 0, inner, 0.5 * np.expm1(inner))
@@ -49,13 +49,13 @@ def test_a_predicate_may_look_at_the_call() -> None:
 
 def test_a_target_that_has_all_changes_nothing() -> None:
     function = _silu_and_mish()
-    assert Legalize(lambda _node: True).transform(function) is function
+    assert Decompose(lambda _node: True).transform(function) is function
 
 
 def test_what_comes_out_names_its_source() -> None:
     x = relay.var("x", MATRIX)
     node = call("serde.silu", relay.exp(x), span=relay.Span("act_1"))
-    result = Legalize(frozenset()).transform(relay.Function([x], node))
+    result = Decompose(frozenset()).transform(relay.Function([x], node))
     names = [n.span.source_name if n.span else "" for n in post_order(result.body)]
     assert names == ["", "", "act_1", "act_1"]
 
@@ -77,7 +77,7 @@ def test_a_target_may_say_what_it_makes_of_an_operator(parts: int, kept: bool) -
     x = relay.var("x", MATRIX)
     function = relay.Function([x], relay.split(x, parts, axis=1)[parts - 1])
     table = {"split": _thirds}
-    result = Legalize(lambda node: node.op.name != "split", table.get).transform(function)
+    result = Decompose(lambda node: node.op.name != "split", table.get).transform(function)
     assert ("split" in _calls(result)) == kept
     np.testing.assert_array_equal(run(result, [X]), np.split(X, parts, 1)[parts - 1])
 
@@ -87,5 +87,5 @@ def test_10000_calls_in_a_row() -> None:
     body = x
     for _ in range(10_000):
         body = call("serde.silu", body)
-    result = Legalize(frozenset()).transform(relay.Function([x], body))
+    result = Decompose(frozenset()).transform(relay.Function([x], body))
     assert _calls(result).count("sigmoid") == 10_000

@@ -1,0 +1,153 @@
+"""What the folding of scales knows of operators: along which axes they take a scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.transform.tvm.axes import expand_to_axes, reshape_to_axes
+from serde.relay.transform.tvm.typed import is_call
+
+__all__ = [
+    "Message",
+    "are_known",
+    "is_positive",
+    "is_rectifier",
+    "is_scaled_layer",
+    "layer_axes",
+    "scale_weight",
+    "spread",
+    "tensor_type",
+]
+
+_CONVOLUTIONS = ("nn.conv2d", "nn.conv3d")
+
+
+@dataclass(frozen=True)
+class Message:
+    """Axes along which a value may be scaled.
+
+    Attributes:
+        axes: The axes, in order.
+        positive: Whether factors must not be negative.
+    """
+
+    axes: tuple[int, ...]
+    positive: bool = False
+
+    def meet(self, other: Message | None) -> Message | None:
+        """Return what both allow."""
+        if other is None:
+            return None
+        axes = tuple(axis for axis in self.axes if axis in other.axes)
+        return Message(axes, self.positive or other.positive) if axes else None
+
+
+def tensor_type(node: Expr) -> TensorType:
+    """Return the type of a typed tensor."""
+    if not isinstance(node.type, TensorType):
+        raise TypeError(f"expected a tensor, found {node!r}")
+    return node.type
+
+
+def is_rectifier(node: Expr) -> bool:
+    """Whether a factor that is not negative may go through."""
+    return is_call(node, "nn.relu", "nn.leaky_relu")
+
+
+def is_scaled_layer(node: Expr) -> bool:
+    """Whether a node calls a layer whose weight may take a scale."""
+    return is_call(node, "nn.dense", *_CONVOLUTIONS)
+
+
+def _letters(layout: str) -> list[str]:
+    return [letter for letter in layout if letter.isalpha()]
+
+
+def layer_axes(layer: Call, *, of_result: bool) -> tuple[int, ...] | None:
+    """Return the axes of channels that a layer's weight can scale, or None.
+
+    Convolutions are those of one group, or of one channel in each; with whole axes, or with
+    blocks of the channels in data, kernel inputs and kernel outputs.
+
+    Args:
+        layer: The layer.
+        of_result: Whether its result is scaled, not its data.
+    """
+    weight = layer.args[1].type
+    data = layer if of_result else layer.args[0]
+    if not isinstance(weight, TensorType) or not isinstance(data.type, TensorType):
+        return None
+    if is_call(layer, "nn.dense"):
+        return (1,) if data.type.rank == 2 and weight.rank == 2 else None
+    attrs = layer.attrs
+    layout = attrs["data_layout"]
+    if of_result and attrs["out_layout"]:
+        layout = attrs["out_layout"]
+    axes, kernel = _letters(layout), _letters(attrs["kernel_layout"])
+    if attrs["groups"] != 1 and not _is_depthwise(layer):
+        return None
+    blocked = "c" in axes
+    if {"o" in kernel, "i" in kernel} != {blocked} or "I" not in kernel:
+        return None
+    if blocked and not are_known(weight, [kernel.index(letter) for letter in "OIoi"]):
+        return None
+    return (axes.index("C"), axes.index("c")) if blocked else (axes.index("C"),)
+
+
+def _is_depthwise(layer: Call) -> bool:
+    """Whether each group has one channel and one filter."""
+    weight, kernel = tensor_type(layer.args[1]), _letters(layer.attrs["kernel_layout"])
+    totals = {"O": 1, "I": 1}
+    for letter, length in zip(kernel, weight.shape, strict=True):
+        if letter.upper() in totals:
+            if type(length) is not int:
+                return False
+            totals[letter.upper()] *= length
+    return totals == {"O": layer.attrs["groups"], "I": 1}
+
+
+def scale_weight(layer: Call, weight: Expr, scale: Expr, *, of_result: bool) -> Expr:
+    """Return the weight of a layer times a scale of its channels.
+
+    Args:
+        layer: The layer as it was; see :func:`layer_axes`.
+        weight: Its weight as it is.
+        scale: The factor, with nothing but the axes of channels.
+        of_result: Whether its result is scaled, not its data.
+    """
+    if is_call(layer, "nn.dense"):
+        factor = expand_to_axes(scale, 2, [0]) if of_result else scale
+        return call("multiply", weight, factor)
+    kernel = _letters(layer.attrs["kernel_layout"])
+    outputs = of_result or _is_depthwise(layer)
+    places = [kernel.index(letter) for letter in ("Oo" if outputs else "Ii") if letter in kernel]
+    factor = spread(scale, tensor_type(layer.args[1]), tuple(places))
+    return call("multiply", weight, factor)
+
+
+def spread(scale: Expr, data: TensorType, axes: tuple[int, ...]) -> Expr:
+    """Return a scale of some axes so that it broadcasts to `data`, their lengths being known."""
+    if len(axes) == 1:
+        return expand_to_axes(scale, data.rank, axes)
+    return reshape_to_axes(scale, data, axes) or scale
+
+
+def are_known(data: TensorType, axes: tuple[int, ...] | list[int]) -> bool:
+    """Whether the lengths of some axes are integers, if there are several."""
+    return len(axes) == 1 or all(type(data.shape[axis]) is int for axis in axes)
+
+
+_PEELED = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
+_SIGNED = ("float32", "float64", "int8", "int32", "uint8", "uint32")
+
+
+def is_positive(node: Expr) -> bool:
+    """Whether a node is a constant without negative elements, in whatever shape."""
+    while isinstance(node, Call) and is_call(node, *_PEELED):
+        node = node.args[0]
+    if not isinstance(node, Constant) or str(node.data.dtype) not in _SIGNED:
+        return False
+    return not bool((node.data < 0).any())
