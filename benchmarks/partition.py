@@ -152,7 +152,7 @@ def nets(names: Sequence[str]) -> bool:
     print("|" + "---|" * len(heads))
     right = True
     for name in names or NAMES:
-        command = [sys.executable, __file__, "nets", "--only", name]
+        command = [sys.executable, __file__, "nets", name, "--only"]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         lines = done.stdout.splitlines()
         ended = [{"opset": 0, "list": "", "fault": f"the process ended with {done.returncode}"}]
