@@ -13,12 +13,14 @@ import numpy as np
 import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from serde import relay as relay
+from serde import target as target
 from serde._version import __version__ as __version__
 from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
 from serde.checking.tolerance import Tolerance
 from serde.conversion.signature import FormatName
 from serde.coreml.interface.input_types import Image, Range
+from serde.engine.foreign import register_kernel as register_kernel
 from serde.errors import FormatError as FormatError
 from serde.errors import MissingDependency as MissingDependency
 from serde.errors import OptionError as OptionError
@@ -28,7 +30,12 @@ from serde.mxnet.live import Params
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
 from serde.report import Report as Report
+from serde.target.hybrid import HybridExecutor as HybridExecutor
+from serde.target.runners import register_runner as register_runner
+from serde.walk.user_converters import exports as exports
+from serde.walk.user_converters import imports as imports
 from serde.weights import Array
 
 @overload
@@ -49,6 +56,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -83,6 +96,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -116,6 +135,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
@@ -145,6 +170,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
 ) -> Bisection:
@@ -175,6 +206,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
@@ -202,6 +239,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -239,6 +282,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -279,6 +328,11 @@ def bisect(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -370,6 +424,12 @@ def bisect(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name."""
 
@@ -396,6 +456,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -435,6 +501,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -473,6 +545,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
@@ -507,6 +585,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
 ) -> Report:
@@ -542,6 +626,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
@@ -574,6 +664,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -616,6 +712,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -669,6 +771,11 @@ def check(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -775,6 +882,12 @@ def check(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs."""
 
@@ -801,6 +914,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -823,6 +942,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -909,6 +1029,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -931,6 +1057,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> Report:
     """Convert a model and write it.
@@ -962,6 +1089,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -984,6 +1117,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> Report:
     """Convert a model and write it.
@@ -1016,6 +1150,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1038,6 +1178,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -1087,6 +1228,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1109,6 +1256,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> Report:
     """Convert a model and write it.
@@ -1141,6 +1289,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1163,6 +1317,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> Report:
@@ -1200,6 +1355,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1222,6 +1383,7 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -1293,6 +1455,11 @@ def convert(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -1358,6 +1525,8 @@ def convert(
             names that stay float32, besides the default list.
 
     Options of writing coreml:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
             iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
         compute_precision (Literal['float16', 'float32'] | None, default None): What a program
@@ -1497,6 +1666,12 @@ def convert(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1538,6 +1713,12 @@ def diff(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1580,6 +1761,11 @@ def diff(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -1665,6 +1851,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1687,6 +1879,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -1766,6 +1959,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1788,6 +1987,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -1867,6 +2067,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1889,6 +2095,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a framework's model in another format, or write it.
@@ -1913,6 +2120,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1935,6 +2148,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> Path:
     """Return a framework's model in another format, or write it.
@@ -1959,6 +2173,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1981,6 +2201,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
@@ -2006,6 +2227,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2028,6 +2255,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> Path:
     """Return a framework's model in another format, or write it.
@@ -2053,6 +2281,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2075,6 +2309,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -2117,6 +2352,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2139,6 +2380,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -2181,6 +2423,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2203,6 +2451,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a framework's model in another format, or write it.
@@ -2228,6 +2477,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2250,6 +2505,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> Path:
     """Return a framework's model in another format, or write it.
@@ -2275,6 +2531,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2297,6 +2559,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> AnyValue:
@@ -2327,6 +2590,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2349,6 +2618,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> Path:
@@ -2379,6 +2649,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2401,6 +2677,7 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -2458,6 +2735,11 @@ def export_model(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -2523,6 +2805,8 @@ def export_model(
             names that stay float32, besides the default list.
 
     Options of writing coreml:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
             iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
         compute_precision (Literal['float16', 'float32'] | None, default None): What a program
@@ -2628,6 +2912,12 @@ def export_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2671,6 +2961,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -2752,6 +3047,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -2833,6 +3133,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a Relay model in a format, or write it.
@@ -2859,6 +3164,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -2885,6 +3195,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> AnyValue:
     """Return a Relay model in a format, or write it.
@@ -2912,6 +3227,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -2939,6 +3259,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -2983,6 +3308,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -3027,6 +3357,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a Relay model in a format, or write it.
@@ -3054,6 +3389,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     strict: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -3081,6 +3421,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> AnyValue:
@@ -3113,6 +3458,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> Path:
@@ -3145,6 +3495,11 @@ def from_relay(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -3217,6 +3572,10 @@ def from_relay(
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
 
     Options of writing coreml:
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
             iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
         compute_precision (Literal['float16', 'float32'] | None, default None): What a program
@@ -3340,6 +3699,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3352,6 +3717,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3380,6 +3746,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -3392,6 +3764,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3419,6 +3792,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -3429,6 +3808,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3454,6 +3834,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -3465,6 +3851,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3490,6 +3877,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -3500,6 +3893,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3523,6 +3917,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -3536,6 +3936,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3566,6 +3967,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3588,6 +3995,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
@@ -3616,6 +4024,11 @@ def import_model(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -3681,6 +4094,8 @@ def import_model(
             names that stay float32, besides the default list.
 
     Options of writing mxnet:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         params_epoch (int, default 0): The number in the name prefix-NNNN.params.
     """
 
@@ -3709,6 +4124,12 @@ def import_model(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},
@@ -3718,6 +4139,7 @@ def import_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters."""
@@ -3737,6 +4159,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3749,6 +4177,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3778,6 +4207,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -3790,6 +4225,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3818,6 +4254,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -3828,6 +4270,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3854,6 +4297,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -3865,6 +4314,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3891,6 +4341,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -3901,6 +4357,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3925,6 +4382,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -3938,6 +4401,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -3969,6 +4433,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3991,6 +4461,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
@@ -4019,6 +4490,11 @@ def import_to_gluon(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -4084,6 +4560,8 @@ def import_to_gluon(
             names that stay float32, besides the default list.
 
     Options of writing mxnet:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
         params_epoch (int, default 0): The number in the name prefix-NNNN.params.
     """
 
@@ -4114,6 +4592,12 @@ def import_to_gluon(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},
@@ -4123,6 +4607,7 @@ def import_to_gluon(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters."""
@@ -4141,6 +4626,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -4175,6 +4666,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -4208,6 +4705,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -4237,6 +4740,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -4267,6 +4776,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -4294,6 +4809,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -4331,6 +4852,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -4371,6 +4898,11 @@ def to_relay(
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -4450,6 +4982,12 @@ def to_relay(
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
     allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},
@@ -4459,6 +4997,7 @@ def to_relay(
 
 __all__ = [
     "FormatError",
+    "HybridExecutor",
     "MissingDependency",
     "OptionError",
     "Report",
@@ -4470,9 +5009,14 @@ __all__ = [
     "convert",
     "diff",
     "export_model",
+    "exports",
     "from_relay",
     "import_model",
     "import_to_gluon",
+    "imports",
+    "register_kernel",
+    "register_runner",
     "relay",
+    "target",
     "to_relay",
 ]

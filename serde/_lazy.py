@@ -20,7 +20,7 @@ def lazy_names(
     Args:
         package: Its full name.
         homes: Public names, separated by spaces, by the module that has them. Where a module
-            has no such name, it is meant itself.
+            has no such name, it is meant itself, as where it bears that name in its package.
         other: Finds names that are not public, such as operators; None where there is none.
     """
     home_of = {name: module for module, names in homes.items() for name in names.split()}
@@ -28,7 +28,8 @@ def lazy_names(
     def find(name: str) -> AnyValue:
         if name in home_of:
             module = importlib.import_module(home_of[name])
-            found = getattr(module, name, module)
+            itself = home_of[name] == f"{package}.{name}"
+            found = module if itself else getattr(module, name, module)
             setattr(sys.modules[package], name, found)
             return found
         found = None if other is None or name.startswith("_") else other(name)

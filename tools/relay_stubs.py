@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -15,9 +16,10 @@ from typing import Any as AnyValue
 import numpy as np
 from annotations import Names, default_text, flattened, type_hints
 
+from serde.relay.ir.builders import Namespace, lookup_builder
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Namespace, OpDef, all_ops, lookup_builder
+from serde.relay.ir.registry import OpDef, all_ops
 
 __all__ = ["relay_stubs"]
 
@@ -103,17 +105,28 @@ def _exports(package: types.ModuleType) -> str:
     names = Names()
     for name in package.__all__:
         found = getattr(package, name)
-        home = found.__name__.rpartition(".")[0] if inspect.ismodule(found) else found.__module__
-        names.use(home, f"{name} as {name}")
+        names.use(_home(name, found), f"{name} as {name}")
     return "\n\n".join([f'"""{inspect.getdoc(package)}\n"""', *names.lines()])
+
+
+def _home(name: str, found: AnyValue) -> str:
+    """Return the module that has an object under a name, or the package of a module."""
+    if inspect.ismodule(found):
+        return found.__name__.rpartition(".")[0]
+    if found.__module__ != "types":
+        return str(found.__module__)
+    # A union of types does not tell where it was made.
+    known = {key: getattr(module, "__all__", ()) for key, module in sys.modules.items()}
+    return next(
+        k for k, names in known.items() if k.startswith("serde.relay.ir.") and name in names
+    )
 
 
 def _package(builders: dict[str, Callable[..., AnyValue]], inner: list[str]) -> str:
     names = Names()
     for name in (*relay.__all__, *relay.LATER):
         found = getattr(relay, name)
-        home = found.__name__.rpartition(".")[0] if inspect.ismodule(found) else found.__module__
-        names.use(home, f"{name} as {name}")
+        names.use(_home(name, found), f"{name} as {name}")
     for other in inner:
         names.use(PACKAGE, f"{other} as {other}")
     body = [_stub(name, builder, names) for name, builder in sorted(builders.items())]

@@ -5,7 +5,6 @@ The pivot between formats. Operators are attributes of this package, as ``relay.
 """
 
 from collections.abc import Iterable, Sequence
-from types import Type as Type
 from typing import Any as AnyValue
 from typing import Literal, overload
 
@@ -13,9 +12,18 @@ from serde.compat import frontend as frontend
 from serde.compat.backend import load_param_dict as load_param_dict
 from serde.compat.backend import save_param_dict as save_param_dict
 from serde.compat.backend import to_onnx as to_onnx
+from serde.relay import adt as adt
+from serde.relay import analysis as analysis
+from serde.relay import build_module as build_module
 from serde.relay import dataflow_pattern as dataflow_pattern
+from serde.relay import expr as expr
+from serde.relay import expr_functor as expr_functor
+from serde.relay import function as function
 from serde.relay import op as op
+from serde.relay import scope_builder as scope_builder
 from serde.relay import transform as transform
+from serde.relay import ty as ty
+from serde.relay._builders import annotation as annotation
 from serde.relay._builders import dyn as dyn
 from serde.relay._builders import image as image
 from serde.relay._builders import nn as nn
@@ -47,7 +55,7 @@ from serde.relay.ir.expr import Function as Function
 from serde.relay.ir.expr import GlobalVar as GlobalVar
 from serde.relay.ir.expr import If as If
 from serde.relay.ir.expr import Let as Let
-from serde.relay.ir.expr import Span as Span
+from serde.relay.ir.expr import Op as Op
 from serde.relay.ir.expr import Tuple as Tuple
 from serde.relay.ir.expr import TupleGetItem as TupleGetItem
 from serde.relay.ir.expr import TupleWrapper as TupleWrapper
@@ -65,6 +73,9 @@ from serde.relay.ir.module import IRModule as IRModule
 from serde.relay.ir.refs import RefCreate as RefCreate
 from serde.relay.ir.refs import RefRead as RefRead
 from serde.relay.ir.refs import RefWrite as RefWrite
+from serde.relay.ir.span import SequentialSpan as SequentialSpan
+from serde.relay.ir.span import SourceName as SourceName
+from serde.relay.ir.span import Span as Span
 from serde.relay.ir.types import FuncType as FuncType
 from serde.relay.ir.types import GlobalTypeVar as GlobalTypeVar
 from serde.relay.ir.types import IncompleteType as IncompleteType
@@ -73,6 +84,7 @@ from serde.relay.ir.types import RelayRefType as RelayRefType
 from serde.relay.ir.types import SequenceType as SequenceType
 from serde.relay.ir.types import TensorType as TensorType
 from serde.relay.ir.types import TupleType as TupleType
+from serde.relay.ir.types import Type as Type
 from serde.relay.ir.types import TypeCall as TypeCall
 from serde.relay.ir.types import TypeConstraint as TypeConstraint
 from serde.relay.ir.types import TypeKind as TypeKind
@@ -80,7 +92,10 @@ from serde.relay.ir.types import TypeRelation as TypeRelation
 from serde.relay.ir.types import TypeVar as TypeVar
 from serde.relay.ir.verify import verify as verify
 from serde.relay.run.executor import create_executor as create_executor
+from serde.relay.scope_builder import ScopeBuilder as ScopeBuilder
 from serde.relay.text.parser import fromtext as fromtext
+from serde.relay.text.parser import parse_expr as parse_expr
+from serde.relay.ty import scalar_type as scalar_type
 
 def abs(data: Expr) -> Expr:
     """``y = abs(x)``."""
@@ -92,7 +107,7 @@ def acosh(data: Expr) -> Expr:
     """``y = acosh(x)``, the inverse of cosh."""
 
 def add(lhs: Expr, rhs: Expr) -> Expr:
-    """``y = lhs + rhs``."""
+    """``y = lhs + rhs``; of bool, modulo 2."""
 
 def adv_index(inputs: Expr | TupleWrapper | Sequence[Expr]) -> Expr:
     """The first tensor at the indices, which broadcast against each other."""
@@ -374,7 +389,7 @@ def mean_std(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     exclude: bool = False,
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and standard deviation over `axis`."""
 
 def mean_variance(
@@ -383,7 +398,7 @@ def mean_variance(
     keepdims: bool = False,
     exclude: bool = False,
     unbiased: bool = False,
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and variance over `axis`."""
 
 def meshgrid(
@@ -505,6 +520,9 @@ def searchsorted(
 ) -> Expr:
     """Where each value goes in the innermost axis: before its equals, or after them."""
 
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: AnyValue = None) -> Expr:
+    """Return the sums of the rows of `data` that have the same number in `segment_ids`."""
+
 def sequence_mask(data: Expr, valid_length: Expr, mask_value: float = 0.0, axis: int = 0) -> Expr:
     """`data` with `mask_value` from step `valid_length[b]` on, for each batch index b."""
 
@@ -602,7 +620,7 @@ def strided_slice(
     """Return a region of `data`; bounds are integers or expressions."""
 
 def subtract(lhs: Expr, rhs: Expr) -> Expr:
-    """``y = lhs - rhs``."""
+    """``y = lhs - rhs``; of bool, modulo 2."""
 
 def sum(
     data: Expr,

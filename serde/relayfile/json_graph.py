@@ -379,7 +379,7 @@ class _Reader:
     def _span(self, node: Node) -> Step:
         name = yield node.reference("source_name")
         line, column = (_integer(node.fields.get(key, "0")) for key in ("line", "column"))
-        return Span(name, line, column) if isinstance(name, str) and name else None
+        return Span(name, line, column=column) if isinstance(name, str) and name else None
 
     def _spans(self, node: Node) -> Step:
         """Read several spans; the first one names the node."""

@@ -16,7 +16,7 @@ LAYERS = [
     {"relay"},
     {"bridge", "engine", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "checking", "conversion"},
+    {"api", "checking", "conversion", "target"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
@@ -134,6 +134,7 @@ NAMES_FORMATS = {
     "api.py": "import_model and import_to_gluon, which return MXNet's own objects",
     "bridge.py": "FORMATS",
     "compat": "drop-ins for these packages",
+    "target": "ONNX as a target",
     "relay/op/vision/per_class.py": "values of an attribute of Relay",
 }
 """Files and folders that name a format, besides its own folder, and what they name it for."""
@@ -196,7 +197,10 @@ def test_a_circle_is_found_and_a_diamond_is_none() -> None:
     assert find_circles({**diamond, "d": {"a"}})[0] == {"a", "b", "c", "d"}
 
 
-ORDER_IN_RELAY = {"ir": 0, "op": 1, "text": 2, "run": 2, "dataflow_pattern": 2, "transform": 3}
+ORDER_IN_RELAY = {
+    **{"ir": 0, "op": 1, "text": 2, "run": 2, "dataflow_pattern": 2, "transform": 3},
+    "analysis": 4,
+}
 """Folders of relay may import those before them."""
 
 

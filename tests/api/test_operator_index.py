@@ -41,11 +41,11 @@ def test_the_index_is_current(built: dict[str, Any], package: str) -> None:
 
 
 FIND_ALL = """
-from serde.relay.ir import registry
+from serde.relay.ir import builders, registry
 assert not registry._OPS
 names = registry.op_names()
 assert all(registry.get(name).name == name for name in names)
-assert all(registry.lookup_builder(path) for path in registry._index().builders)
+assert all(builders.lookup_builder(path) for path in registry._index().builders)
 assert sorted(registry.all_ops()) == names
 """
 

@@ -11,7 +11,8 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.ir.registry import OpDef, lookup_builder
+from serde.relay.ir.builders import lookup_builder
+from serde.relay.ir.registry import OpDef
 
 IMAGE = relay.var("x", shape=(1, 2, 4, 6))
 VOLUME = relay.var("x", shape=(1, 1, 2, 3, 2))

@@ -186,6 +186,19 @@ def expm1(data: Expr) -> Expr:
 def eye_like(data: Expr, k: int = 0, dtype: DType | None = None) -> Expr:
     """A matrix of the shape of `data` with ones on its diagonal `k` to the right, else zeros."""
 
+def foreign(
+    inputs: Expr | TupleWrapper | Sequence[Expr],
+    framework: str,
+    name: str,
+    result_types: Sequence[Sequence[DimLike | Sequence[DimLike] | str]],
+    domain: str = "",
+    version: int = 0,
+    attributes: str = "{}",
+    absent: int | Sequence[int] = (),
+    body: Function | None = None,
+) -> Expr:
+    """What an operator gives that Relay does not know, computed by the framework it comes from."""
+
 def gather_nd(data: Expr, indices: Expr, batch_dims: int = 0) -> Expr:
     """The slices at the indices, each of which lies along the last axis of `indices`."""
 

@@ -7,7 +7,7 @@ are TVM's; a `repr` shows one node, not what hangs below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import NoneType
 from typing import Any as AnyValue
 from typing import Final
@@ -17,7 +17,9 @@ import numpy as np
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import hooks
 from serde.relay.ir.dims import DimLike
+from serde.relay.ir.ndarray import NDArray
 from serde.relay.ir.op_attributes import OpAttributes
+from serde.relay.ir.span import Span
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, is_complete
 from serde.weights import Array
 
@@ -41,20 +43,6 @@ __all__ = [
     "tensor_type",
     "var",
 ]
-
-
-class Span:
-    """Where a node comes from: a source (of a converted model, a layer) and a place in it."""
-
-    __slots__ = ("column", "line", "source_name")
-
-    def __init__(self, source_name: str, line: int = 0, column: int = 0) -> None:
-        self.source_name = source_name
-        self.line = line
-        self.column = column
-
-    def __repr__(self) -> str:
-        return f"{self.source_name}:{self.line}:{self.column}"
 
 
 class Expr:
@@ -81,10 +69,27 @@ class Expr:
             raise RelayError(f"{self!r} has no type yet; run transform.InferType()")
         return self.type
 
-    def astext(self, *, strict: bool = False) -> str:
-        """Return the text of this expression."""
-        text: str = hooks.printer().print_expr(self, strict=strict)
+    def astext(
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Expr], str] | None = None,
+        *,
+        strict: bool = False,
+    ) -> str:
+        """Return the text of this expression.
+
+        Args:
+            show_meta_data: Whether the header and constants that do not print inline are there.
+            annotate: Gives what follows each node in the text.
+            strict: Whether the text is legal for TVM 0.18; otherwise it is serde's dialect.
+        """
+        text: str = hooks.printer().print_expr(
+            self, show_meta_data=show_meta_data, strict=strict, annotate=annotate
+        )
         return text
+
+    def __str__(self) -> str:
+        return self.astext(show_meta_data=False).removesuffix("\n")
 
     def astype(self, dtype: AnyValue) -> Expr:
         """Return this value cast to `dtype`."""
@@ -178,7 +183,7 @@ class Constant(Expr):
     __slots__ = ("data",)
 
     def __init__(self, data: AnyValue, span: Span | None = None) -> None:
-        self.data: Array = np.asarray(data)
+        self.data: NDArray = np.asarray(data).view(NDArray)
         self.type = TensorType(self.data.shape, self.data.dtype)
         self.span = span
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from serde.errors import TypeInferenceError
@@ -15,6 +15,7 @@ from serde.relay.ir.adt import (
     PatternVar,
 )
 from serde.relay.ir.bodies import all_nodes, inner_first
+from serde.relay.ir.exhaustion import unmatched_cases
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
@@ -77,22 +78,30 @@ def infer_module(mod: IRModule) -> tuple[IRModule, bool]:
 
 
 def _callees_first(mod: IRModule) -> list[GlobalVar]:
-    called = {
-        variable: {
-            node.op
-            for node in all_nodes(function)
-            if isinstance(node, Call) and isinstance(node.op, GlobalVar)
-        }
-        for variable, function in mod.functions.items()
-    }
+    """Return the names of all functions, each behind those it calls but for recursion."""
     order: list[GlobalVar] = []
-    waiting = list(mod.functions)
-    while waiting:
-        done = set(order)
-        ready = [v for v in waiting if not (called[v] & set(waiting)) - {v}] or waiting[:1]
-        order += [v for v in ready if v not in done]
-        waiting = [v for v in waiting if v not in ready]
+    met: set[GlobalVar] = set()
+    for name in mod.functions:
+        stack: list[tuple[GlobalVar, Iterator[GlobalVar]]] = []
+        callees = iter((name,))
+        while True:
+            callee = next((each for each in callees if each not in met), None)
+            if callee is not None:
+                met.add(callee)
+                stack.append((callee, callees))
+                callees = _callees(mod, callee)
+            elif not stack:
+                break
+            else:
+                finished, callees = stack.pop()
+                order.append(finished)
     return order
+
+
+def _callees(mod: IRModule, name: GlobalVar) -> Iterator[GlobalVar]:
+    for node in all_nodes(mod.functions[name]):
+        if isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in mod.functions:
+            yield node.op
 
 
 def infer_function(function: Function) -> Function:
@@ -290,6 +299,7 @@ def _infer(node: Expr) -> Type | None:
     if isinstance(node, If):
         return infer_if(node)
     if isinstance(node, Match):
+        _require_all_cases(node)
         return infer_match(node)
     if isinstance(node, (RefCreate, RefRead, RefWrite)):
         return infer_reference(node)
@@ -344,6 +354,13 @@ def infer_if(node: If) -> Type:
     if joined is None:
         raise TypeInferenceError(f"the branches of an if differ: {left!r} and {right!r}")
     return joined
+
+
+def _require_all_cases(node: Match) -> None:
+    missing = unmatched_cases(node) if node.complete else []
+    if missing:
+        text = f"no clause for {', '.join(map(repr, missing[:3]))}"
+        raise TypeInferenceError(f"{node!r}: {text} (match? takes some cases only)")
 
 
 def infer_match(node: Match) -> Type:

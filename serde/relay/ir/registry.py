@@ -14,7 +14,10 @@ from functools import cache
 from typing import Any as AnyValue
 from typing import Final, TypeVar
 
+import numpy as np
+
 from serde.errors import RelayError, TypeInferenceError
+from serde.relay.ir.deferral import types_are_deferred
 from serde.relay.ir.expr import (
     Attrs,
     Call,
@@ -58,7 +61,6 @@ __all__ = [
     "Arguments",
     "Array",
     "Attribute",
-    "Namespace",
     "OpDef",
     "Operand",
     "Sample",
@@ -67,13 +69,13 @@ __all__ = [
     "TensorSpec",
     "all_ops",
     "builder",
-    "builder_names",
+    "builder_paths",
     "call",
     "find",
+    "find_builder",
     "get",
     "has_trait",
     "infer_call",
-    "lookup_builder",
     "op_names",
     "op_signature",
     "operand_type",
@@ -215,9 +217,9 @@ def relay_op(
 
     Operands are annotated ``Array``, ``Array | None`` or ``tuple[Array, ...]``, or
     ``list[Array]`` for a sequence (``tuple[Array | list[Array], ...]`` where fields of a tuple
-    may be sequences); attributes ``int float bool str Literal np.dtype Dim Function``,
-    ``None``, unions and nested tuples of these. A kernel that returns a tuple makes a
-    TupleType, one that returns a list a sequence.
+    may be sequences), or ``Any`` for any value; attributes ``int float bool str Literal np.dtype
+    Dim Function``, ``None``, unions and nested tuples of these. A kernel that returns a tuple
+    makes a TupleType, one that returns a list a sequence.
 
     Args:
         name: Name of the operator, such as ``"nn.softmax"``.
@@ -260,7 +262,7 @@ def builder(path: str) -> Callable[[BuilderT], BuilderT]:
 
     def register(function: BuilderT) -> BuilderT:
         foreign = not _PACKAGE.has(function.__module__)
-        if path in _BUILDERS or (foreign and _find_builder(path) is not None):
+        if path in _BUILDERS or (foreign and find_builder(path) is not None):
             raise RelayError(f"builder {path} is declared twice")
         _BUILDERS[path] = function
         return function
@@ -287,7 +289,8 @@ def find(name: str) -> OpDef | None:
     return _OPS.get(name)
 
 
-def _find_builder(path: str) -> Callable[..., AnyValue] | None:
+def find_builder(path: str) -> Callable[..., AnyValue] | None:
+    """Return a builder that was registered under a path, or that the index names; else None."""
     if path not in _BUILDERS and path in _index().builders:
         _PACKAGE.load(_index().builders[path])
     return _BUILDERS.get(path)
@@ -390,7 +393,11 @@ def call(name: str, /, *operands: AnyValue, span: Span | None = None, **attrs: A
         for operand, value in zip(definition.operands, padded, strict=True)
     ]
     node = Call(definition, args, definition.bind(attrs), span=span)
-    node.type = infer_call(node)
+    try:
+        node.type = infer_call(node)
+    except TypeInferenceError:
+        if not types_are_deferred():
+            raise
     return node
 
 
@@ -441,10 +448,8 @@ def operand_type(definition: OpDef, operand: Operand, argument: Expr) -> AnyValu
     """Return what a type relation gets for a typed operand; refuse what the operand cannot be."""
     type_ = argument.type
     if operand.name in definition.by_value and isinstance(argument, Constant):
-        return argument.data
-    if isinstance(type_, TensorType) and not operand.variadic and not operand.sequence:
-        return type_
-    if isinstance(type_, SequenceType) and operand.sequence and not operand.variadic:
+        return np.asarray(argument.data)
+    if operand.takes_whole(type_):
         return type_
     if isinstance(type_, TupleType):
         if operand.variadic:
@@ -464,108 +469,9 @@ def _fields(operand: Operand, type_: TupleType) -> tuple[Type, ...]:
     return type_.fields
 
 
-class Namespace:
-    """Builders below one prefix, as ``relay.nn`` has them."""
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-
-    def __getattr__(self, name: str) -> AnyValue:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found = lookup_builder(f"{self._prefix}.{name}")
-        if found is None:
-            raise AttributeError(f"relay.{self._prefix} has no operator {name}")
-        return found
-
-    def __dir__(self) -> list[str]:
-        return builder_names(f"{self._prefix}.")
-
-    def __repr__(self) -> str:
-        return f"<operators below relay.{self._prefix}>"
-
-
-def lookup_builder(path: str) -> AnyValue:
-    """Return the builder at `path` below ``relay``, a namespace, or None.
-
-    Builders written by hand come first; the others are made from the
-    declaration: operands, then attributes, positional or by keyword.
-    """
-    by_hand = _find_builder(path)
-    if by_hand is not None:
-        return by_hand
-    definition = find(path.replace("qnn.op.", "qnn.", 1))
-    if definition is not None:
-        return _BUILDERS.setdefault(path, _derived_builder(definition))
-    if any(known.startswith(f"{path}.") for known in _paths()):
-        return Namespace(path)
-    return None
-
-
-def builder_names(prefix: str = "") -> list[str]:
-    """Return the names of builders and namespaces that follow `prefix`, such as ``"nn."``."""
-    paths = (path for path in _paths() if path.startswith(prefix))
-    return sorted({path[len(prefix) :].split(".")[0] for path in paths})
-
-
-def _paths() -> Iterator[str]:
+def builder_paths() -> Iterator[str]:
+    """Yield the path of every builder below ``relay``, made by hand or from a declaration."""
     yield from tuple(_BUILDERS)  # Other threads may load operators meanwhile.
     yield from _index().builders
     for name in (*_OPS, *_index().operators):
         yield name.replace("qnn.", "qnn.op.", 1) if name.startswith("qnn.") else name
-
-
-def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
-    arguments = definition.arguments
-    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    required = [place for place, o in enumerate(definition.operands) if not o.optional]
-    last = required[-1] if required else -1  # Nothing before it can be left out by position.
-    parameters = {
-        o.name: inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
-        for place, o in enumerate(definition.operands)
-    }
-    kind = keyword if len(parameters) == last + 1 else inspect.Parameter.KEYWORD_ONLY
-    defaults = {name: each.default for name, each in definition.attributes.items()}
-    defaults |= {**arguments.defaults, **dict.fromkeys(arguments.required, REQUIRED)}
-    attributes = {
-        name: inspect.Parameter(name, kind, default=defaults[name])
-        for name in definition.attributes
-        if name not in arguments.hidden
-    }
-    others = [name for name in attributes if name not in arguments.order]
-    if kind is keyword:
-        others.sort(key=lambda name: attributes[name].default is not REQUIRED)
-    ordered = [attributes[name] for name in (*arguments.order, *others)]
-    if kind is keyword:
-        must = [place for place, each in enumerate(ordered) if each.default is REQUIRED]
-        count = must[-1] + 1 if must else 0
-        ordered[:count] = [each.replace(default=REQUIRED) for each in ordered[:count]]
-    parameters |= {each.name: each for each in ordered}
-    shown = {name: arguments.names.get(name, name) for name in parameters}
-    signature = inspect.Signature([p.replace(name=shown[n]) for n, p in parameters.items()])
-
-    def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
-        try:
-            bound = signature.bind(*args, **kwargs).arguments
-        except TypeError as error:
-            raise TypeInferenceError(f"{definition.name}: {error}") from None
-        given = {name: bound[shown[name]] for name in parameters if shown[name] in bound}
-        given = {**arguments.defaults, **given}
-        for name, convert in arguments.convert.items():
-            given[name] = convert(given.get(name, parameters[name].default))
-        operands = [given.pop(operand.name, None) for operand in definition.operands]
-        return wrap_tuple(call(definition.name, *operands, **given))
-
-    build.__name__ = build.__qualname__ = definition.name.rsplit(".", 1)[-1]
-    build.__doc__ = definition.doc
-    build.__signature__ = signature  # type: ignore[attr-defined]
-    return build
-
-
-def wrap_tuple(node: Call) -> Expr | TupleWrapper:
-    """Return `node`, inside a :class:`TupleWrapper` where it yields several tensors."""
-    if isinstance(node.type, TupleType):
-        return TupleWrapper(node, len(node.type.fields))
-    if isinstance(node.op, OpDef) and node.op.fields:
-        return TupleWrapper(node, node.op.fields)
-    return node

@@ -15,6 +15,7 @@ import numpy as np
 from serde.errors import RelayError
 from serde.relay.ir.dims import Dim, SymDim, as_dim
 from serde.relay.ir.expr import Function
+from serde.relay.ir.types import SequenceType, TensorType, Type
 from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = [
@@ -39,12 +40,20 @@ class Operand:
         optional: Whether it may be absent.
         variadic: Whether it is a tuple of tensors.
         sequence: Whether it is a sequence; of a tuple, whether fields of it may be.
+        any_value: Whether it is whatever a program can compute, tuples included.
     """
 
     name: str
     optional: bool = False
     variadic: bool = False
     sequence: bool = False
+    any_value: bool = False
+
+    def takes_whole(self, type_: Type | None) -> bool:
+        """Whether a value of a type is the operand as it is, present and not one of several."""
+        if self.any_value or self.variadic:
+            return self.any_value
+        return isinstance(type_, SequenceType if self.sequence else TensorType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,8 @@ def read_schema(
 def _operand(op: str, name: str, hint: AnyValue) -> Operand:
     if hint == Array:
         return Operand(name)
+    if hint is AnyValue:
+        return Operand(name, any_value=True)
     if _is_union(hint) and set(typing.get_args(hint)) == {Array, type(None)}:
         return Operand(name, optional=True)
     if typing.get_origin(hint) is tuple and typing.get_args(hint) == (Array, Ellipsis):
@@ -136,8 +147,8 @@ def _operand(op: str, name: str, hint: AnyValue) -> Operand:
     if typing.get_origin(hint) is tuple and typing.get_args(hint) == (_ELEMENT, Ellipsis):
         return Operand(name, variadic=True, sequence=True)
     raise RelayError(
-        f"{op}: operand {name} must be Array, Array | None, list[Array], tuple[Array, ...] "
-        "or tuple[Array | list[Array], ...]"
+        f"{op}: operand {name} must be Array, Array | None, list[Array], tuple[Array, ...], "
+        "tuple[Array | list[Array], ...] or Any"
     )
 
 
@@ -222,7 +233,7 @@ def _to_str(value: AnyValue) -> str:
 def _to_dtype(value: AnyValue) -> np.dtype[AnyValue]:
     if not value and not isinstance(value, (np.dtype, type)):
         raise TypeError
-    return numpy_dtype(dtype_name(value))
+    return numpy_dtype("bool" if value == "uint1" else dtype_name(value))
 
 
 def _to_none(value: AnyValue) -> None:

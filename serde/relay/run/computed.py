@@ -240,7 +240,7 @@ class _Schedule:
         if step.weight is not None:
             return step.weight.rows(start, stop)
         if isinstance(step.expr, Constant):
-            return _slice(step.expr.data, start, stop)
+            return _slice(np.asarray(step.expr.data), start, stop)
         operands = []
         for child, wanted in self._find_wanted_rows(number, (start, stop)):
             value = fixed[child] if child in fixed else values[child]
@@ -295,7 +295,7 @@ def _evaluate(step: _Step, values: list[AnyValue]) -> AnyValue:
     if step.weight is not None:
         return step.weight.array()
     if isinstance(node, Constant):
-        return node.data
+        return np.asarray(node.data)
     if isinstance(node, Tuple):
         return tuple(values)
     if isinstance(node, TupleGetItem):

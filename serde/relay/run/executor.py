@@ -8,21 +8,13 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Expr, Function, GlobalVar, Var
+from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.ndarray import NDArray
 from serde.relay.run.interpreter import evaluate, run
+from serde.relay.run.values import ConstructorValue, RefValue
 
 __all__ = ["Executor", "NDArray", "create_executor"]
-
-
-class NDArray(np.ndarray[AnyValue, np.dtype[AnyValue]]):
-    """A result: a NumPy array that also has TVM's way of asking for one."""
-
-    def numpy(self) -> np.ndarray[AnyValue, np.dtype[AnyValue]]:
-        """Return the values as a plain array."""
-        return np.array(self, subok=False)
-
-    asnumpy = numpy
 
 
 class Executor:
@@ -44,15 +36,16 @@ class Executor:
         Returns:
             For None, a function or a global variable: a callable that takes arrays by position
             or by name and returns an :class:`NDArray` or a nested tuple of them. Otherwise the
-            value.
+            value; of a function that is computed, a callable that takes arrays by position.
         """
         if expr is None:
             expr = self.mod["main"]
         if isinstance(expr, GlobalVar):
             expr = self.mod[expr.name_hint]
+        values = {each: _value_of(given) for each, given in (binds or {}).items()}
         if not isinstance(expr, Function):
-            return _hand_out(evaluate(expr, binds, mod=self.mod))
-        return self._callable(expr, binds or {})
+            return _hand_out(evaluate(expr, values, mod=self.mod, functions=True))
+        return self._callable(expr, values)
 
     def _callable(
         self, function: Function, binds: Mapping[Var, AnyValue]
@@ -63,7 +56,8 @@ class Executor:
         env = {variable: value for variable, value in binds.items() if variable not in own}
 
         def call(*args: AnyValue, **named: AnyValue) -> AnyValue:
-            arguments = _bind_arguments(function, args, named, preset)
+            given = {name: _value_of(value) for name, value in named.items()}
+            arguments = _bind_arguments(function, [*map(_value_of, args)], given, preset)
             return _hand_out(run(function, arguments, env=env, mod=self.mod))
 
         return call
@@ -117,11 +111,54 @@ def _bind_arguments(
     return [values[place] for place in range(count)]
 
 
+def _value_of(given: AnyValue) -> AnyValue:
+    """Return the value of what is given, which may be a constant."""
+    return given.data if isinstance(given, Constant) else given
+
+
 def _hand_out(value: AnyValue) -> AnyValue:
+    """Return a value with arrays that users can ask in TVM's way, however deep it is."""
+    if callable(value):
+        return lambda *args: _hand_out(value(*args))
+    done: dict[int, AnyValue] = {}
+    references: list[tuple[RefValue, AnyValue]] = []
+    pending = [value]
+    while pending:
+        here = pending[-1]
+        if id(here) in done:
+            pending.pop()
+            continue
+        if isinstance(here, RefValue):
+            # A reference may hold itself, so it is there before what it holds.
+            done[id(here)] = RefValue(None)
+            references.append((done[id(here)], here.value))
+            pending[-1:] = [here.value]
+            continue
+        parts = _parts(here)
+        waiting = [part for part in parts if id(part) not in done]
+        if waiting:
+            pending.extend(reversed(waiting))
+            continue
+        done[id(here)] = _with_parts(here, [done[id(part)] for part in parts])
+        pending.pop()
+    for reference, held in references:
+        reference.value = done[id(held)]
+    return done[id(value)]
+
+
+def _parts(value: AnyValue) -> Sequence[AnyValue]:
+    if isinstance(value, (tuple, list)):
+        return value
+    return value.fields if isinstance(value, ConstructorValue) else ()
+
+
+def _with_parts(value: AnyValue, parts: list[AnyValue]) -> AnyValue:
     if isinstance(value, tuple):
-        return tuple(_hand_out(item) for item in value)
+        return tuple(parts)
     if isinstance(value, list):
-        return [_hand_out(item) for item in value]
+        return parts
+    if isinstance(value, ConstructorValue):
+        return ConstructorValue(value.tag, parts, value.constructor)
     return np.array(value).view(NDArray)
 
 

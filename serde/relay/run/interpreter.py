@@ -9,11 +9,13 @@ in its frame; a call in tail position replaces its frame.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.bodies import Apply, Blank, Kernel
 from serde.relay.ir.dims import SymDim, substitute
 from serde.relay.ir.expr import (
@@ -30,11 +32,13 @@ from serde.relay.ir.expr import (
     Var,
 )
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
-from serde.relay.ir.visit import free_vars
+from serde.relay.ir.visit import children, free_vars
 from serde.relay.run.arithmetic import Arithmetic
 from serde.relay.run.binding import as_value, bind_dims, has_symbols, resolve_dims
+from serde.relay.run.values import apply_reference, choose_clause, construct
 from serde.weights import numpy_dtype
 
 __all__ = ["apply_kernel", "evaluate", "run", "run_with"]
@@ -95,7 +99,7 @@ class _Plan:
                     numbers[child] = len(self.nodes)
                     self.nodes.append(child)
             self.below.append(tuple(numbers[child] for child in held))
-            self.first.append(1 if isinstance(node, (If, Let)) else len(held))
+            self.first.append(1 if isinstance(node, (If, Let, Match)) else len(held))
             if isinstance(node, Var):
                 self.slots[node] = numbers[node]
             elif isinstance(node, Call) and any(map(_is_symbolic, node.attrs.values())):
@@ -103,7 +107,8 @@ class _Plan:
 
     def _find_operands(self, node: Expr) -> Sequence[Expr]:
         if isinstance(node, Call):
-            return node.args if isinstance(node.op, (Op, GlobalVar)) else (*node.args, node.op)
+            named = isinstance(node.op, (Op, GlobalVar, Constructor))
+            return node.args if named else (*node.args, node.op)
         if isinstance(node, Tuple):
             return node.fields
         if isinstance(node, TupleGetItem):
@@ -117,6 +122,10 @@ class _Plan:
         if isinstance(node, Function):
             own = self.own.get(node, ())
             return [variable for variable in free_vars(node) if variable not in own]
+        if isinstance(node, Match):
+            return (node.data, *(clause.rhs for clause in node.clauses))
+        if isinstance(node, (RefCreate, RefRead, RefWrite)):
+            return children(node)
         return ()
 
 
@@ -151,6 +160,13 @@ class _Frame:
         self.values[number] = value
         self.states[number] = _DONE
         self.stack.pop()
+
+    def bind(self, variable: Var, value: AnyValue) -> None:
+        """Give a variable its value, where it occurs."""
+        slot = self.plan.slots.get(variable)
+        if slot is not None:
+            self.values[slot] = value
+            self.states[slot] = _DONE
 
     def release(self, numbers: Sequence[int]) -> None:
         """Drop one use of each; what nobody uses is dropped, with what only it would have used."""
@@ -275,7 +291,7 @@ class _Machine:
                     stack.extend(waiting)
                     continue
             node = plan.nodes[number]
-            if isinstance(node, (Let, If)):
+            if isinstance(node, (Let, If, Match)):
                 self._enter(frame, number, node)
                 continue
             if isinstance(node, Call):
@@ -287,8 +303,8 @@ class _Machine:
             frame.release(below)
         return None
 
-    def _enter(self, frame: _Frame, number: int, node: Let | If) -> None:
-        """Go on with the body of a let or the chosen branch, or take its value."""
+    def _enter(self, frame: _Frame, number: int, node: Let | If | Match) -> None:
+        """Go on with the body of a let, the chosen branch or clause, or take its value."""
         if frame.states[number] == _TAKE:
             source = frame.values[number]
             frame.finish(number, frame.values[source])
@@ -298,10 +314,13 @@ class _Machine:
         decided = frame.values[below[0]]
         if isinstance(node, Let):
             target, dropped = below[1], below[:1]
-            slot = frame.plan.slots.get(node.var)
-            if slot is not None:
-                frame.values[slot] = decided
-                frame.states[slot] = _DONE
+            frame.bind(node.var, decided)
+        elif isinstance(node, Match):
+            chosen, bound = choose_clause(node, decided)
+            target = below[chosen + 1]
+            dropped = below[: chosen + 1] + below[chosen + 2 :]
+            for variable, value in bound.items():
+                frame.bind(variable, value)
         else:
             taken = bool(_scalar(self._arithmetic.result(decided), node))
             target, dropped = (below[1], (below[0], below[2])) if taken else (below[2], below[:2])
@@ -335,6 +354,10 @@ class _Machine:
             frame.finish(number, value)
             frame.release(below)
             return None
+        if isinstance(callee, Constructor):
+            frame.finish(number, construct(callee, args))
+            frame.release(below)
+            return None
         if not isinstance(callee, _Closure):
             raise RelayError(f"{node!r}: what is called is no function")
         called = self.start(callee, args)
@@ -344,7 +367,7 @@ class _Machine:
         return called
 
     def _callee(self, frame: _Frame, node: Call, below: Sequence[int]) -> AnyValue:
-        if isinstance(node.op, OpDef):
+        if isinstance(node.op, (OpDef, Constructor)):
             return node.op
         if isinstance(node.op, GlobalVar):
             return self._global(node.op)
@@ -352,7 +375,7 @@ class _Machine:
 
     def _value(self, frame: _Frame, node: Expr, below: Sequence[int]) -> AnyValue:
         if isinstance(node, Constant):
-            return node.data
+            return np.asarray(node.data)
         if isinstance(node, Tuple):
             return tuple(frame.values[child] for child in below)
         if isinstance(node, TupleGetItem):
@@ -364,8 +387,10 @@ class _Machine:
             return closure
         if isinstance(node, GlobalVar):
             return self._global(node)
-        if isinstance(node, OpDef):
+        if isinstance(node, (OpDef, Constructor)):
             return node
+        if isinstance(node, (RefCreate, RefRead, RefWrite)):
+            return apply_reference(node, [frame.values[child] for child in below])
         raise RelayError(f"{node!r} has no value")
 
     def _global(self, variable: GlobalVar) -> _Closure:
@@ -502,7 +527,11 @@ def run(
 
 
 def evaluate(
-    expr: Expr, env: Mapping[Var, AnyValue] | None = None, *, mod: IRModule | None = None
+    expr: Expr,
+    env: Mapping[Var, AnyValue] | None = None,
+    *,
+    mod: IRModule | None = None,
+    functions: bool = False,
 ) -> AnyValue:
     """Return the value of `expr`, given those of its free variables.
 
@@ -510,6 +539,7 @@ def evaluate(
         expr: Any expression but a function.
         env: An array, or a nested tuple of arrays, for each free variable.
         mod: Where the global functions it calls are.
+        functions: Whether the value may be a function; it is a callable then.
 
     Raises:
         RelayError: As for :func:`run`, or a variable has no value.
@@ -517,7 +547,18 @@ def evaluate(
     values = _environment(env or {})
     machine = _Machine(mod)
     lengths = bind_dims(list(values), list(values.values()))
-    return _require_tensors(machine.run(_Frame(machine.plan(expr), values, lengths)))
+    found = machine.run(_Frame(machine.plan(expr), values, lengths))
+    if functions and isinstance(found, _Closure):
+        return partial(_call_closure, machine, found)
+    return _require_tensors(found)
+
+
+def _call_closure(machine: _Machine, closure: _Closure, *args: AnyValue) -> AnyValue:
+    values = [
+        as_value(value, param.type, f"argument {param.name_hint}")
+        for param, value in zip(closure.function.params, args, strict=False)
+    ]
+    return _require_tensors(machine.run(machine.start(closure, values[: len(args)])))
 
 
 def _environment(env: Mapping[Var, AnyValue]) -> dict[Var, AnyValue]:
@@ -533,6 +574,6 @@ def _require_tensors(value: AnyValue) -> AnyValue:
         item = pending.pop()
         if isinstance(item, (tuple, list)):
             pending.extend(item)
-        elif not isinstance(item, np.ndarray):
+        elif isinstance(item, (_Closure, Constructor, OpDef)):
             raise RelayError("the result is a function, not a tensor")
     return value

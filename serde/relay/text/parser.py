@@ -15,6 +15,7 @@ import numpy as np
 
 from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyError
 from serde.limits import MAX_NESTING
+from serde.relay.ir.adt import Constructor
 from serde.relay.ir.expr import (
     Attrs,
     Call,
@@ -22,7 +23,6 @@ from serde.relay.ir.expr import (
     Expr,
     Function,
     GlobalVar,
-    If,
     Let,
     Tuple,
     TupleGetItem,
@@ -36,14 +36,13 @@ from serde.relay.ir.types import Type, accepts
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import children, free_vars
 from serde.relay.text.composite import raise_composites
+from serde.relay.text.data_parser import REFERENCE_WORDS, DataParser, Step, run_steps
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.metadata import AttributeObject
 from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
-from serde.relay.text.value_parser import NUMERIC, WORDS, ValueParser
+from serde.relay.text.value_parser import NUMERIC, WORDS
 
-__all__ = ["fromtext", "parse_attributes", "parse_expr"]
-
-Step = Generator[AnyValue, AnyValue, AnyValue]
+__all__ = ["fromtext", "parse_attributes", "parse_definitions", "parse_expr"]
 
 _INFIX: Final = {
     "*": (12, "multiply"),
@@ -57,20 +56,13 @@ _INFIX: Final = {
     "==": (7, "equal"),
     "!=": (7, "not_equal"),
 }
-_LACKING: Final = {
-    "match": "match expressions",
-    "ref": "references",
-    "ref_read": "references",
-    "ref_write": "references",
-    "type": "algebraic data types",
-    "extern": "algebraic data types",
-}
+_WORDS: Final = frozenset({"if", "fn", "match", *REFERENCE_WORDS})
 _OBJECT: Final = "meta[...]"
 """Key under which attributes that came as one object wait for their operator."""
 
 
 @pause_garbage_collection()
-def fromtext(text: str, *, name: str = "<text>") -> IRModule:
+def fromtext(text: str, name: str = "<text>", init_module: IRModule | None = None) -> IRModule:
     """Return the module that `text` holds, with its types inferred.
 
     Reads what TVM up to 0.19 printed and both of serde's spellings.
@@ -78,12 +70,13 @@ def fromtext(text: str, *, name: str = "<text>") -> IRModule:
     Args:
         text: Text of version 0.0.5.
         name: What errors call it, such as a file's name.
+        init_module: Functions and types that the text may name; the module has them, too.
 
     Raises:
         ParseError: The text does not parse, or holds what the pivot lacks.
         IllTypedError: Its operators do not fit their operands.
     """
-    parser = _Parser(text, name)
+    parser = _Parser(text, name, init_module)
     mod = parser.module()
     try:
         checked, _ = infer_module(mod)
@@ -94,19 +87,26 @@ def fromtext(text: str, *, name: str = "<text>") -> IRModule:
         raise parser.located(error) from None
 
 
-def parse_expr(text: str, *, name: str = "<text>", infer: bool = False) -> Expr:
+def parse_expr(
+    text: str,
+    *,
+    name: str = "<text>",
+    infer: bool = False,
+    init_module: IRModule | None = None,
+) -> Expr:
     """Return the one expression that `text` holds, such as ``fn (%x: float32) { exp(%x) }``.
 
     Args:
         text: The expression.
         name: What errors call it.
         infer: Whether its types are inferred.
+        init_module: Functions and types that the text may name.
 
     Raises:
         ParseError: The text does not parse, or holds what the pivot lacks.
         IllTypedError: Its operators do not fit their operands, or a type cannot be inferred.
     """
-    parser = _Parser(text, name)
+    parser = _Parser(text, name, init_module)
     expr = parser.single_expression()
     if infer:
         try:
@@ -114,6 +114,15 @@ def parse_expr(text: str, *, name: str = "<text>", infer: bool = False) -> Expr:
         except TypeInferenceError as error:
             raise parser.located(error) from None
     return expr
+
+
+def parse_definitions(text: str, name: str, init_module: IRModule) -> IRModule:
+    """Return a module with what `text` defines added to another one, no types inferred.
+
+    Raises:
+        ParseError: The text does not parse, or names what is defined nowhere.
+    """
+    return _Parser(text, name, init_module).module()
 
 
 def _read_attribute(text: str) -> dict[str, AnyValue]:
@@ -132,11 +141,10 @@ def parse_attributes(text: str) -> dict[str, AnyValue]:
     return _Parser(text, "attributes").attribute_list()
 
 
-class _Parser(ValueParser):
-    def __init__(self, text: str, name: str) -> None:
+class _Parser(DataParser):
+    def __init__(self, text: str, name: str, init: IRModule | None = None) -> None:
         super().__init__(Lexer(text, name))
         self._name = name
-        self._scopes: list[dict[str, Var]] = [{}]
         self._graph: dict[str, Expr] = {}
         self._globals: dict[str, GlobalVar] = {}
         self._used: dict[str, Token] = {}
@@ -146,22 +154,32 @@ class _Parser(ValueParser):
         self._plain: dict[OpDef, Attrs] = {}
         self._depth = 0
         self._module: dict[str, AnyValue] = {}
+        self._init = init if init is not None else IRModule()
+        self._types.update(self._init.type_definitions)
+        for header, data in self._init.type_definitions.items():
+            self._type_names[header.name_hint] = header
+            self._constructors.update({each.name_hint: each for each in data.constructors})
+        self._globals.update({each.name_hint: each for each in self._init.functions})
 
     # What a text is as a whole.
 
     def module(self) -> IRModule:
         """Read definitions to the end of the text."""
         self._lexer.header(required=True)
-        functions: dict[GlobalVar, Function] = {}
+        functions: dict[GlobalVar, Function] = dict(self._init.functions)
+        defined: set[GlobalVar] = set()
         while self._lexer.peek().kind != "end":
-            self._refuse_lacking(self._lexer.peek())
+            if self._next_is("type") or self._next_is("extern"):
+                self._define_type()
+                continue
             self._expect("def")
             token = self._expect_kind("global", "a function's name such as @main")
             variable = self._global(token)
-            if variable in functions:
+            if variable in defined:
                 raise self._fail(f"{token.text} is defined twice", token)
+            defined.add(variable)
             self._start_definition()
-            functions[variable] = _run(self._function(token))
+            functions[variable] = run_steps(self._function(token))
             self._restore(functions[variable], token, variable)
         known = {variable.name_hint for variable in functions}
         for name, token in self._used.items():
@@ -169,15 +187,17 @@ class _Parser(ValueParser):
                 raise self._fail(f"{token.text} is not defined", token)
         if len(known) != len(functions):
             raise self._fail("two functions have the same name")
-        return IRModule(functions, attrs=self._module)
+        self._refuse_undefined_types()
+        return IRModule(functions, self._types, self._module)
 
     def single_expression(self) -> Expr:
         """Read one expression to the end of the text."""
         self._lexer.header(required=False)
         self._start_definition()
         token = self._lexer.peek()
-        expr: Expr = _run(self._sequence())
+        expr: Expr = run_steps(self._sequence())
         self._expect_end()
+        self._refuse_undefined_types()
         if isinstance(expr, Function):
             self._restore(expr, token, None)
         return expr
@@ -186,7 +206,7 @@ class _Parser(ValueParser):
         """Read ``key=value`` pairs to the end of the text."""
         values: dict[str, AnyValue] = {}
         while self._lexer.peek().kind != "end":
-            _run(self._key_value(values))
+            run_steps(self._key_value(values))
             if not self._accept(","):
                 break
         self._expect_end()
@@ -286,10 +306,6 @@ class _Parser(ValueParser):
             raise self._fail(f"{token.text[:60]} is not defined here", token)
         return found
 
-    def _refuse_lacking(self, token: Token) -> None:
-        if token.kind == "ident" and token.text in _LACKING:
-            raise self._fail(f"the pivot has no {_LACKING[token.text]}", token)
-
     # Functions and bodies.
 
     def _enter(self) -> None:
@@ -297,10 +313,13 @@ class _Parser(ValueParser):
         if self._depth > MAX_NESTING:
             raise self._fail(f"expressions are nested deeper than {MAX_NESTING}")
 
+    def _leave(self) -> None:
+        self._depth -= 1
+
     def _function(self, start: Token) -> Step:
         """Parse what follows ``fn``: parameters, attributes, result type and body."""
-        if self._next_is("["):
-            raise self._fail("the pivot has no functions with type parameters")
+        self._type_vars.append({})
+        type_params = self._type_params()
         number = len(self._functions)
         self._functions.append(None)
         self._expect("(")
@@ -317,8 +336,9 @@ class _Parser(ValueParser):
         result = self.type_annotation() if self._accept("->") else None
         body = yield self._block()
         self._scopes.pop()
+        self._type_vars.pop()
         try:
-            function = Function(params, body, result, attrs=attrs)
+            function = Function(params, body, result, type_params, attrs)
         except RelayError as error:
             raise self._fail(str(error), start) from None
         self._functions[number] = function
@@ -401,7 +421,9 @@ class _Parser(ValueParser):
         """Read an atom, one projection, and calls."""
         token = self._lexer.peek()
         if token.kind == "ident" and token.text not in WORDS and token.text not in NUMERIC:
-            if self._next_is("(", 1) and token.text not in ("if", "fn", "match"):
+            if token.text in self._constructors:
+                value: Expr = self._constructors[self._lexer.take().text]
+            elif self._next_is("(", 1) and token.text not in _WORDS:
                 value = yield from self._named_call()
             else:
                 value = yield from self._atom()
@@ -415,6 +437,8 @@ class _Parser(ValueParser):
             if attrs:
                 raise self._fail(f"{value!r} takes no attributes", place)
             value = self._note_position(Call(value, args), token)
+        if isinstance(value, Constructor) and not value.inputs:
+            return self._note_position(Call(value, ()), token)
         return value
 
     def _projection(self, value: Expr) -> Expr:
@@ -447,7 +471,6 @@ class _Parser(ValueParser):
         self._raise_unexpected(token, "an expression")
 
     def _word(self, token: Token) -> Step:
-        self._refuse_lacking(token)
         if token.text in ("True", "False"):
             return Constant(np.array(token.text == "True"))
         if token.text == "fn":
@@ -457,6 +480,10 @@ class _Parser(ValueParser):
             return function
         if token.text == "if":
             return self._note_position((yield from self._if()), token)
+        if token.text == "match":
+            return self._note_position((yield from self._match()), token)
+        if token.text in REFERENCE_WORDS:
+            return self._note_position((yield from self._reference(token)), token)
         if token.text == "meta":
             value = self._meta(token)
             if not isinstance(value, Constant):
@@ -465,17 +492,6 @@ class _Parser(ValueParser):
         if find(token.text) is not None:
             raise self._fail(f"the operator {token.text} is not called", token)
         raise self._fail(f"no Relay operator is called {token.text[:60]}", token)
-
-    def _if(self) -> Step:
-        self._expect("(")
-        self._enter()
-        cond = yield self._expr()
-        self._depth -= 1
-        self._expect(")")
-        then = yield self._block()
-        self._expect("else")
-        other = yield self._block()
-        return If(cond, then, other)
 
     def _parenthesis(self, start: Token) -> Step:
         fields: list[Expr] = []
@@ -503,7 +519,6 @@ class _Parser(ValueParser):
 
     def _named_call(self) -> Step:
         token = self._lexer.take()
-        self._refuse_lacking(token)
         definition = find(token.text)
         if definition is None:
             if token.text in ("meta",):
@@ -579,18 +594,3 @@ class _Parser(ValueParser):
         else:
             values[token.text] = self._value(0)
         return None
-
-
-def _run(step: Step) -> AnyValue:
-    """Run a generator and those it hands over, without recursion."""
-    stack = [step]
-    answer: AnyValue = None
-    while True:
-        try:
-            stack.append(stack[-1].send(answer))
-            answer = None
-        except StopIteration as done:
-            stack.pop()
-            answer = done.value
-            if not stack:
-                return answer

@@ -8,13 +8,14 @@ node's text is made by a generator that asks for the texts it needs.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any as AnyValue
 from typing import Final
 
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.expr import (
     Call,
@@ -31,11 +32,13 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import FuncType, Type
+from serde.relay.ir.types import FuncType
 from serde.relay.ir.visit import use_counts
 from serde.relay.text import composite
 from serde.relay.text.attribute_classes import FIELDS, class_key
+from serde.relay.text.data_printer import DataPrinter, Step
 from serde.relay.text.literals import constant_text, escape, float_text
 from serde.relay.text.metadata import MetadataWriter
 from serde.relay.text.names import (
@@ -46,7 +49,13 @@ from serde.relay.text.names import (
     encode_pairs,
     is_attribute_key,
 )
-from serde.relay.text.type_text import dim_text, has_sequence, has_symbols, type_text
+from serde.relay.text.type_text import (
+    dim_text,
+    has_sequence,
+    has_symbols,
+    named_type_text,
+    type_text,
+)
 
 __all__ = [
     "HEADER",
@@ -80,11 +89,18 @@ UNSET_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
 TVM wants most of them, and does not look at them.
 """
 
-Step = Generator["Step", str, str]
+
+Annotate = Callable[[Expr], str]
 
 
 @pause_garbage_collection()
-def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
+def print_module(
+    mod: IRModule,
+    *,
+    show_meta_data: bool = True,
+    strict: bool = False,
+    annotate: Annotate | None = None,
+) -> str:
     """Return the text of a module.
 
     Args:
@@ -92,32 +108,50 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
         show_meta_data: Whether the header and the metadata section are there; without them
             the text is for reading only.
         strict: Whether the text is legal for TVM 0.18 rather than serde's dialect.
+        annotate: Gives what follows each node, instead of a comment with its type.
 
     Raises:
         RelayError: A value has no form in text.
     """
-    printer = _Printer(typed=mod.checked, strict=strict, readable=not show_meta_data)
+    printer = _Printer(
+        typed=mod.checked, strict=strict, readable=not show_meta_data, annotate=annotate
+    )
     ordered = sorted(mod.functions, key=lambda variable: variable.name_hint)
     for variable in sorted(ordered, key=lambda variable: variable.name_hint != "main"):
         printer.name_global(variable)
     printer.note_module(mod.attrs)
-    texts = [printer.definition(variable, mod.functions[variable]) for variable in ordered]
+    types = sorted(mod.type_definitions.values(), key=lambda data: data.header.name_hint)
+    texts = [printer.type_definition(data) for data in types]
+    texts += [printer.definition(variable, mod.functions[variable]) for variable in ordered]
     body = "\n".join(texts)
     return printer.finish(body) if show_meta_data else body
 
 
 @pause_garbage_collection()
-def print_expr(expr: Expr, *, strict: bool = False) -> str:
+def print_expr(
+    expr: Expr,
+    *,
+    show_meta_data: bool = True,
+    strict: bool = False,
+    annotate: Annotate | None = None,
+) -> str:
     """Return the text of an expression, its free variables announced.
 
     Names that have to change are kept only where `expr` is a function, which
     can carry them.
 
+    Args:
+        expr: The expression.
+        show_meta_data: Whether the header and the metadata section are there.
+        strict: Whether the text is legal for TVM 0.18 rather than serde's dialect.
+        annotate: Gives what follows each node.
+
     Raises:
         RelayError: A value has no form in text.
     """
-    printer = _Printer(typed=False, strict=strict, readable=False)
-    return printer.finish(f"{printer.expression(expr)}\n")
+    printer = _Printer(typed=False, strict=strict, readable=not show_meta_data, annotate=annotate)
+    body = f"{printer.expression(expr)}\n"
+    return printer.finish(body) if show_meta_data else body
 
 
 def attribute_text(value: AnyValue, *, strict: bool) -> str:
@@ -159,20 +193,23 @@ def _same_value(a: AnyValue, b: AnyValue) -> bool:
     return type(a) is type(b) and (a is b or repr(a) == repr(b))
 
 
-class _Printer:
-    def __init__(self, *, typed: bool, strict: bool, readable: bool) -> None:
+class _Printer(DataPrinter):
+    def __init__(
+        self, *, typed: bool, strict: bool, readable: bool, annotate: Annotate | None
+    ) -> None:
+        super().__init__(strict=strict)
         self._typed = typed
-        self._strict = strict
+        self._annotate = annotate
         self._readable = readable
         self._metadata = MetadataWriter()
         self._globals: dict[str, str] = {}
         self._global_names = NameTable()
         self._temporaries = 0
         self._module = ""
-        self._type_texts: dict[Type, str] = {}
         self._start()
 
     def _start(self) -> None:
+        self._start_types()
         self._names = NameTable()
         self._memo: dict[Expr, str] = {}
         self._counts: dict[Expr, int] = {}
@@ -217,16 +254,12 @@ class _Printer:
             return "\n".join([*self._scopes[0], text])
         return _run(self._scope(expr))
 
-    def _type(self, type_: Type) -> str:
-        text = self._type_texts.get(type_)
-        if text is None:
-            text = self._type_texts[type_] = type_text(type_, strict=self._strict)
-        return text
-
-    def _comment(self, type_: Type | None) -> str:
-        if not self._typed or type_ is None:
+    def _comment(self, node: Expr) -> str:
+        if self._annotate is not None:
+            return self._annotate(node)
+        if not self._typed or node.type is None:
             return ""
-        return f" /* ty={self._type(type_)} */"
+        return f" /* ty={self._type(node.type)} */"
 
     def _line(self, text: str) -> None:
         self._scopes[-1].append(f"{self._indent}{text}")
@@ -245,7 +278,7 @@ class _Printer:
             return f"%{printed}"
         if self._strict and has_symbols(declared):
             self._types[printed] = type_text(declared)
-        return f"%{printed}: {self._type(declared)}{self._comment(variable.type)}"
+        return f"%{printed}: {self._type(declared)}{self._comment(variable)}"
 
     def _visit(self, node: Expr, *, inline: bool) -> Step:
         known = self._memo.get(node)
@@ -272,12 +305,12 @@ class _Printer:
             text = constant_text(node.data, strict=self._strict)
             if text is None:
                 text = self._metadata.constant(node, typed=self._typed)
-            return text + self._comment(node.type)
+            return text + self._comment(node)
         if isinstance(node, GlobalVar):
             return f"@{self._global(node.name_hint)}"
         if isinstance(node, Op):
             return node.name
-        return None
+        return named_type_text(node.name_hint) if isinstance(node, Constructor) else None
 
     def _compound(self, node: Expr) -> Step:
         if isinstance(node, Call):
@@ -292,6 +325,10 @@ class _Printer:
             return self._if(node)
         if isinstance(node, Let):
             return self._braces(node)
+        if isinstance(node, Match):
+            return self._match(node)
+        if isinstance(node, (RefCreate, RefRead, RefWrite)):
+            return self._reference(node)
         raise RelayError(f"{node!r} has no form in text")
 
     def _scope(self, node: Expr) -> Step:
@@ -335,11 +372,11 @@ class _Printer:
     def _tuple(self, node: Tuple) -> Step:
         texts = yield from self._operands(node.fields)
         inner = f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
-        return inner + self._comment(node.type)
+        return inner + self._comment(node)
 
     def _field(self, node: TupleGetItem) -> Step:
         texts = yield from self._operands((node.tuple_value,))
-        return f"{texts[0]}.{node.index}{self._comment(node.type)}"
+        return f"{texts[0]}.{node.index}{self._comment(node)}"
 
     def _if(self, node: If) -> Step:
         (cond,) = yield from self._operands((node.cond,))
@@ -360,14 +397,16 @@ class _Printer:
             raise RelayError(f"{node!r}: only calls of operators have attributes")
         else:
             (callee,) = yield from self._operands((operation,))
-        return f"{callee}({', '.join(parts)}){self._comment(node.type)}"
+            if isinstance(operation, Constructor) and not operation.inputs and not parts:
+                return f"{callee}{self._comment(node)}"
+        return f"{callee}({', '.join(parts)}){self._comment(node)}"
 
     def _extension_call(self, node: Call) -> Step:
         function, arguments = composite.as_function(node, _spell_attribute)
         texts = yield from self._operands(arguments)
         self._counts.update(use_counts(function))
         callee = yield self._visit(function, inline=False)
-        return f"{callee}({', '.join(texts)}){self._comment(node.type)}"
+        return f"{callee}({', '.join(texts)}){self._comment(node)}"
 
     def _attributes(self, node: Call, operation: OpDef) -> Generator[Step, str, list[str]]:
         if self._strict and not self._readable and operation.meta_class is not None:
@@ -411,6 +450,7 @@ class _Printer:
         return parts
 
     def _function(self, node: Function, start: str, *, outer: bool = False) -> Step:
+        start += self._name_type_params(node.type_params)
         params = [self._declare(param) for param in node.params]
         number = self._headers
         self._headers += 1
@@ -427,7 +467,7 @@ class _Printer:
         if outer:
             params += self._list_carried()
         arrow = "" if result is None else f" -> {self._type(result)}"
-        comment = "" if outer else self._comment(node.type)
+        comment = "" if outer else self._comment(node)
         return f"{start}({', '.join(params)}){arrow} {body}{comment}"
 
     def _list_carried(self) -> Iterator[str]:

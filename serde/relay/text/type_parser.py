@@ -8,7 +8,18 @@ from typing import Final
 from serde.errors import ParseError
 from serde.limits import MAX_NESTING, MAX_RANK
 from serde.relay.ir.dims import Any, Dim, SymDim, symbol
-from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
+from serde.relay.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    SequenceType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+)
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value, unescape
 from serde.relay.text.names import is_symbol
@@ -18,6 +29,8 @@ __all__ = ["TypeParser"]
 _DTYPE: Final = re.compile(
     r"u?int(2|4|8|16|32|64)\Z|float(16|32|64)\Z|bool\Z|uint1\Z|bfloat16\Z|float[468]_[a-z0-9]+\Z"
 )
+_SHORT: Final = {"uint1": "bool", "int": "int32", "uint": "uint32", "float": "float32"}
+_DTYPES: Final = ("int", "uint", "float", "bool")
 _MAX_DIM_CHARS: Final = 10_000
 _MAX_DIM_TERMS: Final = 100
 
@@ -28,6 +41,9 @@ class TypeParser:
     def __init__(self, lexer: Lexer) -> None:
         self._lexer = lexer
         self._dim_start = 0
+        self._type_vars: list[dict[str, TypeVar]] = [{}]
+        self._type_names: dict[str, GlobalTypeVar] = {}
+        self._type_uses: dict[str, Token] = {}
 
     def _fail(self, message: str, token: Token | None = None) -> ParseError:
         place = token if token is not None else self._lexer.peek()
@@ -72,24 +88,66 @@ class TypeParser:
             raise self._fail("types are nested too deeply")
         token = self._lexer.peek()
         if self._accept("("):
-            return TupleType(self._types(depth))
+            return TupleType(self._list_types(depth))
         if token.kind != "ident":
             raise self._expectation_error("a type")
         self._lexer.take()
         if token.text == "fn":
-            self._expect("(")
-            arguments = self._types(depth)
-            self._expect("->")
-            return FuncType(arguments, self.type(depth + 1))
+            return self._function_type(depth)
         if token.text == "Tensor":
             return self._tensor()
         if token.text == "Sequence":
             return self._sequence_type(depth)
         if token.text == "_":
-            raise self._fail("a part of a type cannot be left out", token)
-        return TensorType((), self._dtype(token))
+            return IncompleteType()
+        if token.text == "ref" and self._accept("("):
+            content = self.type(depth + 1)
+            self._expect(")")
+            return RefType(content)
+        if token.text.startswith(_DTYPES) or _DTYPE.match(token.text):
+            return TensorType((), self._dtype(token))
+        return self._named_type(token, depth)
 
-    def _types(self, depth: int) -> list[Type]:
+    def _function_type(self, depth: int) -> FuncType:
+        params: list[TypeVar] = []
+        self._type_vars.append({})
+        if self._accept("["):
+            while not self._accept("]"):
+                name = self._expect_kind("ident", "a type parameter").text
+                params.append(TypeVar(name))
+                self._type_vars[-1][name] = params[-1]
+                if not self._next_is("]"):
+                    self._expect(",")
+        self._expect("(")
+        arguments = self._list_types(depth)
+        self._expect("->")
+        result = self.type(depth + 1)
+        self._type_vars.pop()
+        return FuncType(arguments, result, params)
+
+    def _named_type(self, token: Token, depth: int) -> Type:
+        """Read a type parameter or an algebraic data type, and the types it takes."""
+        variable = next((s[token.text] for s in reversed(self._type_vars) if token.text in s), None)
+        if not self._next_is("["):
+            if variable is not None:
+                return variable
+            return TypeCall(self._type_name(token), ())
+        self._lexer.take()
+        head: Type = self._type_name(token) if variable is None else variable
+        arguments: list[Type] = []
+        while not self._accept("]"):
+            arguments.append(self.type(depth + 1))
+            if not self._next_is("]"):
+                self._expect(",")
+        return TypeCall(head, arguments)
+
+    def _type_name(self, token: Token) -> GlobalTypeVar:
+        self._type_uses.setdefault(token.text, token)
+        if token.text not in self._type_names:
+            self._type_names[token.text] = GlobalTypeVar(token.text)
+        return self._type_names[token.text]
+
+    def _list_types(self, depth: int) -> list[Type]:
         types: list[Type] = []
         while not self._accept(")"):
             types.append(self.type(depth + 1))
@@ -126,7 +184,7 @@ class TypeParser:
         return SequenceType(element)
 
     def _dtype(self, token: Token) -> str:
-        name = "bool" if token.text == "uint1" else token.text
+        name = _SHORT.get(token.text, token.text)
         if _DTYPE.match(name) is None:
             raise self._fail(f"{name[:40]} is no type that the pivot has", token)
         try:

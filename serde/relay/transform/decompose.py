@@ -84,7 +84,7 @@ def decompose(node: Call, body: Callable[..., AnyValue] | None = None) -> Expr:
         raise TypeInferenceError(f"{node!r} has no decomposition")
     operands: list[AnyValue] = []
     for operand, argument in zip(definition.operands, node.args, strict=True):
-        if not isinstance(argument, Tuple):
+        if not isinstance(argument, Tuple) or operand.any_value:
             operands.append(argument)
         elif operand.variadic:
             operands.append(argument.fields)

@@ -28,7 +28,7 @@ def _known(*places: Expr) -> list[Array]:
     Raises:
         Unsupported: Some are not.
     """
-    found = [each.data for each in places if isinstance(each, Constant)]
+    found: list[Array] = [each.data for each in places if isinstance(each, Constant)]
     if len(found) < len(places):
         raise Unsupported("NNEF has no fragment that writes elements to places that are computed")
     return found

@@ -10,6 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate
+from serde.relay.ir.builders import wrap_tuple
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, If, Let, Tuple, Var, const
 from serde.relay.ir.registry import (
@@ -20,7 +21,6 @@ from serde.relay.ir.registry import (
     sample,
     sequence,
     tensor,
-    wrap_tuple,
 )
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type

@@ -10,6 +10,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate
+from serde.relay.ir.builders import wrap_tuple
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.registry import (
@@ -18,7 +19,6 @@ from serde.relay.ir.registry import (
     call,
     relay_op,
     sample,
-    wrap_tuple,
 )
 from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.types import TensorType, TupleType, Type

@@ -1,1 +1,13 @@
 """Reductions of axes: plain ones, norms and logarithms of sums, losses."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any as AnyValue
+
+__all__: list[str] = []
+
+
+def __getattr__(name: str) -> AnyValue:
+    """Return a builder, as ``tvm.relay.op.reduce`` has it."""
+    return importlib.import_module("serde.relay.ir.op_paths").find_below("reduce", name)

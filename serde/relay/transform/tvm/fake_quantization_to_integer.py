@@ -17,6 +17,7 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.relay.ir.affine_type import AffineType, TensorAffineType, TupleAffineType
+from serde.relay.ir.builders import lookup_builder
 from serde.relay.ir.compare import structural_equal
 from serde.relay.ir.expr import (
     Call,
@@ -31,7 +32,7 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.op_attributes import registration
-from serde.relay.ir.registry import call, lookup_builder
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.visit import free_vars, post_order
 from serde.relay.run.interpreter import evaluate

@@ -20,6 +20,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from serde.errors import RelayError, Unsupported
+from serde.relay.ir.adt import Match
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import (
     Call,
@@ -211,14 +212,16 @@ class _Converter:
     def run(self, function: Function) -> Function:
         for step in binding_order(function):
             if isinstance(step, Binding):
-                self._bind(step.let)
+                self._bind(step.node)
             else:
                 self.done[step] = self._convert(step)
         result = self.done[function]
         return result if isinstance(result, Function) else function
 
-    def _bind(self, let: Let) -> None:
+    def _bind(self, let: Let | Match) -> None:
         """Give a variable the type of its new value."""
+        if isinstance(let, Match):
+            raise Unsupported("a match of data types has no mixed precision")
         value = self.done[let.value]
         if let.var in self.done:
             if value.type != let.var.type:
@@ -262,7 +265,7 @@ class _Converter:
         if category == MIXED_PRECISION_NEVER:
             return rebuild(node, operands)
         attrs = node.op.bind(_with_dtype(node.op, dict(node.attrs), accumulation))
-        new: Expr = _typed(Call(node.op, operands, attrs, node.span))
+        new: Expr = _typed(Call(node.op, operands, attrs, span=node.span))
         if accumulation != output:
             new = self._cast(new, output)
         if node is self.root and isinstance(node.type, TensorType) and node.type.dtype != output:

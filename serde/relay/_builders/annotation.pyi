@@ -1,0 +1,9 @@
+"""Builders below ``relay.annotation``; generated from the declarations."""
+
+from serde.relay.ir.expr import Call, Expr
+
+def compiler_begin(data: Expr, compiler: str) -> Call:
+    """Return `data` as it enters a region that `compiler` runs."""
+
+def compiler_end(data: Expr, compiler: str) -> Call:
+    """Return `data` as it leaves a region that `compiler` runs."""

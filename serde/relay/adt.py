@@ -1,0 +1,15 @@
+"""Algebraic data types, where ``tvm.relay.adt`` has them."""
+
+from __future__ import annotations
+
+from serde._lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(
+    __name__,
+    {
+        "serde.relay.ir.adt": (
+            "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar "
+            "PatternWildcard TypeData"
+        )
+    },
+)

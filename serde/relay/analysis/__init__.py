@@ -1,0 +1,28 @@
+"""TVM's analyses of Relay: what an expression holds, whether it has a form, what it costs.
+
+The names and what they mean are those of ``tvm.relay.analysis``. What is asked for is loaded then.
+"""
+
+from __future__ import annotations
+
+from serde._lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(
+    __name__,
+    {
+        "serde.relay.analysis.calibration": "get_calibration_data",
+        "serde.relay.analysis.counting": (
+            "count_layers get_total_mac_number list_fake_quantized_op_freqs list_op_freqs"
+        ),
+        "serde.relay.analysis.extraction": (
+            "extract_fused_functions extract_intermdeiate_expr search_fc_transpose"
+        ),
+        "serde.relay.analysis.features": "Feature detect_feature",
+        "serde.relay.analysis.forms": ("check_basic_block_normal_form check_constant well_formed"),
+        "serde.relay.analysis.variables": (
+            "all_dtypes all_vars bound_vars free_vars post_order_visit"
+        ),
+        "serde.relay.ir.exhaustion": "unmatched_cases",
+        "serde.relay.ir.kinds": "check_kind",
+    },
+)

@@ -1,0 +1,41 @@
+"""Parameters bound and programs run, where ``tvm.relay.build_module`` has that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import RelayError
+from serde.relay.ir.bind import bind
+from serde.relay.ir.expr import Constant, Expr, Function, Var
+from serde.relay.run.executor import create_executor
+
+__all__ = ["bind_params_by_name", "create_executor"]
+
+
+def bind_params_by_name(func: Function, params: Mapping[str, AnyValue]) -> Function:
+    """Return a function with constants in the place of parameters.
+
+    Args:
+        func: The function.
+        params: Values by the names of parameters; those of other names do not matter.
+
+    Raises:
+        RelayError: Several parameters have a name that `params` has.
+    """
+    named: dict[str, Var] = {}
+    for param in func.params:
+        if param.name_hint in named and param.name_hint in params:
+            raise RelayError(f"several parameters are called {param.name_hint}")
+        named[param.name_hint] = param
+    values: dict[Var, Expr] = {
+        named[name]: value if isinstance(value, Constant) else Constant(np.asarray(value))
+        for name, value in params.items()
+        if name in named
+    }
+    bound = bind(func, values)
+    if not isinstance(bound, Function):
+        raise RelayError(f"expected a function, found {bound!r}")
+    return bound

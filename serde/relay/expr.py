@@ -1,0 +1,17 @@
+"""Nodes of expressions and what makes them, where ``tvm.relay.expr`` has them."""
+
+from __future__ import annotations
+
+from serde._lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(
+    __name__,
+    {
+        "serde.relay.ir.expr": (
+            "Attrs Call Constant Expr GlobalVar If Let Tuple TupleGetItem TupleWrapper Var const "
+            "var"
+        ),
+        "serde.relay.ir.bind": "bind",
+        "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
+    },
+)

@@ -1,0 +1,10 @@
+"""Visitors and mutators, where ``tvm.relay.expr_functor`` has them."""
+
+from __future__ import annotations
+
+from serde._lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(
+    __name__,
+    {"serde.relay.ir.functor": ("ExprFunctor ExprMutator ExprVisitor MixedModeMutator")},
+)

@@ -1,0 +1,7 @@
+"""Functions, where ``tvm.relay.function`` has them."""
+
+from __future__ import annotations
+
+from serde._lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(__name__, {"serde.relay.ir.expr": "Function"})

@@ -1,0 +1,139 @@
+"""Builders of calls: those written by hand, and those made from declarations."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.errors import TypeInferenceError
+from serde.relay.ir.expr import Call, Expr, TupleWrapper
+from serde.relay.ir.registry import OpDef, builder_paths, call, find, find_builder
+from serde.relay.ir.schema import REQUIRED
+from serde.relay.ir.types import TupleType
+
+__all__ = ["Namespace", "builder_names", "lookup_builder", "wrap_tuple"]
+
+_DERIVED: dict[str, Callable[..., AnyValue]] = {}
+
+_QNN: Final = "serde.relay.transform.tvm.qnn"
+_BESIDE_BUILDERS: Final = {
+    "qnn.transform": (_QNN, None),
+    "qnn.op.canonicalizations": (f"{_QNN}.canonicalizations", None),
+    "qnn.op.legalizations": (f"{_QNN}.legalizations", None),
+    "qnn.op.current_requantize_config": (f"{_QNN}.requantize_config", "current_requantize_config"),
+    "qnn.op.register_qnn_canonicalize": (f"{_QNN}.canonicalizations", "register_qnn_canonicalize"),
+    "qnn.op.register_qnn_legalize": (f"{_QNN}.legalizations", "register_qnn_legalize"),
+    "qnn.op.requantize_config": (f"{_QNN}.requantize_config", "requantize_config"),
+}
+"""What TVM has beside builders of quantised operators: modules, and names in them."""
+
+
+class Namespace:
+    """Builders below one prefix, as ``relay.nn`` has them."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> AnyValue:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = lookup_builder(f"{self._prefix}.{name}")
+        if found is None:
+            raise AttributeError(f"relay.{self._prefix} has no operator {name}")
+        return found
+
+    def __dir__(self) -> list[str]:
+        return builder_names(f"{self._prefix}.")
+
+    def __repr__(self) -> str:
+        return f"<operators below relay.{self._prefix}>"
+
+
+def lookup_builder(path: str) -> AnyValue:
+    """Return the builder at `path` below ``relay``, a namespace, or None.
+
+    Builders written by hand come first; the others are made from the
+    declaration: operands, then attributes, positional or by keyword.
+    """
+    made = find_builder(path) or _DERIVED.get(path)
+    if made is not None:
+        return made
+    if path in _BESIDE_BUILDERS:
+        home, name = _BESIDE_BUILDERS[path]
+        module = importlib.import_module(home)
+        return module if name is None else getattr(module, name)
+    if path == "qnn.op.qnn":
+        return Namespace("qnn.op")
+    if path.startswith("qnn.") and path.count(".") == 1 and path != "qnn.op":
+        return lookup_builder(path.replace("qnn.", "qnn.op.", 1))
+    definition = find(path.replace("qnn.op.", "qnn.", 1))
+    if definition is not None:
+        return _DERIVED.setdefault(path, _derived_builder(definition))
+    if any(known.startswith(f"{path}.") for known in builder_paths()):
+        return Namespace(path)
+    return None
+
+
+def builder_names(prefix: str = "") -> list[str]:
+    """Return the names of builders and namespaces that follow `prefix`, such as ``"nn."``."""
+    paths = (path for path in builder_paths() if path.startswith(prefix))
+    return sorted({path[len(prefix) :].split(".")[0] for path in paths})
+
+
+def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
+    arguments = definition.arguments
+    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    required = [place for place, o in enumerate(definition.operands) if not o.optional]
+    last = required[-1] if required else -1  # Nothing before it can be left out by position.
+    parameters = {
+        o.name: inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
+        for place, o in enumerate(definition.operands)
+    }
+    kind = keyword if len(parameters) == last + 1 else inspect.Parameter.KEYWORD_ONLY
+    defaults = {name: each.default for name, each in definition.attributes.items()}
+    defaults |= {**arguments.defaults, **dict.fromkeys(arguments.required, REQUIRED)}
+    attributes = {
+        name: inspect.Parameter(name, kind, default=defaults[name])
+        for name in definition.attributes
+        if name not in arguments.hidden
+    }
+    others = [name for name in attributes if name not in arguments.order]
+    if kind is keyword:
+        others.sort(key=lambda name: attributes[name].default is not REQUIRED)
+    ordered = [attributes[name] for name in (*arguments.order, *others)]
+    if kind is keyword:
+        must = [place for place, each in enumerate(ordered) if each.default is REQUIRED]
+        count = must[-1] + 1 if must else 0
+        ordered[:count] = [each.replace(default=REQUIRED) for each in ordered[:count]]
+    parameters |= {each.name: each for each in ordered}
+    shown = {name: arguments.names.get(name, name) for name in parameters}
+    signature = inspect.Signature([p.replace(name=shown[n]) for n, p in parameters.items()])
+
+    def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+        try:
+            bound = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeInferenceError(f"{definition.name}: {error}") from None
+        given = {name: bound[shown[name]] for name in parameters if shown[name] in bound}
+        given = {**arguments.defaults, **given}
+        for name, convert in arguments.convert.items():
+            given[name] = convert(given.get(name, parameters[name].default))
+        operands = [given.pop(operand.name, None) for operand in definition.operands]
+        return wrap_tuple(call(definition.name, *operands, **given))
+
+    build.__name__ = build.__qualname__ = definition.name.rsplit(".", 1)[-1]
+    build.__doc__ = definition.doc
+    build.__signature__ = signature  # type: ignore[attr-defined]
+    return build
+
+
+def wrap_tuple(node: Call) -> Expr | TupleWrapper:
+    """Return `node`, inside a :class:`TupleWrapper` where it yields several tensors."""
+    if isinstance(node.type, TupleType):
+        return TupleWrapper(node, len(node.type.fields))
+    if isinstance(node.op, OpDef) and node.op.fields:
+        return TupleWrapper(node, node.op.fields)
+    return node

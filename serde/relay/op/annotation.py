@@ -1,0 +1,69 @@
+"""Annotations: marks on edges of a graph that passes set and read, and that change no value."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import builder, call, relay_op, sample
+from serde.relay.ir.traits import SameType
+from serde.relay.ir.types import Type
+
+__all__ = ["compiler_begin", "compiler_end"]
+
+
+def _same_type(data: Type, *, compiler: str) -> Type:
+    return data
+
+
+def _unmarked(data: Expr, *, compiler: str) -> Expr:
+    return data
+
+
+_SAMPLES = [sample((2, 3), compiler="onnx")]
+
+
+@relay_op(
+    "annotation.compiler_begin",
+    infer=_same_type,
+    samples=_SAMPLES,
+    traits=[SameType],
+    decompose=_unmarked,
+)
+def _compiler_begin(data: AnyValue, *, compiler: str) -> AnyValue:
+    """Mark an edge on which a region of an external compiler begins: ``y = x``."""
+    return data
+
+
+@relay_op(
+    "annotation.compiler_end",
+    infer=_same_type,
+    samples=_SAMPLES,
+    traits=[SameType],
+    decompose=_unmarked,
+)
+def _compiler_end(data: AnyValue, *, compiler: str) -> AnyValue:
+    """Mark an edge on which a region of an external compiler ends: ``y = x``."""
+    return data
+
+
+@builder("annotation.compiler_begin")
+def compiler_begin(data: Expr, compiler: str) -> Call:
+    """Return `data` as it enters a region that `compiler` runs.
+
+    Args:
+        data: Any value, tuples included.
+        compiler: The name of the target, or ``"default"`` for what no external compiler runs.
+    """
+    return call("annotation.compiler_begin", data, compiler=compiler)
+
+
+@builder("annotation.compiler_end")
+def compiler_end(data: Expr, compiler: str) -> Call:
+    """Return `data` as it leaves a region that `compiler` runs.
+
+    Args:
+        data: Any value, tuples included.
+        compiler: The name of the target, or ``"default"`` for what no external compiler runs.
+    """
+    return call("annotation.compiler_end", data, compiler=compiler)

@@ -1,0 +1,1 @@
+"""What is registered for targets that run parts of a program."""

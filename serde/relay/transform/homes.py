@@ -1,0 +1,72 @@
+"""Where the public names of passes are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["HOMES"]
+
+HOMES: Final = {
+    "base": "FunctionPass ModulePass Pass Sequential",
+    "compose": "Compose Match Pattern",
+    "context": "PassContext PassInfo",
+    "count_loops": "CountLoops",
+    "cutting": "cut named_values results_of",
+    "decompose": "Decompose",
+    "decorators": "function_pass module_pass",
+    "evaluate_constants": "EvaluateConstants",
+    "fold_batch_norm": "FoldBatchNorm",
+    "fold_shape": "FoldShape",
+    "infer_type": "InferType",
+    "inline_calls": "InlineCalls ToGraphNormalForm",
+    "instrument": "instrument",
+    "merge_equal_nodes": "MergeEqualNodes",
+    "quantized_as_float": "QuantizedAsFloat",
+    "quantized_as_linear": "QuantizedAsLinear",
+    "raise_box_nms": "box_nms_patterns",
+    "raise_layers": "RaiseLayers",
+    "raise_recursion": "RaiseRecursion",
+    "raise_slice_like": "RaiseSliceLike",
+    "remove_dead_code": "RemoveDeadCode RemoveUnusedFunctions",
+    "remove_identities": "RemoveIdentities",
+    "renaming": "rename",
+    "result_flattening": "flatten_results",
+    "sequences_to_tuples": "SequencesToTuples",
+    "to_float16": "ToFloat16 float16_overflows",
+    "transpose_to_layout": "TransposeToLayout channels_first",
+    "tvm.annotate_target": "AnnotateTarget",
+    "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
+    "tvm.change_batch": "ChangeBatch",
+    "tvm.combine_parallel": (
+        "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
+    ),
+    "tvm.dead_code_elimination": "DeadCodeElimination",
+    "tvm.div_to_mul": "DivToMul",
+    "tvm.dynamic_to_static": "DynamicToStatic",
+    "tvm.eliminate_common_subexpr": "EliminateCommonSubexpr",
+    "tvm.eta_expand": "EtaExpand",
+    "tvm.extension_forms": "extension_patterns",
+    "tvm.fake_quantization": "FakeQuantizationToInteger",
+    "tvm.fake_quantization_to_integer": "fake_quantization_to_integer",
+    "tvm.fast_math": "FastMath",
+    "tvm.flatten_atrous": "FlattenAtrousConv",
+    "tvm.fold_constant": "FoldConstant FoldConstantExpr",
+    "tvm.fold_explicit_padding": "FoldExplicitPadding",
+    "tvm.fold_scale_axis": "BackwardFoldScaleAxis FoldScaleAxis ForwardFoldScaleAxis",
+    "tvm.fuse_ops": "DefuseOps FuseOps",
+    "tvm.inline": "Inline",
+    "tvm.lambda_lift": "LambdaLift",
+    "tvm.layout.config": "LayoutConfig",
+    "tvm.layout.inference": "InferCorrectLayoutOutput",
+    "tvm.layout.passes": "AlterOpLayout ConvertLayout",
+    "tvm.legalize": "Legalize",
+    "tvm.merge_compiler_regions": "MergeCompilerRegions",
+    "tvm.merge_composite": "MergeComposite",
+    "tvm.normal_forms": "ToANormalForm ToBasicBlockNormalForm",
+    "tvm.partition_graph": "PartitionGraph",
+    "tvm.mixed_precision": "ToMixedPrecision mixed_precision",
+    "tvm.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",
+    "tvm.simplify_inference": "SimplifyInference",
+    "weight_folding": "fold_weights",
+}
+"""Public names by the module of :mod:`serde.relay.transform` that has them."""

@@ -1,0 +1,46 @@
+"""Quantised operators for a target, and in plain Relay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from serde.relay.transform.tvm.by_attribute import RewriteByAttribute
+
+__all__ = ["CanonicalizeOps", "Legalize"]
+
+
+@dataclass(frozen=True)
+class CanonicalizeOps(RewriteByAttribute):
+    """Write quantised operators in plain Relay, in integers alone where they are so.
+
+    What stands for an operator is its attribute ``FTVMQnnCanonicalize``. ``qnn.conv2d_transpose``
+    and the simulated operators have none, as in TVM: :class:`Legalize` writes the former.
+    Results are equal to those of the operators.
+
+    Raises:
+        Unsupported: An operator has no plain form, as one whose scale is no constant.
+    """
+
+    name: ClassVar[str] = "CanonicalizeOps"
+
+    @property
+    def key(self) -> str:
+        """Key of the attribute."""
+        return "FTVMQnnCanonicalize"
+
+
+@dataclass(frozen=True)
+class Legalize(RewriteByAttribute):
+    """Write quantised operators in the form that suits the current target.
+
+    What stands for an operator is its attribute ``FTVMQnnLegalize``: see
+    :mod:`serde.relay.transform.tvm.qnn.legalizations`. Results are equal to those of the operators.
+    """
+
+    name: ClassVar[str] = "Legalize"
+
+    @property
+    def key(self) -> str:
+        """Key of the attribute."""
+        return "FTVMQnnLegalize"
