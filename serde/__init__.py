@@ -18,6 +18,7 @@ _HOMES = {
     "import_model": "serde.api",
     "import_to_gluon": "serde.api",
     "imports": "serde.walk.user_converters",
+    "register_kernel": "serde.engine.foreign",
     "relay": "serde.relay",
     "to_relay": "serde.api",
     "FormatError": "serde.errors",

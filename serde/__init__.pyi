@@ -19,6 +19,7 @@ from serde.checking.difference import ModelDiff
 from serde.checking.tolerance import Tolerance
 from serde.conversion.signature import FormatName
 from serde.coreml.interface.input_types import Image, Range
+from serde.engine.foreign import register_kernel as register_kernel
 from serde.errors import FormatError as FormatError
 from serde.errors import MissingDependency as MissingDependency
 from serde.errors import OptionError as OptionError
@@ -5009,6 +5010,7 @@ __all__ = [
     "import_model",
     "import_to_gluon",
     "imports",
+    "register_kernel",
     "relay",
     "to_relay",
 ]

@@ -26,6 +26,7 @@ from serde.command.parameters import (
     FormatCommand,
     checking_flags,
     checking_options,
+    custom_flag,
     flag,
     given_options,
     printing_flags,
@@ -143,6 +144,7 @@ def cli() -> None:
 @click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
 @reading_flags("source_format")
 @writing_flag
+@custom_flag
 @click.option(
     "--check",
     type=click.IntRange(min=1),

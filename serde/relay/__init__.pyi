@@ -106,7 +106,7 @@ def acosh(data: Expr) -> Expr:
     """``y = acosh(x)``, the inverse of cosh."""
 
 def add(lhs: Expr, rhs: Expr) -> Expr:
-    """``y = lhs + rhs``."""
+    """``y = lhs + rhs``; of bool, modulo 2."""
 
 def adv_index(inputs: Expr | TupleWrapper | Sequence[Expr]) -> Expr:
     """The first tensor at the indices, which broadcast against each other."""
@@ -388,7 +388,7 @@ def mean_std(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     exclude: bool = False,
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and standard deviation over `axis`."""
 
 def mean_variance(
@@ -397,7 +397,7 @@ def mean_variance(
     keepdims: bool = False,
     exclude: bool = False,
     unbiased: bool = False,
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and variance over `axis`."""
 
 def meshgrid(
@@ -519,6 +519,9 @@ def searchsorted(
 ) -> Expr:
     """Where each value goes in the innermost axis: before its equals, or after them."""
 
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: AnyValue = None) -> Expr:
+    """Return the sums of the rows of `data` that have the same number in `segment_ids`."""
+
 def sequence_mask(data: Expr, valid_length: Expr, mask_value: float = 0.0, axis: int = 0) -> Expr:
     """`data` with `mask_value` from step `valid_length[b]` on, for each batch index b."""
 
@@ -616,7 +619,7 @@ def strided_slice(
     """Return a region of `data`; bounds are integers or expressions."""
 
 def subtract(lhs: Expr, rhs: Expr) -> Expr:
-    """``y = lhs - rhs``."""
+    """``y = lhs - rhs``; of bool, modulo 2."""
 
 def sum(
     data: Expr,
