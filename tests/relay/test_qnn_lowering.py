@@ -31,7 +31,7 @@ from serde.relay.transform.tvm.qnn.requantize_config import (
     current_requantize_config,
     requantize_config,
 )
-from serde.relay.transform.tvm.qnn.targets import Target, current_target
+from serde.relay.transform.tvm.qnn.targets import Target
 
 HEAD = '#[version = "0.0.5"]\n'
 LOWERED = "FTVMQnnCanonicalize"
@@ -430,76 +430,6 @@ def _check_convolution(
     wide = relay.IRModule.from_expr(plain)
     expected = _evaluate(wide, [data.astype("int64") - zeros[0], weight.astype("int64") - w_zero])
     np.testing.assert_array_equal(_evaluate(mod, [data, weight]), expected)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "names", "target"),
-    [
-        (("int8", "int8"), ["qnn.conv2d"], TARGETS[1]),
-        (("uint8", "uint8"), ["qnn.conv2d"], TARGETS[2]),
-        (("uint8", "int8"), None, TARGETS[1]),
-        (("int8", "int8"), None, TARGETS[3]),
-        (("uint8", "int8"), ["qnn.conv2d"], TARGETS[3]),
-        (("uint8", "int8"), ["nn.conv2d"], TARGETS[0]),
-        (("int8", "int8"), ["nn.conv2d"], TARGETS[4]),
-        (("uint8", "int8"), ["qnn.conv2d"], TARGETS[5]),
-        (("int8", "int8"), None, TARGETS[5]),
-        (("uint8", "int8"), None, None),
-    ],
-)
-def test_convolutions_for_targets(
-    dtype: tuple[str, str], names: list[str] | None, target: str | None
-) -> None:
-    x = relay.var("x", shape=(1, 2, 5, 5), dtype=dtype[0])
-    w = relay.var("w", shape=(3, 2, 3, 3), dtype=dtype[1])
-    parameters = (relay.const(1), relay.const(1), relay.const(1.0), relay.const(1.0))
-    node = relay.qnn.op.conv2d(x, w, *parameters, kernel_size=(3, 3), channels=3)
-    mod = relay.IRModule.from_expr(node)
-    if target is None:
-        found = Legalize()(mod)
-    else:
-        with Target(target):
-            found = Legalize()(mod)
-    if names is None:
-        assert found is mod
-        return
-    assert [name for name in _names(found) if name.endswith("conv2d")] == names
-    assert "cast" in _names(found)
-
-
-def test_shifted_bytes_are_written_out() -> None:
-    before = _mod("""def @main(%x: Tensor[(4, 6), int8], %w: Tensor[(5, 6), int8]) {
-        qnn.dense(%x, %w, 3, 0, 1f, 1f, units=5, out_dtype="int32") }""")
-    after = _mod("""def @main(%x: Tensor[(4, 6), int8], %w: Tensor[(5, 6), int8]) {
-        %0 = cast(add(cast(%x, dtype="int32"), 128), dtype="uint8");
-        qnn.dense(%0, %w, 131, 0, 1f, 1f, units=5, out_dtype="int32") }""")
-    with Target("llvm -mcpu=cascadelake"):
-        relay.assert_structural_equal(Legalize()(before), after)
-
-
-def test_differences_in_int16_are_written_out() -> None:
-    before = _mod("""def @main(%x: Tensor[(4, 6), uint8], %w: Tensor[(5, 6), int8]) {
-        qnn.dense(%x, %w, 3, 2, 1f, 1f, units=5, out_dtype="int32") }""")
-    after = _mod("""def @main(%x: Tensor[(4, 6), uint8], %w: Tensor[(5, 6), int8]) {
-        %0 = subtract(cast(%x, dtype="int16"), cast(3, dtype="int16"));
-        %1 = subtract(cast(%w, dtype="int16"), cast(2, dtype="int16"));
-        nn.dense(%0, %1, units=5, out_dtype="int32") }""")
-    with Target("llvm"):
-        relay.assert_structural_equal(Legalize()(before), after)
-
-
-def test_targets_are_nested() -> None:
-    assert current_target() is None
-    with Target("llvm"), Target("cuda"):
-        found = current_target()
-        assert found is not None
-        assert found.kind == "cuda"
-    assert current_target() is None
-
-
-def test_targets_are_known() -> None:
-    with pytest.raises(RelayError, match="not 'abacus'"):
-        Target("abacus -fast")
 
 
 FUNCTIONS = {
