@@ -36,6 +36,9 @@ __all__ = [
     "walk_type",
 ]
 
+_C_NAMES: Final = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
+"""Names of element types that TVM takes as C does, and that of a single bit."""
+
 # Shared fields make a short text unfold to any number of them.
 _MAX_LEAVES: Final = 50_000
 
@@ -52,7 +55,7 @@ class TensorType:
 
     def __init__(self, shape: Iterable[DimLike] = (), dtype: AnyValue = "float32") -> None:
         self.shape: tuple[Dim, ...] = tuple(as_dim(dim) for dim in shape)
-        self.dtype: str = dtype_name(dtype)
+        self.dtype: str = _C_NAMES.get(dtype) or dtype_name(dtype)
         self._hash = hash((self.shape, self.dtype))
 
     @property
