@@ -530,7 +530,8 @@ def _without_params(type_: FuncType) -> FuncType:
 def join_types(left: Type, right: Type) -> Type | None:
     """Return the type of a value that has either type; a length they do not share is anonymous.
 
-    None where dtypes, ranks or structures differ, or where functions or references do.
+    A polymorphic function is of the type of another one that it has an instance of. None where
+    dtypes, ranks or structures differ, or where functions or references do.
     """
     if left == right:
         return left
@@ -539,6 +540,10 @@ def join_types(left: Type, right: Type) -> Type | None:
             return None
         dims = (a if a == b else Any() for a, b in zip(left.shape, right.shape, strict=True))
         return TensorType(dims, left.dtype)
+    if isinstance(left, FuncType) and isinstance(right, FuncType):
+        special = left if right.type_params else right
+        differ = bool(left.type_params) is not bool(right.type_params)
+        return special if differ and accepts(left, right) else None
     one, other = type_parts(left), type_parts(right)
     if type(left) is not type(right) or len(one) != len(other):
         return None

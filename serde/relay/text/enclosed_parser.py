@@ -1,10 +1,12 @@
-"""What stands in parentheses, out of tokens."""
+"""Tuples, their fields, and attributes, out of tokens."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any as AnyValue
 
-from serde.relay.ir.expr import Expr, Tuple
+from serde.errors import RelayError
+from serde.relay.ir.expr import Expr, Tuple, TupleGetItem
 from serde.relay.text.data_parser import DataParser, Step
 from serde.relay.text.lexer import Token
 
@@ -53,3 +55,24 @@ class EnclosedParser(DataParser):
         if token.kind not in ("local", "graph") or self._lexer.peek(1).text not in (",", ")"):
             return None
         return self._lookup(self._lexer.take())
+
+    def _projection(self, value: Expr) -> Expr:
+        token = self._expect_kind("number", "the number of a field")
+        if not token.text.isdecimal() or len(token.text) > 9:
+            raise self._fail(f"expected the number of a field, found {token.text[:40]}", token)
+        try:
+            return TupleGetItem(value, int(token.text))
+        except RelayError as error:
+            raise self._fail(str(error), token) from None
+
+    def _key_value(self, values: dict[str, AnyValue]) -> Step:
+        token = self._expect_kind("ident", "an attribute's name")
+        self._expect("=")
+        if token.text in values:
+            raise self._fail(f"the attribute {token.text} is given twice", token)
+        start = self._lexer.peek()
+        if start.kind in ("local", "graph", "global") or self._next_is("fn"):
+            values[token.text] = yield self._expr()
+        else:
+            values[token.text] = self._value(0)
+        return None

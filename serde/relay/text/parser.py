@@ -25,7 +25,6 @@ from serde.relay.ir.expr import (
     GlobalVar,
     Let,
     Tuple,
-    TupleGetItem,
     Var,
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
@@ -44,7 +43,10 @@ from serde.relay.text.metadata import AttributeObject
 from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
 from serde.relay.text.value_parser import NUMERIC, WORDS
 
-__all__ = ["fromtext", "parse", "parse_attributes", "parse_expr", "parse_with_places"]
+__all__ = [
+    "fromtext", "parse", "parse_attributes", "parse_definitions", "parse_expr",
+    "parse_with_places",
+]  # fmt: skip
 
 _INFIX: Final = {
     "*": (12, "multiply"),
@@ -144,6 +146,15 @@ def parse_expr(
     return expr
 
 
+def parse_definitions(text: str, name: str, init_module: IRModule) -> IRModule:
+    """Return a module with what `text` defines added to another one, no types inferred.
+
+    Raises:
+        ParseError: The text does not parse, or names what is defined nowhere.
+    """
+    return _Parser(text, name, init_module).module()
+
+
 def _read_attribute(text: str) -> dict[str, AnyValue]:
     """Return one attribute, which may be a function that carries its original names."""
     name, _, value = text.partition("=")
@@ -184,6 +195,7 @@ class _Parser(EnclosedParser):
         """Read definitions to the end of the text."""
         self._lexer.header(required=True)
         functions: dict[GlobalVar, Function] = dict(self._init.functions)
+        defined: set[GlobalVar] = set()
         while self._lexer.peek().kind != "end":
             if self._next_is("type") or self._next_is("extern"):
                 self._define_type()
@@ -191,8 +203,9 @@ class _Parser(EnclosedParser):
             self._expect("def")
             token = self._expect_kind("global", "a function's name such as @main")
             variable = self._global(token)
-            if variable in functions:
+            if variable in defined:
                 raise self._fail(f"{token.text} is defined twice", token)
+            defined.add(variable)
             self._start_definition()
             functions[variable] = run_steps(self._function(token))
             self._restore(functions[variable], token, variable)
@@ -466,15 +479,6 @@ class _Parser(EnclosedParser):
             return self._note_position(Call(value, ()), token)
         return value
 
-    def _projection(self, value: Expr) -> Expr:
-        token = self._expect_kind("number", "the number of a field")
-        if not token.text.isdecimal() or len(token.text) > 9:
-            raise self._fail(f"expected the number of a field, found {token.text[:40]}", token)
-        try:
-            return TupleGetItem(value, int(token.text))
-        except RelayError as error:
-            raise self._fail(str(error), token) from None
-
     def _atom(self) -> Step:
         token = self._lexer.take()
         if token.kind in ("local", "graph", "global"):
@@ -585,15 +589,3 @@ class _Parser(EnclosedParser):
         call = Call(definition, args, bound)
         self._places[call] = token.position
         return call
-
-    def _key_value(self, values: dict[str, AnyValue]) -> Step:
-        token = self._expect_kind("ident", "an attribute's name")
-        self._expect("=")
-        if token.text in values:
-            raise self._fail(f"the attribute {token.text} is given twice", token)
-        start = self._lexer.peek()
-        if start.kind in ("local", "graph", "global") or self._next_is("fn"):
-            values[token.text] = yield self._expr()
-        else:
-            values[token.text] = self._value(0)
-        return None

@@ -29,10 +29,8 @@ __all__ = ["TypeParser"]
 _DTYPE: Final = re.compile(
     r"u?int(2|4|8|16|32|64)\Z|float(16|32|64)\Z|bool\Z|uint1\Z|bfloat16\Z|float[468]_[a-z0-9]+\Z"
 )
+_SHORT: Final = {"uint1": "bool", "int": "int32", "uint": "uint32", "float": "float32"}
 _DTYPES: Final = ("int", "uint", "float", "bool")
-_C_NAMES: Final = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
-"""Element types by the names that TVM reads, too."""
-
 _MAX_DIM_CHARS: Final = 10_000
 _MAX_DIM_TERMS: Final = 100
 
@@ -186,7 +184,7 @@ class TypeParser:
         return SequenceType(element)
 
     def _dtype(self, token: Token) -> str:
-        name = _C_NAMES.get(token.text, token.text)
+        name = _SHORT.get(token.text, token.text)
         if _DTYPE.match(name) is None:
             raise self._fail(f"{name[:40]} is no type that the pivot has", token)
         try:
