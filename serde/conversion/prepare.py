@@ -124,6 +124,7 @@ def prepare(
     *,
     keep_globals: bool = False,
     keep_training: bool = False,
+    keep_lists: bool = False,
     report: Report,
 ) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
@@ -141,6 +142,7 @@ def prepare(
         keep_globals: Whether global functions stay whole too.
         keep_training: Whether operators that only matter in training stay, and batch
             normalisations with them.
+        keep_lists: Whether lists of tensors stay lists; otherwise they become sequences.
         report: Filled with notes and refused steps.
 
     Raises:
@@ -148,8 +150,9 @@ def prepare(
     """
     fold_batch_norm = options.simplify and not options.keep_batch_norm
     inference = transform.FoldBatchNorm(frozenset(model.params), fold_batch_norm)
+    lists = [transform.ListsToSequences()] if model.mod.type_definitions else []
     needed: list[transform.Pass] = [
-        *([transform.ListsToSequences()] if model.mod.type_definitions else []),
+        *([] if keep_lists else lists),
         transform.InlineCalls(keep_globals=keep_globals),
         transform.RaiseRecursion(),
         transform.InlineCalls(keep_globals=keep_globals),
