@@ -89,6 +89,7 @@ UNSET_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
 TVM wants most of them, and does not look at them.
 """
 
+
 Annotate = Callable[[Expr], str]
 
 

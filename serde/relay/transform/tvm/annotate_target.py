@@ -9,6 +9,7 @@ from typing import ClassVar
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.visit import children, post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
@@ -68,6 +69,10 @@ class AnnotateTarget(Pass):
         return result if isinstance(result, Function) else function
 
 
+_HOLDERS = (Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)
+"""Nodes that compute nothing and hold values."""
+
+
 def _composite(node: Expr) -> str | None:
     """Return the name of a composite function; None of any other node."""
     found = node.attrs.get("Composite") if isinstance(node, Function) else None
@@ -95,8 +100,8 @@ class _Annotator:
         """
         if isinstance(node, Call) and isinstance(new, Call):
             return self._replace_call(node, new)
-        if isinstance(new, (Tuple, TupleGetItem)):
-            return self._replace_tuple(new)
+        if isinstance(new, _HOLDERS):
+            return self._replace_holder(new)
         if isinstance(new, Function):
             return rebuild(new, [*new.params, self._end(new.body)])
         if isinstance(new, Let):
@@ -109,8 +114,9 @@ class _Annotator:
         if is_begin(node):
             return new
         if is_end(node):
-            self._target_of.setdefault(new.args[0], compiler_of(new))
-            return new
+            target = self._target_of.setdefault(new.args[0], compiler_of(new))
+            stays = target == compiler_of(new) or compiler_of(new) != DEFAULT_TARGET
+            return new if stays else _annotation(END, new.args[0], target)
         if node.args and is_begin(node.args[0]) and compiler_of(node.args[0]) != DEFAULT_TARGET:
             return new
         if isinstance(node.op, Var) and not self._all_nodes:
@@ -131,8 +137,8 @@ class _Annotator:
         prefix, dot, _ = (_composite(node.op) or "").partition(".")
         return prefix if dot and prefix in self._targets else DEFAULT_TARGET
 
-    def _replace_tuple(self, new: Tuple | TupleGetItem) -> Expr:
-        fields = new.fields if isinstance(new, Tuple) else (new.tuple_value,)
+    def _replace_holder(self, new: Expr) -> Expr:
+        fields = children(new)
         if not fields:
             return new
         target = None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import cached_property
 
 from serde.errors import RelayError
-from serde.relay.dataflow_pattern.graph import inputs_of
+from serde.relay.dataflow_pattern.graph import inputs_of, topological_order
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Op, Tuple, TupleGetItem
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 
 __all__ = [
     "BEGIN",
@@ -91,6 +93,10 @@ class AnnotatedRegionSet:
         region_end_op: The operator that ends one.
         func_name: The name of the function.
 
+    Attributes:
+        order: Every node once, inputs first.
+        regions: The regions by number.
+
     Raises:
         RelayError: An end has no beginning or another target, or a node has arguments both inside
             and outside of a region.
@@ -108,10 +114,8 @@ class AnnotatedRegionSet:
         self._name = func_name
         self._count = 0
         self._member: dict[Expr, AnnotatedRegion] = {}
-        self.order: list[Expr] = []
-        self.scopes: dict[Expr, Function] = {}
-        for node in self._walk(expr):
-            self.order.append(node)
+        self.order = topological_order(expr)
+        for node in self.order:
             self._enter(node)
         self.regions = self._finish()
 
@@ -126,26 +130,29 @@ class AnnotatedRegionSet:
         region = self._member.get(expr)
         return None if region is None else _top(region)
 
-    def _walk(self, root: Expr) -> Iterator[Expr]:
-        """Yield every node once, inputs first, and note the inner function that each is in."""
-        seen = {root}
-        functions: list[Function] = []
-        stack: list[tuple[Expr, Iterator[Expr]]] = [(root, iter(inputs_of(root)))]
-        while stack:
-            node, pending = stack[-1]
-            child = next((each for each in pending if each not in seen), None)
-            if child is not None:
-                seen.add(child)
-                stack.append((child, iter(inputs_of(child))))
-                if isinstance(child, Function):
-                    functions.append(child)
-                continue
-            stack.pop()
-            if functions and functions[-1] is node:
-                functions.pop()
-            if functions:
-                self.scopes[node] = functions[-1]
-            yield node
+    @cached_property
+    def scopes(self) -> dict[Expr, Function]:
+        """The innermost function around all uses of a node, for those inside of inner functions."""
+        inner = [node for node in self.order[:-1] if isinstance(node, Function)]
+        if not inner:
+            return {}
+        depth: dict[Function | None, int] = {None: 0}
+        found: dict[Expr, Function | None] = {}
+        for node in reversed(self.order):
+            own = found.get(node)
+            if isinstance(node, Function) and node is not self.order[-1]:
+                depth[node] = depth[own] + 1
+                own = node
+            for child in inputs_of(node):
+                met = found.get(child, own) if child in found else own
+                other = own
+                while met is not other:
+                    if depth[met] >= depth[other]:
+                        met = None if met is None else found.get(met)
+                    else:
+                        other = None if other is None else found.get(other)
+                found[child] = met
+        return {node: scope for node, scope in found.items() if scope is not None}
 
     def _enter(self, node: Expr) -> None:
         if _calls(node, self._begin) and isinstance(node, Call):
@@ -155,7 +162,7 @@ class AnnotatedRegionSet:
             self._member[node] = region
         elif _calls(node, self._end) and isinstance(node, Call):
             self._close(node)
-        elif isinstance(node, (Call, Tuple, TupleGetItem)):
+        elif isinstance(node, (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)):
             self._join(node, node.args if isinstance(node, Call) else inputs_of(node))
         elif isinstance(node, If):
             self._join_whole(node, (node.cond, node.true_branch, node.false_branch))
