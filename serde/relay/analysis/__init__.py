@@ -22,5 +22,6 @@ __getattr__, __all__ = lazy_names(
         "serde.relay.analysis.variables": (
             "all_dtypes all_vars bound_vars free_vars post_order_visit"
         ),
+        "serde.relay.transform.tvm.annotated_regions": "AnnotatedRegion AnnotatedRegionSet",
     },
 )
