@@ -59,7 +59,7 @@ setup(
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
     package_data={
-        "": ["*.pyi", "index.json"],
+        "": ["*.pyi", "*.rly", "index.json"],
         "serde": ["py.typed"],
         "serde.relay": ["_builders/**/*.pyi"],
     },

@@ -13,12 +13,14 @@ import numpy as np
 import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from serde import relay as relay
+from serde import target as target
 from serde._version import __version__ as __version__
 from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
 from serde.checking.tolerance import Tolerance
 from serde.conversion.signature import FormatName
 from serde.coreml.interface.input_types import Image, Range
+from serde.engine.foreign import register_kernel as register_kernel
 from serde.errors import FormatError as FormatError
 from serde.errors import MissingDependency as MissingDependency
 from serde.errors import OptionError as OptionError
@@ -30,6 +32,8 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
 from serde.report import Report as Report
+from serde.target.hybrid import HybridExecutor as HybridExecutor
+from serde.target.runners import register_runner as register_runner
 from serde.walk.user_converters import exports as exports
 from serde.walk.user_converters import imports as imports
 from serde.weights import Array
@@ -4993,6 +4997,7 @@ def to_relay(
 
 __all__ = [
     "FormatError",
+    "HybridExecutor",
     "MissingDependency",
     "OptionError",
     "Report",
@@ -5009,6 +5014,9 @@ __all__ = [
     "import_model",
     "import_to_gluon",
     "imports",
+    "register_kernel",
+    "register_runner",
     "relay",
+    "target",
     "to_relay",
 ]

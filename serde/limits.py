@@ -79,3 +79,6 @@ MAX_ARCHIVE_RATIO: Final = 1000
 
 MAX_PROTOBUF_BYTES: Final = 2**31 - 1
 """Largest message that protobuf reads."""
+
+MAX_SPLIT_MANIFEST_BYTES: Final = 64 * 2**20
+"""Longest manifest of a split model: room for some 100,000 regions."""

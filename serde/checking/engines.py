@@ -14,6 +14,7 @@ from serde.bridge import AnyBridge
 from serde.engine.base import Engine
 from serde.engine.fitting import match_names
 from serde.errors import CheckError, OptionError, RelayError, UnsupportedModelError
+from serde.relay.ir.foreign import has_foreign
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
@@ -59,6 +60,10 @@ class RememberingEngine(_WrappedEngine):
             self._known = None
             self._known = inputs, self._engine.run(inputs)
         return self._known[1]
+
+
+_KEPT: Mapping[str, AnyValue] = {"keep_unknown": True}
+"""Options with which models are read to be run: what nobody knows, its framework may run."""
 
 
 def renamed_engine(engine: Engine, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Engine:
@@ -109,8 +114,31 @@ def engine_for_path(
         FormatError: The file is malformed.
         OptionError: Neither the file nor `declared` tells the shape of an input.
     """
-    engine = bridge.file_engine(path)
+    try:
+        engine = bridge.file_engine(path)
+    except CheckError as refusal:
+        return _engine_of_foreign(bridge, path, declared, refusal)
     return bridge.engine(*read_target(bridge, path, declared)) if engine is None else engine
+
+
+def _engine_of_foreign(
+    bridge: AnyBridge,
+    path: Path,
+    declared: Mapping[str, TensorType] | None,
+    refusal: CheckError,
+) -> Engine:
+    """Return what runs a file that its framework refuses for operators that are not its own.
+
+    Raises:
+        CheckError: It refuses it for something else.
+    """
+    try:
+        native, model = read_target(bridge, path, declared)
+    except (CheckError, OptionError, RelayError, UnsupportedModelError):
+        raise refusal from None
+    if not has_foreign(model):
+        raise refusal
+    return bridge.engine(native, model)
 
 
 def read_target(
@@ -129,7 +157,7 @@ def read_target(
     """
     if bridge.import_options is None:
         raise CheckError(f"no engine runs files of format {bridge.name}")
-    native = bridge.load(path, None, bridge.bind_import({}))
+    native = bridge.load(path, None, bridge.bind_import(_KEPT))
     return native, read_native(bridge, native, declared)
 
 
@@ -149,7 +177,7 @@ def read_native(
     title = f"{bridge.name} -> relay"
     failure: Exception | None = None
     for bound in chain(
-        [bridge.bind_import({})], _options_with_types(bridge, native, declared or {})
+        [bridge.bind_import(_KEPT)], _options_with_types(bridge, native, declared or {})
     ):
         try:
             return bridge.to_relay(native, bound, report=Report(title))
@@ -168,5 +196,5 @@ def _options_with_types(
     types = {name: declared[other] for name, other in own.items()}
     shapes = {name: type_.shape for name, type_ in types.items()}
     dtypes = {name: type_.dtype for name, type_ in types.items()}
-    yield bridge.bind_import({"input_shapes": shapes, "input_dtypes": dtypes})
-    yield bridge.bind_import({"input_shapes": shapes})
+    yield bridge.bind_import({**_KEPT, "input_shapes": shapes, "input_dtypes": dtypes})
+    yield bridge.bind_import({**_KEPT, "input_shapes": shapes})

@@ -1,9 +1,9 @@
-"""The command line: ``serde convert | inspect | check | bisect | diff | formats | ops``.
+"""The command line: ``serde convert``, ``inspect``, ``check``, ``partition`` and others.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
-model is refused (of ``diff``, as of diff(1): the models differ), 2 usage, 3
-malformed input, 4 the check failed, 5 it could not be made or says nothing, 6 a package is
-missing, 70 a defect of serde, 130 interrupted.
+model is refused (of ``diff``, as of diff(1): the models differ; of ``partition``: some of
+it stays on the host), 2 usage, 3 malformed input, 4 the check failed, 5 it could not be
+made or says nothing, 6 a package is missing, 70 a defect of serde, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from serde.command.parameters import (
     FormatCommand,
     checking_flags,
     checking_options,
+    custom_flag,
     flag,
     given_options,
     printing_flags,
@@ -37,6 +38,7 @@ from serde.command.parameters import (
 )
 from serde.command.render import as_json, as_markdown, size_text, tables, verdict_line
 from serde.command.streams import usable_streams
+from serde.command.written import check_apart, check_written
 from serde.errors import (
     CheckError,
     ConversionError,
@@ -114,7 +116,7 @@ class Invocation:
         self.terminal.results = not self.as_json
         path = options.pop("report", None)
         if path is not None:
-            _check_written(path, options["paths"], "--report", (".json", ".md"))
+            check_written(path, options["paths"], "--report", (".json", ".md"))
         self.report_path = path
 
     def close(self, code: int, error: str | None = None) -> None:
@@ -143,6 +145,7 @@ def cli() -> None:
 @click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
 @reading_flags("source_format")
 @writing_flag
+@custom_flag
 @click.option(
     "--check",
     type=click.IntRange(min=1),
@@ -170,8 +173,8 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
     run.configure(options)
     source, target = source_and_target(options["paths"])
     if options["tensor_mapping"] is not None:
-        _check_written(options["tensor_mapping"], options["paths"], "--tensor-mapping", (".json",))
-        _check_apart(options["tensor_mapping"], run.report_path)
+        check_written(options["tensor_mapping"], options["paths"], "--tensor-mapping", (".json",))
+        check_apart(options["tensor_mapping"], run.report_path)
     from serde.api import convert as convert_model
 
     checking = checking_options(options)
@@ -374,6 +377,72 @@ def _as_check_error(error: ConversionError) -> Exception:
     return error if isinstance(error, ConverterBug) else CheckError(f"not compared: {error}")
 
 
+@cli.command(cls=FormatCommand, reads=True, writes=False)
+@click.argument("paths", nargs=-1, metavar="SOURCE... FOLDER")
+@reading_flags("source_format")
+@click.option(
+    "--supported",
+    type=click.Path(),
+    metavar="FILE",
+    help="What the toolchain takes, as TOML or JSON; all that can be written if left out.",
+)
+@click.option("--opset", type=int, help="Version of the operator set of the regions; 17.")
+@click.option(
+    "--min-nodes", type=click.IntRange(min=1), default=1, help="Least number of nodes in a region."
+)
+@click.option(
+    "--check",
+    type=click.IntRange(min=1),
+    metavar="[N]",
+    help="Run source and split model on N seeded inputs (1) before the folder is put in place.",
+)
+@click.option("--runner", default="onnxruntime", help="What runs the regions in a check.")
+@click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the graph, coloured by region.",
+)
+@report_flag
+@printing_flags
+@click.pass_context
+def partition(ctx: click.Context, /, **options: Any) -> None:
+    """Split a model for an ONNX toolchain; exit with 1 if some of it stays on the host."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    source, target = source_and_target(options["paths"])
+    if options["svg"] is not None:
+        check_written(options["svg"], options["paths"], "--svg", (".svg",))
+    from serde.command.partition import partition_dict, partition_line, partition_tables
+    from serde.target.splitting import split
+
+    found = split(
+        source,
+        target,
+        format=options["source_format"],
+        supported=options["supported"],
+        **({} if options["opset"] is None else {"opset": options["opset"]}),
+        min_nodes=options["min_nodes"],
+        runs=options["check"] or 0,
+        runner=options["runner"],
+        report=run.report,
+        **reading_options(options),
+        **given_options(ctx, options),
+    ).partition
+    if options["svg"] is not None:
+        from serde.io.atomic import write_text
+        from serde.target.drawing import draw
+
+        write_text(options["svg"], draw(found))
+    code = 0 if found.is_whole else 1
+    run.report.facts |= {"path": target, **partition_dict(found)}
+    for table in partition_tables(found):
+        run.terminal.table(table)
+    run.terminal.line(partition_line(found), "green" if found.is_whole else "yellow")
+    run.close(code)
+    ctx.exit(code)
+
+
 @cli.command()
 @printing_flags
 @click.pass_context
@@ -411,36 +480,6 @@ def ops(ctx: click.Context, /, **options: Any) -> None:
         return
     for table in operator_tables(found):
         run.terminal.table(table)
-
-
-def _check_written(path: Path, paths: Sequence[str], flag: str, suffixes: Sequence[str]) -> None:
-    """Refuse a file beside the target that cannot be written, or that would replace a model."""
-    if path.suffix not in suffixes:
-        raise OptionError(f"{flag} {path}: expected a name ending in {' or '.join(suffixes)}")
-    if any(path.absolute() == Path(other).absolute() for other in paths):
-        raise OptionError(f"{flag} {path}: is also the source or the target")
-    if not path.absolute().parent.is_dir():
-        raise OptionError(f"{flag} {path}: there is no directory {path.parent}")
-    from serde.io.atomic import check_files
-
-    check_files([path])
-    if not path.exists():
-        return
-    from serde.bridge import source_bridge
-
-    if any(os.path.exists(other) and path.samefile(other) for other in paths):
-        raise OptionError(f"{flag} {path}: is also the source or the target")
-    try:
-        bridge = source_bridge(path)
-    except (FormatError, OptionError):
-        return
-    raise OptionError(f"{flag} {path}: is a model (format {bridge.name})")
-
-
-def _check_apart(mapping: Path, report: Path | None) -> None:
-    """Refuse one file for the tensor mapping and the report, of which the first would be lost."""
-    if report is not None and os.path.realpath(mapping) == os.path.realpath(report):
-        raise OptionError(f"--tensor-mapping {mapping}: is also --report")
 
 
 def _show_report(run: Invocation, *, aside: bool = False) -> None:

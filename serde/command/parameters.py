@@ -18,6 +18,7 @@ __all__ = [
     "FormatCommand",
     "checking_flags",
     "checking_options",
+    "custom_flag",
     "flag",
     "given_options",
     "printing_flags",
@@ -30,7 +31,10 @@ __all__ = [
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-_BY_HAND = ("input_shapes", "input_dtypes", "allow")
+_BY_HAND = (
+    "input_shapes", "input_dtypes", "allow", "converters", "keep_unknown", "result_types",
+    "custom_ops",
+)  # fmt: skip
 
 
 def flag(*names: str, also: Sequence[str], **kwargs: Any) -> Decorator:
@@ -129,6 +133,19 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
         given["input_dtypes"] = parse_dtypes(options["input_dtype"])
     if options["allow"]:
         given["allow"] = frozenset(options["allow"])
+    if options["converters"]:
+        from serde.walk.user_converters import read_converter_files
+
+        given["converters"] = read_converter_files(options["converters"])
+    if options["keep_unknown"]:
+        given["keep_unknown"] = True
+    if options["result_types"]:
+        from serde.walk.result_types import parse_result_types
+
+        given["result_types"] = parse_result_types(options["result_types"])
+    if options.get("custom_ops"):
+        names = (each.strip() for text in options["custom_ops"] for each in text.split(","))
+        given["custom_ops"] = frozenset(name for name in names if name)
     return given
 
 
@@ -184,7 +201,20 @@ _input_flags = _stack(
         help="dtype of an input that is not float32: tokens:int32.",
     ),
     click.option("--allow", multiple=True, metavar="NAME", help="Allow a lossy step by its name."),
-)
+    click.option(
+        "--converters", multiple=True, metavar="FILE",
+        help="Python file with converters of yours for operators; it is run.",
+    ),
+    click.option(
+        "--keep-unknown", is_flag=True,
+        help="Keep operators that nobody can convert as serde.foreign.",
+    ),
+    click.option(
+        "--result-types", multiple=True, metavar="NODE=TYPES",
+        help="Types of what such a node gives: act=float32[1,10]; of several: "
+        "act=float32[1,10],int64[1].",
+    ),
+)  # fmt: skip
 
 
 def reading_flags(keyword: str) -> Decorator:
@@ -196,6 +226,12 @@ def reading_flags(keyword: str) -> Decorator:
     return _stack(source, _input_flags)
 
 
+custom_flag = click.option(
+    "--custom-ops",
+    multiple=True,
+    metavar="A,B",
+    help="Operators of other frameworks, kept as serde.foreign, to write as custom ones.",
+)
 writing_flag = flag(
     "--to",
     "target_format",

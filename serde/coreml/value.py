@@ -200,6 +200,42 @@ class Builder(ABC):
         return Value("const", TensorType(data.shape, dtype_name(data.dtype)), data)
 
     @abstractmethod
+    def add_custom(
+        self,
+        class_name: str,
+        inputs: Mapping[str, AnyValue],
+        parameters: Mapping[str, AnyValue],
+        types: Sequence[TensorType],
+        source: str,
+        order: Sequence[str],
+        description: str,
+    ) -> tuple[Value, ...]:
+        """Append a layer of a class that is in an app, and return its outputs.
+
+        Args:
+            class_name: The class.
+            inputs: Tensors by name.
+            parameters: All else that it is given.
+            types: Types of its outputs.
+            source: What it comes from, which names it.
+            order: Names of inputs in the order in which the class takes them.
+            description: What it is, for people.
+
+        Raises:
+            Unsupported: It cannot have such parameters.
+        """
+
+    @abstractmethod
+    def add_unknown(
+        self, op: str, inputs: Mapping[str, AnyValue], types: Sequence[TensorType], source: str
+    ) -> tuple[Value, ...]:
+        """Append an operation of MIL that is not known here, as it was read.
+
+        Raises:
+            Unsupported: The target has no operations.
+        """
+
+    @abstractmethod
     def add(
         self,
         op: str,

@@ -6,7 +6,7 @@ by it can run such operators; a framework is loaded when one of its operators is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.bridge import get_bridge
@@ -14,7 +14,33 @@ from serde.errors import OptionError, RelayError
 from serde.relay.ir.foreign import Foreign
 from serde.weights import Array
 
-__all__ = ["run_foreign"]
+__all__ = ["register_kernel", "run_foreign"]
+
+_KERNELS: dict[tuple[str, str], Callable[..., AnyValue]] = {}
+
+
+def register_kernel(name: str, function: Callable[..., AnyValue], *, format: str = "") -> None:
+    """Let a function run an operator in place of the framework that it comes from.
+
+    Formats without a framework here, as Core ML and NNEF, need it to run such operators at all.
+
+    Args:
+        name: The operator, as ``custom_ops`` names it: ``"my_op"``, ``"com.acme::MyOp"``.
+        function: Gets an array for each input, None for one that is left out, and the attributes
+            by keyword; returns an array, or a tuple of several.
+        format: The format that it comes from, where it is for one alone.
+
+    Raises:
+        OptionError: That is no function.
+    """
+    if not callable(function):
+        raise OptionError(f"register_kernel: {name}: expected a function, found {function!r}")
+    _KERNELS[format, name] = function
+
+
+def _kernel(node: Foreign) -> Callable[..., AnyValue] | None:
+    keys = [(form, name) for form in (node.framework, "") for name in node.names]
+    return next((_KERNELS[key] for key in keys if key in _KERNELS), None)
 
 
 def run_foreign(attrs: Mapping[str, AnyValue], inputs: Sequence[Array]) -> list[Array]:
@@ -29,6 +55,14 @@ def run_foreign(attrs: Mapping[str, AnyValue], inputs: Sequence[Array]) -> list[
         RelayError: There is no such framework here, it does not have the operator, or that fails.
     """
     node = Foreign.of_attributes(attrs)
+    kernel = _kernel(node)
+    if kernel is not None:
+        try:
+            found = kernel(*node.arrange(inputs), **node.plain_attributes)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise RelayError(f"{node.full_name}: its kernel fails: {what}") from error
+        return list(found) if isinstance(found, (list, tuple)) else [found]
     try:
         bridge = get_bridge(node.framework)
     except OptionError as error:

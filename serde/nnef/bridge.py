@@ -49,7 +49,8 @@ class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
 
         if params is not None:
             raise OptionError("an NNEF model holds its weights; none can be given beside it")
-        return codec.load(source, whole=options.custom_convert_map)
+        own = [each.name for each in options.converters if each.is_for("read", self.name)]
+        return codec.load(source, whole=[*options.custom_convert_map, *own])
 
     def files(self, model: NnefModel) -> Sequence[Path]:
         """Return the files that the model was read from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import Final, TypeAlias
@@ -13,7 +13,16 @@ import numpy as np
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.dat import write_header
 from serde.nnef.fragments import FRAGMENTS, REQUIRED, Operand
-from serde.nnef.model import Argument, Block, ElementType, Operation, Quantization, Ref, flatten
+from serde.nnef.model import (
+    Argument,
+    Block,
+    Definition,
+    ElementType,
+    Operation,
+    Quantization,
+    Ref,
+    flatten,
+)
 from serde.nnef.names import Identifiers, Labels
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.types import SequenceType, TensorType, Type
@@ -79,6 +88,14 @@ def element_type(dtype: str) -> ElementType:
     raise Unsupported(f"NNEF has no {dtype}")
 
 
+def _literal_type(value: AnyValue) -> str:
+    """Return the type that a parameter has which takes a literal."""
+    if isinstance(value, (tuple, list)):
+        return f"{_literal_type(value[0]) if value else 'scalar'}[]"
+    kinds: dict[type, str] = {bool: "logical", int: "integer", str: "string"}
+    return kinds.get(type(value), "scalar")
+
+
 def is_exact(dtype: str, *values: float) -> bool:
     """Whether numbers of the text, which have 32 bits, are those of a computation in `dtype`.
 
@@ -114,6 +131,7 @@ class ExportContext(walk.ExportContext[Value]):
         stored_quantized: Labels of variables whose data are quantised integers.
         places: Where in a window elements stand, by the identifier of their places in the tensor.
         quantized: How integers came about that a quantisation made, by identifier.
+        declared: Fragments without a body that are invoked, by name.
     """
 
     def __init__(
@@ -132,6 +150,7 @@ class ExportContext(walk.ExportContext[Value]):
         self.stored_quantized: set[str] = set()
         self.places: dict[str, Value] = {}
         self.quantized: dict[str, Quantized] = {}
+        self.declared: dict[str, Definition] = {}
         self._scalar = scalar
         self._told = told
         self._producers: dict[str, Operation] = {}
@@ -234,6 +253,58 @@ class ExportContext(walk.ExportContext[Value]):
         is_list = FRAGMENTS[op].outputs[0].is_list
         self._append(op, inputs, attributes, (names,) if is_list else names, dtype)
         return tuple(map(Value, names))
+
+    def emit_own(
+        self,
+        name: str,
+        inputs: Mapping[str, AnyValue],
+        attributes: Mapping[str, AnyValue],
+        types: Sequence[TensorType],
+        element: ElementType | None,
+    ) -> tuple[Value, ...]:
+        """Write an assignment of a fragment without a body, which the text declares.
+
+        Args:
+            name: The fragment.
+            inputs: Its operands by parameter: values, lists of them, and literals.
+            attributes: Its attributes.
+            types: Types of its results.
+            element: The type of elements that the invocation says, if it does.
+
+        Raises:
+            Unsupported: The fragment is in use with other parameters, or a literal has more bits
+                than those of the text.
+        """
+        for each in flatten([*attributes.values()]):
+            if not self._is_literal(each):
+                raise Unsupported(f"{name}: no literal of NNEF says {each!r}")
+        results = {f"y{place}": each for place, each in enumerate(types)}
+        declared = Definition(
+            name,
+            {key: self._own_element(each) for key, each in inputs.items()},
+            {key: f"tensor<{element_type(each.dtype)}>" for key, each in results.items()},
+            (),
+            {key: _literal_type(each) for key, each in attributes.items()},
+            generic=element is not None,
+        )
+        if self.declared.setdefault(name, declared) != declared:
+            raise Unsupported(f"the fragment {name} is in use with other parameters")
+        names = tuple(self.identifiers.claim(self.source or name) for _ in types)
+        given = {key: self._own_argument(each, name) for key, each in inputs.items()}
+        self.operations.append(Operation(name, given, dict(attributes), names, element))
+        return tuple(Value(each, type_) for each, type_ in zip(names, types, strict=True))
+
+    def _own_element(self, given: AnyValue) -> str:
+        """Return the type of a parameter of a fragment of the model's own."""
+        if isinstance(given, tuple):
+            return f"{self._own_element(given[0])}[]" if given else "tensor<scalar>[]"
+        kind = element_type(self.type(given).dtype) if isinstance(given, Value) else None
+        return f"tensor<{kind or _literal_type(given)}>"
+
+    def _own_argument(self, given: AnyValue, name: str) -> Argument:
+        if isinstance(given, tuple):
+            return tuple(self._own_argument(each, name) for each in given)
+        return self.operand(given, name) if isinstance(given, Value) else given
 
     def stored(self, codes: Value, entry: Quantization) -> Value:
         """Return the values of a weight or constant of integers, which graph.quant explains.

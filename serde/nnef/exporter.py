@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 from serde.errors import Unsupported, raise_if_refused
 from serde.nnef.empty import SettleEmpty
 from serde.nnef.export_context import ExportContext, Value, element_type, is_spoken
+from serde.nnef.foreign import write_foreign
 from serde.nnef.model import Block, NnefModel, rename_operation
 from serde.nnef.ops import TABLE
 from serde.nnef.options import NnefExportOptions
@@ -18,6 +19,7 @@ from serde.nnef.quantized import annotate, lower_quantized, without_unread
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Expr, Function, If
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import holds_values, leaves, value_types
 from serde.relay.ir.model import RelayModel
@@ -27,6 +29,7 @@ from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.ir.visit import free_vars
 from serde.report import Report
 from serde.walk.export_context import Values
+from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, name_outputs
 from serde.walk.lowering import lower_to_static
 from serde.weights import Weight
@@ -52,7 +55,7 @@ def from_relay(model: RelayModel, options: NnefExportOptions, report: Report) ->
     scalar = _scalar_of(model)
     told = scalar == "float32" or any(each.dtype == scalar for each in model.params.values())
     context = ExportContext(TABLE, scalar, told=told)
-    walk = _Walk(model, context, report)
+    walk = _Walk(model, context, report, ExportFallback.of("nnef", options))
     inputs = walk.declare()
     outputs = [context.identifiers.claim(name, exact=True) for name in model.meta.outputs]
     results = walk.write()
@@ -154,6 +157,7 @@ def _finish(
         quantization={renamed.get(name, name): each for name, each in context.quantization.items()},
         stored_quantized=frozenset(context.stored_quantized.intersection(labels.values())),
         names=names,
+        definitions=tuple(context.declared.values()),
         sources=_sources(context, renamed),
         blocks=tuple(
             Block(each.name, each.start + len(declared), each.stop + len(declared))
@@ -173,8 +177,10 @@ class _Walk(ExportWalk[Value]):
 
     _context: ExportContext
 
-    def __init__(self, model: RelayModel, context: ExportContext, report: Report) -> None:
-        super().__init__(model, TABLE, context, report)
+    def __init__(
+        self, model: RelayModel, context: ExportContext, report: Report, fallback: ExportFallback
+    ) -> None:
+        super().__init__(model, TABLE, context, report, fallback)
 
     def parameter(
         self, name: str, type_: TensorType | SequenceType, weight: Weight | None
@@ -192,6 +198,10 @@ class _Walk(ExportWalk[Value]):
     ) -> NoReturn:
         """Refuse a conditional."""
         raise Unsupported("NNEF has no conditionals")
+
+    def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
+        """Write the invocation of a fragment without a body."""
+        return write_foreign(self._context, node, operands)
 
     def local_call(
         self, node: Call, function: Function, name: str, given: Sequence[Values[Value]]

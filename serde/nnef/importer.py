@@ -10,6 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import OptionError, TypeInferenceError, Unsupported, raise_if_refused
+from serde.nnef.foreign import foreign_node
 from serde.nnef.fragments import FRAGMENTS, QUANTIZERS
 from serde.nnef.import_context import ImportContext, literal
 from serde.nnef.model import NnefModel, Operation, Ref
@@ -25,6 +26,7 @@ from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.walk import importer
 from serde.walk.assembly import Assembly
+from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole
 from serde.walk.importer import Graph, Node
 from serde.walk.inputs import check_rank
@@ -68,6 +70,7 @@ def to_relay(model: NnefModel, options: NnefImportOptions, report: Report) -> Re
     inputs = walk.inputs(entries, scope, *given, weights=walk.weight_names())
     outputs = walk.run(graph, scope)
     raise_if_refused(report)
+    walk.fallback.note_unused(report)
     meta = ModelMeta(
         inputs=tuple(each.name_hint for each in inputs),
         outputs=tuple(map(str, graph.outputs)),
@@ -95,7 +98,8 @@ class _Walk(importer.ImportWalk[NnefModel, Operation, Names]):
     """
 
     def __init__(self, model: NnefModel, options: NnefImportOptions, report: Report) -> None:
-        super().__init__(report, Assembly([*model.inputs, *model.outputs]))
+        fallback = ImportFallback.of("nnef", options)
+        super().__init__(report, Assembly([*model.inputs, *model.outputs]), fallback)
         self._model = model
         self._custom = options.custom_convert_map
         self._scalar = scalar_dtype(model, options)
@@ -182,7 +186,12 @@ class _Walk(importer.ImportWalk[NnefModel, Operation, Names]):
         if operation.op in self._custom:
             attributes = dict(operation.attributes)
             return self._call_custom(operation.op, label, operands, attributes, len(node.outputs))
-        if operation.op not in FRAGMENTS:
+        own = self.fallback.has(operation.op)
+        if operation.op not in FRAGMENTS and self.fallback.keep and not own:
+            tensors = ((each.name, scope.find(each.name)) for each in operation.refs())
+            values = {name: value for name, value in tensors if value is not None}
+            return self._keep(context, operation, values, node.outputs)
+        if operation.op not in FRAGMENTS and not own:
             self.report.add(operation.op, label, "a fragment without a body", _hint(operation.op))
             return [Hole() for _ in node.outputs]
         attributes = {
@@ -196,6 +205,21 @@ class _Walk(importer.ImportWalk[NnefModel, Operation, Names]):
             self.report.add(operation.op, label, reason)
             return [Hole() for _ in node.outputs]
         return found
+
+    def _keep(
+        self,
+        context: ImportContext,
+        operation: Operation,
+        values: Mapping[str, Expr],
+        outputs: Sequence[AnyValue],
+    ) -> Sequence[Expr]:
+        """Return the results of a fragment without a body that is kept as it is."""
+        try:
+            node, inputs = foreign_node(operation, values)
+        except Unsupported as error:
+            self.report.add(operation.op, context.node, error.reason, error.hint)
+            return [Hole() for _ in outputs]
+        return self.keep(context, lambda: node, inputs, list(map(str, outputs)))
 
     def _call_custom(
         self,
@@ -275,7 +299,7 @@ class _Walk(importer.ImportWalk[NnefModel, Operation, Names]):
 
 
 def _hint(op: str) -> str:
-    return f"say what it is: custom_convert_map={{{op!r}: function}}"
+    return f"say what it is: converters={{{op!r}: function}}, or keep it: keep_unknown"
 
 
 def input_dtype(model: NnefModel, operation: Operation, scalar: str) -> str:

@@ -59,6 +59,10 @@ class Operation:
         """Return the operands, those of lists among them, in order."""
         return list(flatten(tuple(self.inputs.values())))
 
+    def refs(self) -> list[Ref]:
+        """Return the tensors among the operands, in order."""
+        return [each for each in self.operands() if isinstance(each, Ref)]
+
     def results(self) -> list[str]:
         """Return the identifiers that it assigns, those of lists among them, in order."""
         return list(flatten(self.outputs))
@@ -85,13 +89,18 @@ class Definition:
         name: Its name.
         inputs: Elements of the tensors that it takes, by identifier, in order.
         results: Elements of what it gives, by identifier, in order.
-        operations: Its assignments.
+        operations: Its assignments; none for one that the text only declares, whose parameters
+            and results have whole types.
+        attributes: Types of all else that it takes, of one that is only declared.
+        generic: Whether its invocations tell the type of elements.
     """
 
     name: str
     inputs: Mapping[str, str]
     results: Mapping[str, str]
     operations: tuple[Operation, ...]
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    generic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

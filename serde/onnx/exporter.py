@@ -53,7 +53,7 @@ from serde.walk.exporter import ExportWalk, Known, name_outputs, source_name
 from serde.walk.placement import Scope
 from serde.weights import Weight
 
-__all__ = ["from_relay"]
+__all__ = ["from_relay", "write_lowered"]
 
 FIRST_WITH_FUNCTIONS: Final = 15
 """First version of the operator set with which a model may have local functions."""
@@ -135,6 +135,35 @@ def _write_model(
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
     model = lower(model, opset, local_functions, report)
+    return write_lowered(
+        model, opset, report,
+        intermediate_shapes=intermediate_shapes, local_functions=local_functions,
+        fallback=fallback,
+    )  # fmt: skip
+
+
+def write_lowered(
+    model: RelayModel,
+    opset: int,
+    report: Report,
+    *,
+    intermediate_shapes: bool = False,
+    local_functions: bool = False,
+    fallback: ExportFallback | None = None,
+) -> OnnxModel:
+    """Return what is left to write of a model whose operators are those of the target.
+
+    Args:
+        model: A model that is lowered.
+        opset: Version of the default operator set.
+        report: Filled with gaps and facts.
+        intermediate_shapes: Whether the types of all intermediate values are noted.
+        local_functions: Whether functions that are left become local functions.
+        fallback: What users give for operators that are not known.
+
+    Raises:
+        UnsupportedModelError: ONNX cannot say some of the model at that version.
+    """
     builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
     walk = _OnnxWalk(model, builder, report, fallback, local_functions=local_functions)
     inputs = walk.declare()

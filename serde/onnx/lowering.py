@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -17,7 +18,7 @@ from serde.relay.ir.visit import rewrite
 from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["AS_QDQ", "as_qdq", "lower"]
+__all__ = ["AS_QDQ", "Takes", "arrange", "as_qdq", "lower", "spell_out"]
 
 FIRST_WITH_NIBBLES: Final = 21
 """First version of the operator set that has integers of 4 bits."""
@@ -44,29 +45,72 @@ _WHOLE_SINCE: Final = {"nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm"
 """Versions from which on a layer is one operator that models spell out for older ones."""
 
 
+Takes = Callable[[Call], bool]
+"""Whether a call may be written as the operator that it is."""
+
+
 def lower(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
     """Return the model in operators that ONNX has at that version."""
-    model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
+    model = arrange(model, opset, keep_functions=local_functions, takes=_take_all)
+    return spell_out(model, opset, report)
 
-    def supported(node: Call) -> bool:
-        return TABLE.can_export(node, opset)
+
+def _take_all(_node: Call) -> bool:
+    return True
+
+
+def arrange(
+    model: RelayModel, opset: int, *, keep_functions: bool, takes: Takes | None
+) -> RelayModel:
+    """Return the model with whole layers, and with channels where ONNX has them.
+
+    Args:
+        model: The model.
+        opset: Version of the operator set that is written.
+        keep_functions: Whether global and composite functions stay.
+        takes: Which layers that ONNX has may be made of what spells them out; None for none.
+    """
+    model = model.evolve(mod=_without_calls(model.mod, keep=keep_functions))
 
     def whole(node: Call) -> bool:
         name = node.op.name if isinstance(node.op, OpDef) else ""
         if name == "nn.dense":
-            return isinstance(node.type, TensorType) and node.type.rank == 2
-        return opset >= _WHOLE_SINCE.get(name, opset + 1) and supported(node)
+            known = isinstance(node.type, TensorType) and node.type.rank == 2
+        else:
+            known = opset >= _WHOLE_SINCE.get(name, opset + 1) and TABLE.can_export(node, opset)
+        return known and takes is not None and takes(node)
 
     passes = transform.Sequential(
         [
-            transform.RaiseLayers(whole, frozenset(model.params)),
+            *([] if takes is None else [transform.RaiseLayers(whole, frozenset(model.params))]),
             *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
             transform.channels_first(),
-            transform.Decompose(supported=supported, expansion=TABLE.expansion),
-            _DenseAsProduct(),
         ]
     )
-    return transform.fold_weights(model.evolve(mod=passes.run(model.mod)[0]), report=report)
+    return model.evolve(mod=passes.run(model.mod)[0])
+
+
+def spell_out(
+    model: RelayModel, opset: int, report: Report, *, takes: Takes = _take_all, share: bool = True
+) -> RelayModel:
+    """Return an arranged model with operators that cannot be written made of others.
+
+    Args:
+        model: The model.
+        opset: Version of the operator set that is written.
+        report: Gets notes on large weights.
+        takes: Which operators that can be made of others may be written as they are.
+        share: See :func:`serde.relay.transform.fold_weights`.
+    """
+
+    def supported(node: Call) -> bool:
+        return TABLE.can_export(node, opset) and takes(node)
+
+    passes = transform.Sequential(
+        [transform.Decompose(supported=supported, expansion=TABLE.expansion), _DenseAsProduct()]
+    )
+    lowered = passes.run(model.mod)[0]
+    return transform.fold_weights(model.evolve(mod=lowered), report=report, share=share)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import importlib as _importlib
 from typing import Any as _AnyValue
 
 from serde._lazy import lazy_names
+from serde.relay.homes import HOMES
 
 _BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")
 LATER = {"frontend": "serde.compat.frontend", **dict.fromkeys(_BACKEND, "serde.compat.backend")}
@@ -31,29 +32,4 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *LATER, *_builders().builder_names()})
 
 
-_MODULES = "adt analysis build_module dataflow_pattern expr expr_functor function op transform"
-_HOMES = {
-    **{f"serde.relay.{name}": name for name in _MODULES.split()},
-    "serde.relay.ir.adt": "Clause Constructor Match Pattern PatternConstructor PatternTuple "
-    "PatternVar PatternWildcard TypeData",
-    "serde.relay.ir.bind": "bind",
-    "serde.relay.ir.compare": "assert_structural_equal structural_equal",
-    "serde.relay.ir.dims": "Any symbol",
-    "serde.relay.ir.expr": "Call Constant Expr Function GlobalVar If Let Op Tuple TupleGetItem "
-    "TupleWrapper Var const var",
-    "serde.relay.ir.functor": "ExprFunctor ExprMutator ExprVisitor MixedModeMutator",
-    "serde.relay.ir.hashing": "structural_hash",
-    "serde.relay.ir.loops": "loops",
-    "serde.relay.ir.model": "ModelMeta RelayModel",
-    "serde.relay.ir.module": "IRModule",
-    "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
-    "serde.relay.ir.span": "SequentialSpan SourceName Span",
-    "serde.relay.ir.types": "FuncType GlobalTypeVar IncompleteType RefType RelayRefType "
-    "SequenceType TensorType TupleType TypeCall TypeConstraint TypeKind TypeRelation TypeVar",
-    "serde.relay.ir.verify": "verify",
-    "serde.relay.run.executor": "create_executor",
-    "serde.relay.scope_builder": "scope_builder ScopeBuilder",
-    "serde.relay.text.parser": "fromtext parse_expr",
-    "serde.relay.ty": "ty scalar_type",
-}
-__getattr__, __all__ = lazy_names(__name__, _HOMES, _find)
+__getattr__, __all__ = lazy_names(__name__, HOMES, _find)

@@ -20,6 +20,7 @@ from serde.relay import expr as expr
 from serde.relay import expr_functor as expr_functor
 from serde.relay import function as function
 from serde.relay import op as op
+from serde.relay import prelude as prelude
 from serde.relay import scope_builder as scope_builder
 from serde.relay import transform as transform
 from serde.relay import ty as ty
@@ -76,6 +77,9 @@ from serde.relay.ir.refs import RefWrite as RefWrite
 from serde.relay.ir.span import SequentialSpan as SequentialSpan
 from serde.relay.ir.span import SourceName as SourceName
 from serde.relay.ir.span import Span as Span
+from serde.relay.ir.type_functor import TypeFunctor as TypeFunctor
+from serde.relay.ir.type_functor import TypeMutator as TypeMutator
+from serde.relay.ir.type_functor import TypeVisitor as TypeVisitor
 from serde.relay.ir.types import FuncType as FuncType
 from serde.relay.ir.types import GlobalTypeVar as GlobalTypeVar
 from serde.relay.ir.types import IncompleteType as IncompleteType
@@ -84,6 +88,7 @@ from serde.relay.ir.types import RelayRefType as RelayRefType
 from serde.relay.ir.types import SequenceType as SequenceType
 from serde.relay.ir.types import TensorType as TensorType
 from serde.relay.ir.types import TupleType as TupleType
+from serde.relay.ir.types import Type as Type
 from serde.relay.ir.types import TypeCall as TypeCall
 from serde.relay.ir.types import TypeConstraint as TypeConstraint
 from serde.relay.ir.types import TypeKind as TypeKind
@@ -106,7 +111,7 @@ def acosh(data: Expr) -> Expr:
     """``y = acosh(x)``, the inverse of cosh."""
 
 def add(lhs: Expr, rhs: Expr) -> Expr:
-    """``y = lhs + rhs``."""
+    """``y = lhs + rhs``; of bool, modulo 2."""
 
 def adv_index(inputs: Expr | TupleWrapper | Sequence[Expr]) -> Expr:
     """The first tensor at the indices, which broadcast against each other."""
@@ -388,7 +393,7 @@ def mean_std(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     exclude: bool = False,
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and standard deviation over `axis`."""
 
 def mean_variance(
@@ -397,7 +402,7 @@ def mean_variance(
     keepdims: bool = False,
     exclude: bool = False,
     unbiased: bool = False,
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and variance over `axis`."""
 
 def meshgrid(
@@ -519,6 +524,9 @@ def searchsorted(
 ) -> Expr:
     """Where each value goes in the innermost axis: before its equals, or after them."""
 
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: AnyValue = None) -> Expr:
+    """Return the sums of the rows of `data` that have the same number in `segment_ids`."""
+
 def sequence_mask(data: Expr, valid_length: Expr, mask_value: float = 0.0, axis: int = 0) -> Expr:
     """`data` with `mask_value` from step `valid_length[b]` on, for each batch index b."""
 
@@ -616,7 +624,7 @@ def strided_slice(
     """Return a region of `data`; bounds are integers or expressions."""
 
 def subtract(lhs: Expr, rhs: Expr) -> Expr:
-    """``y = lhs - rhs``."""
+    """``y = lhs - rhs``; of bool, modulo 2."""
 
 def sum(
     data: Expr,

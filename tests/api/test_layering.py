@@ -16,7 +16,7 @@ LAYERS = [
     {"relay"},
     {"bridge", "engine", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "checking", "conversion"},
+    {"api", "checking", "conversion", "target"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
@@ -134,6 +134,7 @@ NAMES_FORMATS = {
     "api.py": "import_model and import_to_gluon, which return MXNet's own objects",
     "bridge.py": "FORMATS",
     "compat": "drop-ins for these packages",
+    "target": "ONNX as a target",
     "relay/op/vision/per_class.py": "values of an attribute of Relay",
 }
 """Files and folders that name a format, besides its own folder, and what they name it for."""

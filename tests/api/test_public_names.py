@@ -12,6 +12,7 @@ import serde
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm"}
 PUBLIC = {
     "FormatError",
+    "HybridExecutor",
     "MissingDependency",
     "OptionError",
     "Report",
@@ -26,7 +27,9 @@ PUBLIC = {
     "from_relay",
     "import_model",
     "import_to_gluon",
+    "register_runner",
     "relay",
+    "target",
     "to_relay",
 }
 
@@ -52,8 +55,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_no_public_name_is_also_a_submodule() -> None:
     submodules = {module.name for module in pkgutil.iter_modules(serde.__path__)}
-    # `serde.relay` is meant as the module it is.
-    assert PUBLIC & submodules - FORMATS == {"relay"}
+    # `serde.relay` and `serde.target` are meant as the modules they are.
+    assert PUBLIC & submodules - FORMATS == {"relay", "target"}
 
 
 @pytest.mark.parametrize(

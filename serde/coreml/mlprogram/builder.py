@@ -25,7 +25,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
-__all__ = ["ProgramBuilder", "set_text"]
+__all__ = ["ProgramBuilder", "set_text", "set_texts"]
 
 WEIGHTS = "@model_path/weights/weight.bin"
 _ENDLESS = 2.0**62
@@ -103,6 +103,32 @@ class ProgramBuilder(Builder):
         operation.blocks.extend(blocks)
         set_text(operation.attributes["name"], values[0].name if values else source)
         return tuple(values)
+
+    def add_custom(
+        self,
+        class_name: str,
+        inputs: Mapping[str, AnyValue],
+        parameters: Mapping[str, AnyValue],
+        types: Sequence[TensorType],
+        source: str,
+        order: Sequence[str],
+        description: str,
+    ) -> tuple[Value, ...]:
+        """Append a ``custom_layer``, as coremltools writes custom operators."""
+        found = self.add("custom_layer", {**inputs, **parameters}, types, source)
+        attributes = self.block.operations[-1].attributes
+        set_text(attributes["class_name"], class_name)
+        set_text(attributes["description"], description)
+        set_texts(attributes["input_order"], [*order])
+        set_texts(attributes["parameters"], [*parameters])
+        set_texts(attributes["weights"], [])
+        return found
+
+    def add_unknown(
+        self, op: str, inputs: Mapping[str, AnyValue], types: Sequence[TensorType], source: str
+    ) -> tuple[Value, ...]:
+        """Append an operation that is not known here, as it was read."""
+        return self.add(op, inputs, types, source)
 
     def compress(
         self, op: str, given: Mapping[str, Value | str], type_: TensorType, source: str
@@ -317,3 +343,13 @@ def set_text(value: AnyValue, text: str) -> None:
     value.Clear()
     value.type.tensorType.dataType = _STRING
     value.immediateValue.tensor.strings.values.append(text)
+
+
+def set_texts(value: AnyValue, texts: Sequence[str]) -> None:
+    """Make a constant of a list of texts."""
+    value.Clear()
+    value.type.listType.type.tensorType.dataType = _STRING
+    value.type.listType.length.constant.size = len(texts)
+    value.immediateValue.list.SetInParent()
+    for each in texts:
+        set_text(value.immediateValue.list.values.add(), each)

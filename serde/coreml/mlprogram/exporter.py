@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.coreml.foreign import write_foreign
 from serde.coreml.interface.adapters import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.interface.input_types import DEFAULT_RANGE
@@ -37,9 +38,11 @@ from serde.coreml.value import Builder, Value, set_type
 from serde.coreml.versions import Target
 from serde.errors import OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.expr import Call, If
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.report import Report
+from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk, Known, name_outputs, source_name
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
@@ -99,7 +102,8 @@ def program_from_relay(
         ends = builder.reserve(classifier.feature), builder.reserve(classifier.probabilities)
         _tell_scores(model, classifier, report)
     names = [builder.reserve(name) for name in model.meta.outputs]
-    walk = ProgramWalk(model, TABLE, builder, report, states)
+    fallback = ExportFallback.of("coreml", options)
+    walk = ProgramWalk(model, TABLE, builder, report, states, fallback)
     walk.declare()
     inputs, outputs = walk.inputs, walk.write()
     raise_if_refused(report)
@@ -131,6 +135,7 @@ class ProgramWalk(ExportWalk[Value]):
         builder: Where operations are added.
         report: Filled with gaps.
         states: Names of inputs that are states, which are read once.
+        fallback: What is done with operators that nobody knows.
 
     Attributes:
         inputs: The inputs that are declared.
@@ -145,8 +150,9 @@ class ProgramWalk(ExportWalk[Value]):
         builder: Builder,
         report: Report,
         states: Collection[str] = (),
+        fallback: ExportFallback | None = None,
     ) -> None:
-        super().__init__(model, table, ExportContext(table, builder), report)
+        super().__init__(model, table, ExportContext(table, builder), report, fallback)
         self.inputs: list[Value] = []
         self._builder = builder
         self._states = states
@@ -168,6 +174,10 @@ class ProgramWalk(ExportWalk[Value]):
     def note(self, values: Sequence[Value]) -> None:
         """Let symbols be read from the lengths of all values."""
         self._context.symbols.add(self._context.scope, values)
+
+    def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
+        """Add a custom layer, or an operation of MIL as it was."""
+        return write_foreign(self._builder, self._context.source, node, operands)
 
     def branch_name(self, node: If) -> str:
         """Return what a conditional is called."""

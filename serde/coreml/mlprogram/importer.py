@@ -7,6 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.coreml.foreign import (
+    bind_inputs,
+    custom_name,
+    input_order,
+    is_binding,
+    mil_node,
+)
 from serde.coreml.interface.interface import declared_dims, model_meta
 from serde.coreml.mlprogram.constants import NonTensor, element_of, read_value
 from serde.coreml.mlprogram.import_context import Facts, ImportContext, Scope, Value
@@ -23,9 +30,11 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.walk.assembly import Assembly
+from serde.walk.fallback import ImportFallback, with_lengths
 from serde.walk.holes import Hole
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
+from serde.walk.user_converters import UserConverter
 from serde.weights import ArrayWeight, dtype_name
 
 if TYPE_CHECKING:
@@ -47,13 +56,14 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
     """
     name, function = _function(model, options.function)
     version, block = _block(function, model.source)
-    walk = _Walk(model, report, version)
+    walk = _Walk(model, report, version, ImportFallback.of("coreml", options))
     scope = Scope(source=model.source)
     inputs = walk.inputs(function.inputs, scope, options.input_shapes, options.input_dtypes)
     outputs = walk.run(walk.read(block, scope), scope)
     facts = walk.facts
     states = [facts.states[state] for state in facts.written]
     raise_if_refused(report)
+    walk.fallback.note_unused(report)
     given = [each.name_hint for each in inputs]
     names = [each for each in block.outputs if not isinstance(scope.find(each), NonTensor)]
     later = later_names(facts.written, [*given, *names])
@@ -101,8 +111,10 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
         facts: What is known of the program.
     """
 
-    def __init__(self, model: CoremlModel, report: Report, version: int) -> None:
-        super().__init__(report, Assembly())
+    def __init__(
+        self, model: CoremlModel, report: Report, version: int, fallback: ImportFallback
+    ) -> None:
+        super().__init__(report, Assembly(), fallback)
         self.facts = Facts()
         self._model = model
         self._version = version
@@ -146,16 +158,22 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
         op = node.source
         if op.type == "const":
             return [self._constant(op.attributes["val"], op, label)]
-        converter = TABLE.importer(op.type, self._version)
+        names = (custom_name(op) or op.type,)
+        own = self.fallback.converter(*names)
+        converter = TABLE.importer(op.type, self._version) if own is None else own.converter
         inputs: dict[str, list[Value]] = {}
         for name, argument in op.inputs.items():
             inputs[name] = [self._argument(each, op, scope, label) for each in argument.arguments]
         for name, value in op.attributes.items():
-            if name != "name":
+            if not is_binding(op, name):
                 inputs[name] = [self._constant(value, op, f"{label}_{name}")]
         known = converter.attributes if converter is not None else {}
         operands = converter.operands if converter is not None else ()
         ctx = ImportContext(self._version, label, op, self, scope, self.facts)
+        if converter is None and self.fallback.keep:
+            return self._keep(op, ctx, inputs)
+        if own is not None:
+            return self._call_own(own, op, ctx, inputs)
         attributes, arguments, rest = {}, dict[str, list[Expr]](), []
         for name, found in inputs.items():
             if name in known or (converter is not None and name in converter.ignored):
@@ -174,6 +192,46 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
         results = self.call(TABLE, ctx, op.type, given, attributes)
         # What a classifier names is text; the scores that it names it by are its result.
         return [NonTensor(self.facts.labels), *results] if op.type == "classify" else results
+
+    def _keep(
+        self, op: AnyValue, ctx: ImportContext, inputs: Mapping[str, Sequence[Value]]
+    ) -> Sequence[Value]:
+        """Return the results of an operation that is kept as it is."""
+        if any(isinstance(each, Hole) for found in inputs.values() for each in found):
+            return [Hole() for _ in op.outputs]
+        try:
+            node, operands = mil_node(
+                op, inputs, lambda found, name: self._attribute(found, ctx, op, name)
+            )
+        except Unsupported as error:
+            self.report.add(op.type, ctx.node, error.reason, error.hint)
+            return [Hole() for _ in op.outputs]
+        node = replace(node, results=self._settled(node.results))
+        return self.keep(ctx, lambda: node, operands, [each.name for each in op.outputs])
+
+    def _settled(self, types: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        return tuple(each for each in with_lengths(types, {}) if each is not None)
+
+    def _call_own(
+        self,
+        own: UserConverter,
+        op: AnyValue,
+        ctx: ImportContext,
+        inputs: Mapping[str, Sequence[Value]],
+    ) -> Sequence[Value]:
+        """Return what a user's function makes of an operation."""
+        if any(isinstance(each, Hole) for found in inputs.values() for each in found):
+            return [Hole() for _ in op.outputs]
+        converter = own.converter
+        operands, named = bind_inputs(
+            converter.operands,
+            converter.attributes,
+            inputs,
+            input_order(op),
+            variadic=converter.accepted is None,
+        )
+        attributes = {name: self._attribute(each, ctx, op, name) for name, each in named.items()}
+        return self.call(TABLE, ctx, op.type, operands, attributes, names=(own.name,))
 
     def _order_operands(
         self, operands: Sequence[str], found: Mapping[str, list[Expr]], variadic: bool

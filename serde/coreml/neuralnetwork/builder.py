@@ -108,6 +108,49 @@ class LayerBuilder(Builder):
             raise ConverterBug(f"{source} ({op}): {len(found)} results for {len(types)} types")
         return tuple(replace(value, type=type_) for value, type_ in zip(found, types, strict=True))
 
+    def add_custom(
+        self,
+        class_name: str,
+        inputs: Mapping[str, AnyValue],
+        parameters: Mapping[str, AnyValue],
+        types: Sequence[TensorType],
+        source: str,
+        order: Sequence[str],
+        description: str,
+    ) -> tuple[Value, ...]:
+        """Append a custom layer, whose parameters are numbers and texts.
+
+        Raises:
+            Unsupported: One is a list.
+        """
+        wrong = [n for n, x in parameters.items() if not isinstance(x, (bool, int, float, str))]
+        if wrong:
+            raise Unsupported(f"a custom layer of a network has no list as {wrong[0]}")
+        names = [*order, *(each for each in inputs if each not in order)]
+        flat: list[AnyValue] = []
+        for name in names:
+            each = inputs.get(name)
+            flat += each if isinstance(each, (list, tuple)) else [] if each is None else [each]
+        outputs = [self.reserve(source) for _ in types]
+        fields = {
+            "class_name": class_name,
+            "description": description,
+            "parameters": dict(parameters),
+        }
+        given = [self.name_of(each) for each in flat]
+        self.append(Layer("custom", outputs[0], given, outputs, fields, types=types))
+        return tuple(Value(name, type_) for name, type_ in zip(outputs, types, strict=True))
+
+    def add_unknown(
+        self, op: str, inputs: Mapping[str, AnyValue], types: Sequence[TensorType], source: str
+    ) -> tuple[Value, ...]:
+        """Refuse an operation of MIL that no layer is.
+
+        Raises:
+            Unsupported: Always.
+        """
+        raise Unsupported(f"networks have no layer for {op}, which is an operator of MIL")
+
     def compress(
         self, op: str, given: Mapping[str, Value | str], type_: TensorType, source: str
     ) -> Value:

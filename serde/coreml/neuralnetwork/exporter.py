@@ -33,6 +33,7 @@ from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Issue, Report
+from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import name_outputs
 from serde.walk.lowering import lower_to_static
 from serde.weights import Weight
@@ -82,7 +83,8 @@ def network_from_relay(
     model = with_numbers(with_images(model, interface), target)
     builder = LayerBuilder(LAYERS, target.number, has_layers)
     names = [builder.reserve(name) for name in model.meta.outputs]
-    walk = ProgramWalk(model, DIRECT, builder, report)
+    fallback = ExportFallback.of("coreml", options)
+    walk = ProgramWalk(model, DIRECT, builder, report, fallback=fallback)
     inputs, outputs = walk.declare(), walk.write()
     raise_if_refused(report)
     named = _name_outputs(outputs, names, builder)

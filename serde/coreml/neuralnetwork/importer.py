@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.coreml.foreign import CUSTOM, layer_node, layer_parameters
 from serde.coreml.interface.interface import (
     ARRAY_DTYPES,
     class_labels,
@@ -40,6 +41,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.walk.assembly import Assembly
+from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole
 from serde.walk.importer import Graph, ImportWalk, Node
 
@@ -58,13 +60,14 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
         OptionError: An option names no input.
         UnsupportedModelError: Some layers cannot be converted.
     """
-    walk = _Walk(model, report)
+    walk = _Walk(model, report, ImportFallback.of("coreml", options))
     scope = Scope(source=model.source)
     features = model.spec.description.input
     inputs = walk.inputs(features, scope, options.input_shapes, options.input_dtypes)
     walk.run(walk.read(layers_of(MessageView(model.network, model.kind)), scope), scope)
     results = walk.results(scope, inputs)
     raise_if_refused(report)
+    walk.fallback.note_unused(report)
     meta = model_meta(
         model,
         [each.name_hint for each in inputs],
@@ -90,8 +93,8 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
         facts: What is known of the model.
     """
 
-    def __init__(self, model: CoremlModel, report: Report) -> None:
-        super().__init__(report, Assembly())
+    def __init__(self, model: CoremlModel, report: Report, fallback: ImportFallback) -> None:
+        super().__init__(report, Assembly(), fallback)
         exact = bool(model.network.arrayInputShapeMapping)
         self.facts = Facts(Parameters(model, self.assembly.tensor), exact)
         self._model = model
@@ -143,6 +146,10 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
             return [Hole() for _ in message.output]
         inputs = [self._value(name, label, scope) for name in message.input]
         ctx = ImportContext(label, len(message.output), following, self, scope, self.facts)
+        if kind == CUSTOM and self.fallback.any:
+            found = self._custom(layer, ctx, inputs)
+            if found is not None:
+                return found
         lift = kind in LIFTED and all(map(is_lifted, inputs)) and bool(inputs)
         given = [drop_leading_axis(x) for x in inputs] if lift else inputs
         before = len(self.report.issues)
@@ -160,6 +167,33 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
             self.assembly.fold(add_leading_axis(x)) if lift and not isinstance(x, Hole) else x
             for x in found
         ]
+
+    def _custom(
+        self, layer: MessageView, ctx: ImportContext, inputs: Sequence[Expr]
+    ) -> Sequence[Expr] | None:
+        """Return what a user's function makes of a custom layer, or the layer kept as it is."""
+        message = layer.message
+        name = message.custom.className
+        if self.fallback.has(name):
+            attributes = layer_parameters(message.custom)
+            weights = tuple(
+                self.facts.parameters.flat(MessageView(each, f"{layer.path}.custom.weights[{i}]"))
+                for i, each in enumerate(message.custom.weights)
+            )
+            operands = [*inputs, *weights]
+            return self.call(LAYERS, ctx, CUSTOM, operands, attributes, names=(name,))
+        if not self.fallback.keep:
+            return None
+        outputs = {
+            each.name: TensorType([int(n) for n in each.type.multiArrayType.shape], "float32")
+            for each in self._model.spec.description.output
+            if each.type.WhichOneof("Type") == "multiArrayType"
+            and each.type.multiArrayType.shape
+            and self.facts.exact
+        }
+        return self.keep(
+            ctx, lambda: layer_node(message, outputs, inputs), inputs, list(message.output)
+        )
 
     def _preparations(self, features: Sequence[AnyValue]) -> dict[str, list[AnyValue]]:
         """Return the steps of each input; without a name they are those of the only image."""

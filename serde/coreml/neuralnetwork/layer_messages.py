@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.layers import Network, Parameter, held_array
+from serde.coreml.neuralnetwork.layers import Network, Parameter, held_array, held_shape
 from serde.coreml.neuralnetwork.message_view import snake_case
 from serde.coreml.neuralnetwork.quantized_weight import QuantizedWeight
 from serde.io.messages import INLINE_BYTES
@@ -49,6 +49,9 @@ class NetworkMessages:
         """
         for index, layer in enumerate(network.layers):
             target = message.layers.add(name=layer.name, input=layer.inputs, output=layer.outputs)
+            for type_ in layer.types:
+                dims = [dim if isinstance(dim, int) else -1 for dim in held_shape(type_.shape)]
+                target.outputTensor.add(rank=len(dims), dimValue=dims)
             part = getattr(target, layer.kind)
             part.SetInParent()
             self._fill(part, layer.fields, f"{path}.layers[{index}].{layer.kind}")
@@ -67,6 +70,8 @@ class NetworkMessages:
                 self.write(value, inner, where)
             elif isinstance(value, Parameter):
                 self._store(getattr(message, field.name), value, where)
+            elif isinstance(value, dict) and _is_map(field):
+                _fill_map(getattr(message, field.name), value)
             elif isinstance(value, dict):
                 inner = getattr(message, field.name)
                 inner.SetInParent()
@@ -116,6 +121,25 @@ class NetworkMessages:
             message.float16Value = array.tobytes()
         else:
             message.rawValue = array.tobytes()
+
+
+def _is_map(field: AnyValue) -> bool:
+    return bool(field.message_type.GetOptions().map_entry)
+
+
+def _fill_map(target: AnyValue, values: dict[str, AnyValue]) -> None:
+    """Set the parameters of a custom layer, each by the kind that it is of."""
+    for name, value in values.items():
+        if isinstance(value, bool):
+            target[name].boolValue = value
+        elif isinstance(value, int) and abs(value) < 2**31:
+            target[name].intValue = value
+        elif isinstance(value, int):
+            target[name].longValue = value
+        elif isinstance(value, float):
+            target[name].doubleValue = value
+        else:
+            target[name].stringValue = value
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import numpy as np
 from serde.coreml.value import Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight
 
 __all__ = [
@@ -58,6 +59,7 @@ class Layer:
         fields: Its parameters by the names of the fields in snake case: numbers, names of
             members of enumerations, :class:`Parameter`, :class:`Network`, further fields.
         defines: Names of tensors that networks within it write.
+        types: Types of its outputs, where nothing else tells them.
     """
 
     kind: str
@@ -66,6 +68,7 @@ class Layer:
     outputs: list[str]
     fields: Fields
     defines: list[str] = field(default_factory=list)
+    types: Sequence[TensorType] = ()
 
     @property
     def networks(self) -> list[Network]:

@@ -37,6 +37,10 @@ class Parameters:
         found = self._read_stored(part)
         return 0 if found is None else found.size
 
+    def flat(self, part: MessageView) -> Expr:
+        """Return values in the order in which they are stored, as a vector."""
+        return self.read(part, (self.length(part),))
+
     def read(self, part: MessageView, shape: tuple[int, ...], axis: int = 0) -> Expr:
         """Return the values of a ``WeightParams`` as a tensor of float32.
 

@@ -39,6 +39,9 @@ def _graph_lines(model: NnefModel) -> Iterator[str]:
 
 
 def _definition_lines(definition: Definition) -> Iterator[str]:
+    if not definition.operations:
+        yield _declaration(definition)
+        return
     inputs = [f"{name}: tensor<{kind}>" for name, kind in definition.inputs.items()]
     results = ", ".join(f"{name}: tensor<{kind}>" for name, kind in definition.results.items())
     line = f"fragment {definition.name}({', '.join(inputs)}) -> ({results})"
@@ -52,6 +55,15 @@ def _definition_lines(definition: Definition) -> Iterator[str]:
     for operation in definition.operations:
         yield f"{_INDENT}{_assignment(operation)};"
     yield "}"
+
+
+def _declaration(definition: Definition) -> str:
+    """Return the declaration of a fragment without a body."""
+    parameters = {**definition.inputs, **definition.attributes}
+    inputs = ", ".join(f"{name}: {kind}" for name, kind in parameters.items())
+    results = ", ".join(f"{name}: {kind}" for name, kind in definition.results.items())
+    kind = "<?>" if definition.generic else ""
+    return f"fragment {definition.name}{kind}({inputs}) -> ({results});"
 
 
 def _comment(operation: Operation, names: Mapping[str, str]) -> str:

@@ -22,6 +22,8 @@ __getattr__, __all__ = lazy_names(
         "serde.relay.analysis.variables": (
             "all_dtypes all_vars bound_vars free_vars post_order_visit"
         ),
+        "serde.relay.ir.exhaustion": "unmatched_cases",
+        "serde.relay.ir.kinds": "check_kind",
         "serde.relay.transform.tvm.annotated_regions": "AnnotatedRegion AnnotatedRegionSet",
     },
 )

@@ -35,10 +35,11 @@ class Constructor(Expr):
         belong_to: The data type.
 
     Attributes:
-        tag: Its number, which values carry; unique within a module.
+        tag: Its number, which values carry; no other constructor of the type has it.
+        definition: The definition that holds it, or None.
     """
 
-    __slots__ = ("belong_to", "inputs", "name_hint", "tag")
+    __slots__ = ("belong_to", "definition", "inputs", "name_hint", "tag")
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Constructor(Expr):
         self.inputs: tuple[Type, ...] = tuple(inputs)
         self.belong_to = belong_to
         self.tag = -1
+        self.definition: TypeData | None = None
         self.type = None
         self.span = span
 
@@ -89,6 +91,7 @@ class TypeData:
         first = (zlib.crc32(header.name_hint.encode()) & 0x7F) << 24
         for place, constructor in enumerate(self.constructors):
             constructor.tag = first | place
+            constructor.definition = self
             constructor.type = FuncType(constructor.inputs, whole, self.type_vars)
 
     def _signature(self) -> tuple[AnyValue, ...]:

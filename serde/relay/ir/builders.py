@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any as AnyValue
+from typing import Final
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Call, Expr, TupleWrapper
@@ -15,6 +17,18 @@ from serde.relay.ir.types import TupleType
 __all__ = ["Namespace", "builder_names", "lookup_builder", "wrap_tuple"]
 
 _DERIVED: dict[str, Callable[..., AnyValue]] = {}
+
+_QNN: Final = "serde.relay.transform.tvm.qnn"
+_BESIDE_BUILDERS: Final = {
+    "qnn.transform": (_QNN, None),
+    "qnn.op.canonicalizations": (f"{_QNN}.canonicalizations", None),
+    "qnn.op.legalizations": (f"{_QNN}.legalizations", None),
+    "qnn.op.current_requantize_config": (f"{_QNN}.requantize_config", "current_requantize_config"),
+    "qnn.op.register_qnn_canonicalize": (f"{_QNN}.canonicalizations", "register_qnn_canonicalize"),
+    "qnn.op.register_qnn_legalize": (f"{_QNN}.legalizations", "register_qnn_legalize"),
+    "qnn.op.requantize_config": (f"{_QNN}.requantize_config", "requantize_config"),
+}
+"""What TVM has beside builders of quantised operators: modules, and names in them."""
 
 
 class Namespace:
@@ -47,6 +61,12 @@ def lookup_builder(path: str) -> AnyValue:
     made = find_builder(path) or _DERIVED.get(path)
     if made is not None:
         return made
+    if path in _BESIDE_BUILDERS:
+        home, name = _BESIDE_BUILDERS[path]
+        module = importlib.import_module(home)
+        return module if name is None else getattr(module, name)
+    if path == "qnn.op.qnn":
+        return Namespace("qnn.op")
     if path.startswith("qnn.") and path.count(".") == 1 and path != "qnn.op":
         return lookup_builder(path.replace("qnn.", "qnn.op.", 1))
     definition = find(path.replace("qnn.op.", "qnn.", 1))

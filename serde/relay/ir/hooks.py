@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any as AnyValue
 
-__all__ = ["call", "printer", "type_args"]
+__all__ = ["call", "parser", "printer", "standard", "type_args"]
 
 
 def call(name: str, /, *operands: AnyValue, **attrs: AnyValue) -> AnyValue:
@@ -17,9 +17,19 @@ def call(name: str, /, *operands: AnyValue, **attrs: AnyValue) -> AnyValue:
     return importlib.import_module("serde.relay.ir.registry").call(name, *operands, **attrs)
 
 
+def parser() -> AnyValue:
+    """Return the module :mod:`serde.relay.text.parser`."""
+    return importlib.import_module("serde.relay.text.parser")
+
+
 def printer() -> AnyValue:
     """Return the module :mod:`serde.relay.text.printer`."""
     return importlib.import_module("serde.relay.text.printer")
+
+
+def standard() -> AnyValue:
+    """Return the module :mod:`serde.relay.std.texts`."""
+    return importlib.import_module("serde.relay.std.texts")
 
 
 def type_args(node: AnyValue) -> AnyValue:

@@ -15,6 +15,7 @@ from serde.relay.ir.adt import (
     PatternVar,
 )
 from serde.relay.ir.bodies import all_nodes, inner_first
+from serde.relay.ir.exhaustion import unmatched_cases
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
@@ -298,6 +299,7 @@ def _infer(node: Expr) -> Type | None:
     if isinstance(node, If):
         return infer_if(node)
     if isinstance(node, Match):
+        _require_all_cases(node)
         return infer_match(node)
     if isinstance(node, (RefCreate, RefRead, RefWrite)):
         return infer_reference(node)
@@ -352,6 +354,13 @@ def infer_if(node: If) -> Type:
     if joined is None:
         raise TypeInferenceError(f"the branches of an if differ: {left!r} and {right!r}")
     return joined
+
+
+def _require_all_cases(node: Match) -> None:
+    missing = unmatched_cases(node) if node.complete else []
+    if missing:
+        text = f"no clause for {', '.join(map(repr, missing[:3]))}"
+        raise TypeInferenceError(f"{node!r}: {text} (match? takes some cases only)")
 
 
 def infer_match(node: Match) -> Type:

@@ -14,7 +14,8 @@ from serde.relay.ir.shapes import layout_axes
 from serde.weights import Array
 
 __all__ = [
-    "SCALAR", "Axis", "LayoutPlan", "TensorLayout", "change_layout", "is_blocked", "layout_rank",
+    "SCALAR", "Axis", "LayoutPlan", "TensorLayout", "change_layout", "change_layout_of_shape",
+    "is_blocked", "layout_rank",
     "parse_layout", "spatial_axes",
 ]  # fmt: skip
 
@@ -268,3 +269,14 @@ def spatial_axes(layout: str, wanted: str) -> tuple[int, ...]:
 def layout_rank(layout: str) -> int:
     """Return the rank of a tensor of a layout."""
     return sum(letter.isalpha() for letter in layout)
+
+
+def change_layout_of_shape(
+    shape: Sequence[Dim], src_layout: str, dst_layout: str
+) -> tuple[Dim, ...]:
+    """Return a shape in another layout.
+
+    Raises:
+        TypeInferenceError: The layouts have other axes, or do not fit the shape.
+    """
+    return tuple(LayoutPlan(shape, src_layout, dst_layout, filled=True).shape)

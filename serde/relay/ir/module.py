@@ -7,8 +7,10 @@ from typing import Any as AnyValue
 
 from serde.errors import RelayError
 from serde.relay.ir import hooks
+from serde.relay.ir.adt import Constructor, TypeData
 from serde.relay.ir.bodies import call_others
 from serde.relay.ir.expr import Expr, Function, GlobalVar
+from serde.relay.ir.types import GlobalTypeVar
 from serde.relay.ir.visit import free_vars
 
 __all__ = ["IRModule"]
@@ -29,20 +31,21 @@ class IRModule:
         RelayError: Two functions have one name.
     """
 
-    __slots__ = ("_names", "attrs", "checked", "functions", "type_definitions")
+    __slots__ = ("_imported", "_names", "attrs", "checked", "functions", "type_definitions")
 
     def __init__(
         self,
         functions: Mapping[GlobalVar, Function] | Mapping[str, Function] | None = None,
-        type_definitions: Mapping[AnyValue, AnyValue] | None = None,
+        type_definitions: Mapping[GlobalTypeVar, TypeData] | None = None,
         attrs: Mapping[str, AnyValue] | None = None,
         *,
         checked: bool = False,
     ) -> None:
         self.functions: dict[GlobalVar, Function] = {}
-        self.type_definitions: dict[AnyValue, AnyValue] = dict(type_definitions or {})
+        self.type_definitions: dict[GlobalTypeVar, TypeData] = dict(type_definitions or {})
         self.attrs: dict[str, AnyValue] = dict(attrs or {})
         self._names: dict[str, GlobalVar] = {}
+        self._imported: set[str] = set()
         for key, function in (functions or {}).items():
             self._add(GlobalVar(key, function.type) if isinstance(key, str) else key, function)
         self.checked = checked
@@ -52,7 +55,7 @@ class IRModule:
         cls,
         expr: Expr,
         functions: Mapping[GlobalVar, Function] | None = None,
-        type_defs: Mapping[AnyValue, AnyValue] | None = None,
+        type_defs: Mapping[GlobalTypeVar, TypeData] | None = None,
     ) -> IRModule:
         """Return a module whose ``main`` is `expr`.
 
@@ -85,7 +88,9 @@ class IRModule:
     ) -> IRModule:
         """Return a module with these functions and the definitions and attributes of this one."""
         known = self.checked if checked is None else checked
-        return IRModule(functions, self.type_definitions, self.attrs, checked=known)
+        mod = IRModule(functions, self.type_definitions, self.attrs, checked=known)
+        mod._imported = set(self._imported)
+        return mod
 
     def shallow_copy(self) -> IRModule:
         """Return a module of the same functions, which may be written by itself."""
@@ -98,12 +103,20 @@ class IRModule:
             raise RelayError(f"@{name.name_hint} names no function of the module")
         return self.functions[name]
 
-    def __setitem__(self, name: str | GlobalVar, value: Expr) -> None:
-        """Set a function; an expression becomes the body of one, another name its function.
+    def __setitem__(self, name: str | GlobalVar | GlobalTypeVar, value: Expr | TypeData) -> None:
+        """Set a function or the definition of a data type.
+
+        An expression becomes the body of a function, another name its function.
 
         Raises:
-            RelayError: Another variable of this name stands for a function.
+            RelayError: Another variable of this name stands for a function, or a constructor of
+                this name belongs to another type.
         """
+        if isinstance(value, TypeData):
+            self._define_type(value)
+            return
+        if isinstance(name, GlobalTypeVar):
+            raise RelayError(f"{name.name_hint} names a type; expected a TypeData, found {value!r}")
         if isinstance(value, GlobalVar):
             value = self[value]
         elif not isinstance(value, Function):
@@ -111,6 +124,75 @@ class IRModule:
         if isinstance(name, str):
             name = self._names.get(name) or GlobalVar(name, value.type)
         self.update_func(name, value)
+
+    def _define_type(self, data: TypeData) -> None:
+        others = (each for head, each in self.type_definitions.items() if head != data.header)
+        taken = {constructor.name_hint for each in others for constructor in each.constructors}
+        for constructor in data.constructors:
+            if constructor.name_hint in taken:
+                raise RelayError(f"two constructors are called {constructor.name_hint}")
+        self.type_definitions[data.header] = data
+
+    def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        """Return the variable of the data type called `name`.
+
+        Raises:
+            RelayError: There is no such type.
+        """
+        for header in self.type_definitions:
+            if header.name_hint == name:
+                return header
+        raise RelayError(f"no type is called {name}")
+
+    def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        """Return the variables of all data types."""
+        return list(self.type_definitions)
+
+    def get_type(self, name: str) -> tuple[AnyValue, ...]:
+        """Return the variable of a data type, and its constructors.
+
+        Raises:
+            RelayError: There is no such type.
+        """
+        header = self.get_global_type_var(name)
+        return (header, *self.type_definitions[header].constructors)
+
+    def get_constructor(self, adt: str, cons: str) -> Constructor:
+        """Return a constructor by the names of its type and of itself.
+
+        Raises:
+            RelayError: There is no such type, or no such constructor of it.
+        """
+        for constructor in self.type_definitions[self.get_global_type_var(adt)].constructors:
+            if constructor.name_hint == cons:
+                return constructor
+        raise RelayError(f"the type {adt} has no constructor {cons}")
+
+    def import_from_std(self, file_name: str) -> None:
+        """Add what a text of :mod:`serde.relay.std` defines, such as ``"prelude.rly"``.
+
+        A text that was added before is not added again.
+
+        Raises:
+            RelayError: There is no such text, or a name is taken.
+        """
+        if file_name not in self._imported:
+            hooks.standard().import_into(self, file_name)
+            self._imported.add(file_name)
+
+    def update_standard(self, standard: IRModule, file_name: str) -> None:
+        """Add all of a module that holds the definitions of a standard text.
+
+        Raises:
+            RelayError: A name is taken.
+        """
+        known = self.checked or not self.functions
+        for data in standard.type_definitions.values():
+            self._define_type(data)
+        for variable, function in standard.functions.items():
+            self._add(variable, function)
+        self.checked = standard.checked and known
+        self._imported.add(file_name)
 
     def update_func(self, var: GlobalVar, func: Function) -> None:
         """Set the function that `var` names.

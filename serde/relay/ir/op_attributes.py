@@ -18,6 +18,7 @@ from serde.errors import RelayError
 
 __all__ = [
     "OpAttributes",
+    "TempOpAttr",
     "get_op_attr",
     "ops_with_attr",
     "register_op_attr",
@@ -33,6 +34,9 @@ _VALUES: dict[str, dict[str, tuple[int, AnyValue]]] = {}
 
 _LISTS: Final = "serde.relay.transform.tvm."
 _HOMES: dict[str, str] = {
+    "FTVMLegalize": f"{_LISTS}legalizations",
+    "FInferCorrectLayout": f"{_LISTS}layout.rules",
+    "FTVMConvertOpLayout": f"{_LISTS}layout.conversions",
     "FTVMMixedPrecisionConversionType": f"{_LISTS}mixed_precision",
     "FTVMFakeQuantizationToInteger": f"{_LISTS}fake_quantization_to_integer",
     "FTVMOptionalFakeQuantizationToInteger": f"{_LISTS}fake_quantization_to_integer",
@@ -120,6 +124,35 @@ def registration(attr_key: str) -> Callable[..., AnyValue]:
 
     register.__doc__ = f"Register ``{attr_key}`` of an operator, by a call or as a decorator."
     return register
+
+
+class TempOpAttr:
+    """Gives an operator another value of an attribute for a while; then the former one is back.
+
+    ``with TempOpAttr("nn.conv2d", "FTVMLegalize", function): ...``
+
+    Args:
+        op_name: Name of the operator.
+        attr_key: Name of the attribute.
+        attr_value: The value, or None for no attribute.
+    """
+
+    def __init__(self, op_name: str, attr_key: str, attr_value: AnyValue) -> None:
+        self._name = op_name
+        self._key = attr_key
+        self._value = attr_value
+        self._before: tuple[int, AnyValue] | None = None
+
+    def __enter__(self) -> TempOpAttr:
+        self._before = _values(self._key).pop(self._name, None)
+        if self._value is not None:
+            set_op_attr(self._name, self._key, self._value)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        _values(self._key).pop(self._name, None)
+        if self._before is not None:
+            _values(self._key)[self._name] = self._before
 
 
 class OpAttributes:

@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from serde.errors import RelayError, TypeInferenceError
+from serde.relay.ir.deferral import types_are_deferred
 from serde.relay.ir.expr import (
     Attrs,
     Call,
@@ -392,7 +393,11 @@ def call(name: str, /, *operands: AnyValue, span: Span | None = None, **attrs: A
         for operand, value in zip(definition.operands, padded, strict=True)
     ]
     node = Call(definition, args, definition.bind(attrs), span=span)
-    node.type = infer_call(node)
+    try:
+        node.type = infer_call(node)
+    except TypeInferenceError:
+        if not types_are_deferred():
+            raise
     return node
 
 

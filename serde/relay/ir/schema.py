@@ -233,7 +233,7 @@ def _to_str(value: AnyValue) -> str:
 def _to_dtype(value: AnyValue) -> np.dtype[AnyValue]:
     if not value and not isinstance(value, (np.dtype, type)):
         raise TypeError
-    return numpy_dtype(dtype_name(value))
+    return numpy_dtype("bool" if value == "uint1" else dtype_name(value))
 
 
 def _to_none(value: AnyValue) -> None:

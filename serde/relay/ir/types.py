@@ -36,6 +36,9 @@ __all__ = [
     "walk_type",
 ]
 
+_C_NAMES: Final = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
+"""Names of element types that TVM takes as C does, and that of a single bit."""
+
 # Shared fields make a short text unfold to any number of them.
 _MAX_LEAVES: Final = 50_000
 
@@ -52,7 +55,7 @@ class TensorType:
 
     def __init__(self, shape: Iterable[DimLike] = (), dtype: AnyValue = "float32") -> None:
         self.shape: tuple[Dim, ...] = tuple(as_dim(dim) for dim in shape)
-        self.dtype: str = dtype_name(dtype)
+        self.dtype: str = _C_NAMES.get(dtype) or dtype_name(dtype)
         self._hash = hash((self.shape, self.dtype))
 
     @property
@@ -527,7 +530,8 @@ def _without_params(type_: FuncType) -> FuncType:
 def join_types(left: Type, right: Type) -> Type | None:
     """Return the type of a value that has either type; a length they do not share is anonymous.
 
-    None where dtypes, ranks or structures differ, or where functions or references do.
+    A polymorphic function is of the type of another one that it has an instance of. None where
+    dtypes, ranks or structures differ, or where functions or references do.
     """
     if left == right:
         return left
@@ -536,6 +540,10 @@ def join_types(left: Type, right: Type) -> Type | None:
             return None
         dims = (a if a == b else Any() for a, b in zip(left.shape, right.shape, strict=True))
         return TensorType(dims, left.dtype)
+    if isinstance(left, FuncType) and isinstance(right, FuncType):
+        special = left if right.type_params else right
+        differ = bool(left.type_params) is not bool(right.type_params)
+        return special if differ and accepts(left, right) else None
     one, other = type_parts(left), type_parts(right)
     if type(left) is not type(right) or len(one) != len(other):
         return None

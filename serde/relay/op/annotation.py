@@ -69,3 +69,23 @@ def compiler_end(data: Expr, compiler: str) -> Call:
         compiler: The name of the target, or ``"default"`` for what no external compiler runs.
     """
     return call("annotation.compiler_end", data, compiler=compiler)
+
+
+def _its_type(data: Type) -> Type:
+    return data
+
+
+def _itself(data: Expr) -> Expr:
+    return data
+
+
+@relay_op(
+    "annotation.stop_fusion",
+    infer=_its_type,
+    samples=[sample((2, 3))],
+    traits=[SameType],
+    decompose=_itself,
+)
+def _stop_fusion(data: AnyValue) -> AnyValue:
+    """Keep what comes before and after in functions of their own when fusing: ``y = x``."""
+    return data

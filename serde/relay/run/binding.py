@@ -12,12 +12,14 @@ from serde.relay.ir.dims import Dim, SymDim, substitute
 from serde.relay.ir.expr import Var
 from serde.relay.ir.types import (
     FuncType,
+    IncompleteType,
     RefType,
     SequenceType,
     TensorType,
     TupleType,
     Type,
     TypeCall,
+    TypeVar,
 )
 from serde.relay.run.values import ConstructorValue, RefValue
 from serde.weights import dtype_name, numpy_dtype
@@ -35,6 +37,8 @@ def as_value(value: AnyValue, type_: Type | None, where: str) -> AnyValue:
     """
     if isinstance(type_, (FuncType, RefType)) or callable(value):
         return value
+    if isinstance(type_, (TypeVar, IncompleteType)):
+        type_ = None
     if isinstance(value, (ConstructorValue, RefValue)):
         return _as_data(value, type_, where)
     if isinstance(type_, TensorType) or (type_ is None and not isinstance(value, tuple)):

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Expr, Function, GlobalVar, Var
+from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.ndarray import NDArray
 from serde.relay.run.interpreter import evaluate, run
@@ -42,9 +42,10 @@ class Executor:
             expr = self.mod["main"]
         if isinstance(expr, GlobalVar):
             expr = self.mod[expr.name_hint]
+        values = {each: _value_of(given) for each, given in (binds or {}).items()}
         if not isinstance(expr, Function):
-            return _hand_out(evaluate(expr, binds, mod=self.mod, functions=True))
-        return self._callable(expr, binds or {})
+            return _hand_out(evaluate(expr, values, mod=self.mod, functions=True))
+        return self._callable(expr, values)
 
     def _callable(
         self, function: Function, binds: Mapping[Var, AnyValue]
@@ -55,7 +56,8 @@ class Executor:
         env = {variable: value for variable, value in binds.items() if variable not in own}
 
         def call(*args: AnyValue, **named: AnyValue) -> AnyValue:
-            arguments = _bind_arguments(function, args, named, preset)
+            given = {name: _value_of(value) for name, value in named.items()}
+            arguments = _bind_arguments(function, [*map(_value_of, args)], given, preset)
             return _hand_out(run(function, arguments, env=env, mod=self.mod))
 
         return call
@@ -107,6 +109,11 @@ def _bind_arguments(
             + (f"missing {', '.join(missing)}" if missing else f"found {len(args)} by position")
         )
     return [values[place] for place in range(count)]
+
+
+def _value_of(given: AnyValue) -> AnyValue:
+    """Return the value of what is given, which may be a constant."""
+    return given.data if isinstance(given, Constant) else given
 
 
 def _hand_out(value: AnyValue) -> AnyValue:

@@ -42,7 +42,7 @@ from serde.relay.text.metadata import AttributeObject
 from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
 from serde.relay.text.value_parser import NUMERIC, WORDS
 
-__all__ = ["fromtext", "parse_attributes", "parse_expr"]
+__all__ = ["fromtext", "parse_attributes", "parse_definitions", "parse_expr"]
 
 _INFIX: Final = {
     "*": (12, "multiply"),
@@ -116,6 +116,15 @@ def parse_expr(
     return expr
 
 
+def parse_definitions(text: str, name: str, init_module: IRModule) -> IRModule:
+    """Return a module with what `text` defines added to another one, no types inferred.
+
+    Raises:
+        ParseError: The text does not parse, or names what is defined nowhere.
+    """
+    return _Parser(text, name, init_module).module()
+
+
 def _read_attribute(text: str) -> dict[str, AnyValue]:
     """Return one attribute, which may be a function that carries its original names."""
     name, _, value = text.partition("=")
@@ -158,6 +167,7 @@ class _Parser(DataParser):
         """Read definitions to the end of the text."""
         self._lexer.header(required=True)
         functions: dict[GlobalVar, Function] = dict(self._init.functions)
+        defined: set[GlobalVar] = set()
         while self._lexer.peek().kind != "end":
             if self._next_is("type") or self._next_is("extern"):
                 self._define_type()
@@ -165,8 +175,9 @@ class _Parser(DataParser):
             self._expect("def")
             token = self._expect_kind("global", "a function's name such as @main")
             variable = self._global(token)
-            if variable in functions:
+            if variable in defined:
                 raise self._fail(f"{token.text} is defined twice", token)
+            defined.add(variable)
             self._start_definition()
             functions[variable] = run_steps(self._function(token))
             self._restore(functions[variable], token, variable)

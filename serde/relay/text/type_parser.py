@@ -29,6 +29,7 @@ __all__ = ["TypeParser"]
 _DTYPE: Final = re.compile(
     r"u?int(2|4|8|16|32|64)\Z|float(16|32|64)\Z|bool\Z|uint1\Z|bfloat16\Z|float[468]_[a-z0-9]+\Z"
 )
+_SHORT: Final = {"uint1": "bool", "int": "int32", "uint": "uint32", "float": "float32"}
 _DTYPES: Final = ("int", "uint", "float", "bool")
 _MAX_DIM_CHARS: Final = 10_000
 _MAX_DIM_TERMS: Final = 100
@@ -183,7 +184,7 @@ class TypeParser:
         return SequenceType(element)
 
     def _dtype(self, token: Token) -> str:
-        name = "bool" if token.text == "uint1" else token.text
+        name = _SHORT.get(token.text, token.text)
         if _DTYPE.match(name) is None:
             raise self._fail(f"{name[:40]} is no type that the pivot has", token)
         try:

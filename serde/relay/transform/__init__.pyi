@@ -22,7 +22,6 @@ from serde.relay.transform.decorators import function_pass as function_pass
 from serde.relay.transform.decorators import module_pass as module_pass
 from serde.relay.transform.evaluate_constants import EvaluateConstants as EvaluateConstants
 from serde.relay.transform.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
-from serde.relay.transform.fold_shape import DynamicToStatic as DynamicToStatic
 from serde.relay.transform.fold_shape import FoldShape as FoldShape
 from serde.relay.transform.infer_type import InferType as InferType
 from serde.relay.transform.inline_calls import InlineCalls as InlineCalls
@@ -46,11 +45,10 @@ from serde.relay.transform.transpose_to_layout import TransposeToLayout as Trans
 from serde.relay.transform.transpose_to_layout import channels_first as channels_first
 from serde.relay.transform.tvm import fake_quantization_to_integer as fake_quantization_to_integer
 from serde.relay.transform.tvm import mixed_precision as mixed_precision
-from serde.relay.transform.tvm.a_normal_form import ToANormalForm as ToANormalForm
 from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
-from serde.relay.transform.tvm.basic_block import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
+from serde.relay.transform.tvm.change_batch import ChangeBatch as ChangeBatch
 from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelBatchMatmul as CombineParallelBatchMatmul,
 )
@@ -71,6 +69,7 @@ from serde.relay.transform.tvm.dead_code_elimination import (
     DeadCodeElimination as DeadCodeElimination,
 )
 from serde.relay.transform.tvm.div_to_mul import DivToMul as DivToMul
+from serde.relay.transform.tvm.dynamic_to_static import DynamicToStatic as DynamicToStatic
 from serde.relay.transform.tvm.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
 )
@@ -93,11 +92,20 @@ from serde.relay.transform.tvm.fuse_ops import DefuseOps as DefuseOps
 from serde.relay.transform.tvm.fuse_ops import FuseOps as FuseOps
 from serde.relay.transform.tvm.inline import Inline as Inline
 from serde.relay.transform.tvm.lambda_lift import LambdaLift as LambdaLift
+from serde.relay.transform.tvm.layout.config import LayoutConfig as LayoutConfig
+from serde.relay.transform.tvm.layout.inference import (
+    InferCorrectLayoutOutput as InferCorrectLayoutOutput,
+)
+from serde.relay.transform.tvm.layout.passes import AlterOpLayout as AlterOpLayout
+from serde.relay.transform.tvm.layout.passes import ConvertLayout as ConvertLayout
+from serde.relay.transform.tvm.legalize import Legalize as Legalize
 from serde.relay.transform.tvm.merge_compiler_regions import (
     MergeCompilerRegions as MergeCompilerRegions,
 )
 from serde.relay.transform.tvm.merge_composite import MergeComposite as MergeComposite
 from serde.relay.transform.tvm.mixed_precision import ToMixedPrecision as ToMixedPrecision
+from serde.relay.transform.tvm.normal_forms import ToANormalForm as ToANormalForm
+from serde.relay.transform.tvm.normal_forms import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from serde.relay.transform.tvm.partition_graph import PartitionGraph as PartitionGraph
 from serde.relay.transform.tvm.simplify_expr import SimplifyExpr as SimplifyExpr
 from serde.relay.transform.tvm.simplify_expr import (

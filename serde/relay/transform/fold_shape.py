@@ -28,7 +28,7 @@ from serde.relay.run.interpreter import apply_kernel
 from serde.relay.transform.base import FunctionPass
 from serde.weights import numpy_dtype
 
-__all__ = ["MAX_VALUES", "DynamicToStatic", "FoldShape", "ShapeFolder", "shape_value"]
+__all__ = ["MAX_VALUES", "FoldShape", "ShapeFolder", "shape_value", "static_form"]
 
 MAX_VALUES = 1024
 """A tensor of more elements is not taken for shape arithmetic."""
@@ -122,13 +122,6 @@ class FoldShape(FunctionPass):
             attrs=result.attrs,
             span=result.span,
         )
-
-
-@dataclass(frozen=True)
-class DynamicToStatic(FoldShape):
-    """:class:`FoldShape` under the name of TVM's pass, which knows shapes of integers only."""
-
-    name: ClassVar[str] = "DynamicToStatic"
 
 
 class ShapeFolder:
@@ -440,6 +433,15 @@ def _like(node: Call, name: str) -> Call | None:
     return None
 
 
+def static_form(node: Call) -> Call | None:
+    """Return the static form of a call that reads its shape from constants; None if there is none.
+
+    Raises:
+        RelayError: The constants are none that the static form takes.
+    """
+    return _undynamic(node, node.op, {}) if isinstance(node.op, OpDef) else None
+
+
 def _undynamic(node: Call, definition: OpDef, values: Values) -> Call | None:
     found = _STATIC.get(definition.name)
     if found is None:
@@ -459,8 +461,15 @@ def _undynamic(node: Call, definition: OpDef, values: Values) -> Call | None:
             return None
         if definition.name in _OF_ONE and isinstance(value, tuple):
             (value,) = value
+        if operand.name == "size":
+            value = tuple(map(_whole, value))
         attrs[becomes[operand.name]] = value
     return call(name, *operands, span=node.span, **attrs)
+
+
+def _whole(number: AnyValue) -> AnyValue:
+    """Return a float that is an integer as one; anything else as it is."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _attribute(argument: Expr, values: Values) -> AnyValue:

@@ -16,7 +16,7 @@ HOMES: Final = {
     "decorators": "function_pass module_pass",
     "evaluate_constants": "EvaluateConstants",
     "fold_batch_norm": "FoldBatchNorm",
-    "fold_shape": "DynamicToStatic FoldShape",
+    "fold_shape": "FoldShape",
     "infer_type": "InferType",
     "inline_calls": "InlineCalls ToGraphNormalForm",
     "instrument": "instrument",
@@ -38,11 +38,13 @@ HOMES: Final = {
     "tvm.annotate_target": "AnnotateTarget",
     "tvm.basic_block": "ToBasicBlockNormalForm",
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
+    "tvm.change_batch": "ChangeBatch",
     "tvm.combine_parallel": (
         "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
     ),
     "tvm.dead_code_elimination": "DeadCodeElimination",
     "tvm.div_to_mul": "DivToMul",
+    "tvm.dynamic_to_static": "DynamicToStatic",
     "tvm.compiler_functions": (
         "InlineCompilerFunctionsBoundTo MarkCompilerFunctionsAsExtern "
         "OutlineCompilerFunctionsWithExistingGlobalSymbols"
@@ -60,8 +62,13 @@ HOMES: Final = {
     "tvm.fuse_ops": "DefuseOps FuseOps",
     "tvm.inline": "Inline",
     "tvm.lambda_lift": "LambdaLift",
+    "tvm.layout.config": "LayoutConfig",
+    "tvm.layout.inference": "InferCorrectLayoutOutput",
+    "tvm.layout.passes": "AlterOpLayout ConvertLayout",
+    "tvm.legalize": "Legalize",
     "tvm.merge_compiler_regions": "MergeCompilerRegions",
     "tvm.merge_composite": "MergeComposite",
+    "tvm.normal_forms": "ToANormalForm ToBasicBlockNormalForm",
     "tvm.partition_graph": "PartitionGraph",
     "tvm.mixed_precision": "ToMixedPrecision mixed_precision",
     "tvm.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",

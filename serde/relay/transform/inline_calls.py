@@ -178,6 +178,7 @@ class ToGraphNormalForm(FunctionPass):
     """
 
     name: ClassVar[str] = "ToGraphNormalForm"
+    opt_level: ClassVar[int] = 1
 
     def transform(self, function: Function) -> Function:
         """Replace variables by values, outer lets first."""

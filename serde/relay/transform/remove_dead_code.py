@@ -90,8 +90,13 @@ class RemoveUnusedFunctions(Pass):
     """
 
     name: ClassVar[str] = "RemoveUnusedFunctions"
+    opt_level: ClassVar[int] = 1
 
-    entry_functions: tuple[str, ...] = ("main",)
+    entry_functions: tuple[str, ...]
+
+    def __init__(self, entry_functions: Iterable[str] | None = None) -> None:
+        given = ("main",) if entry_functions is None else tuple(entry_functions)
+        object.__setattr__(self, "entry_functions", given)
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Follow the calls from the entries."""

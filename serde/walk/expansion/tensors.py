@@ -10,7 +10,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.types import TensorType
 
-__all__ = ["along", "arranged", "converted", "fixed_shape", "tensor_type"]
+__all__ = ["along", "arranged", "converted", "fixed_shape", "require_no_cut", "tensor_type"]
 
 
 def tensor_type(x: Expr) -> TensorType:
@@ -53,3 +53,16 @@ def along(x: Expr, rank: int, axis: int) -> Expr:
     shape = [1] * rank
     shape[axis] = -1
     return relay.reshape(x, shape)
+
+
+def require_no_cut(pad_width: Sequence[Sequence[int]]) -> None:
+    """Refuse padding that takes elements away.
+
+    Raises:
+        Unsupported: A width is negative.
+    """
+    if any(width < 0 for pair in pad_width for width in pair):
+        raise Unsupported(
+            f"pad_width {[list(pair) for pair in pad_width]} takes elements away",
+            hint="cut with strided_slice, then pad",
+        )

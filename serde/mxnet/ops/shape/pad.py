@@ -18,6 +18,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+from serde.walk.expansion.tensors import require_no_cut
 
 
 @OPS.imports("Pad")
@@ -98,6 +99,7 @@ def export_pad(
     pad_mode: Literal["constant", "edge", "reflect"],
 ) -> Value:
     """MXNet pads the trailing axes of floats of rank 4 and 5; others get axes of length 1."""
+    require_no_cut(pad_width)
     type_ = ctx.type(data)
     computed = pad_mode == "constant" and pad_val.data is None
     if computed or not is_float(type_.dtype):

@@ -13,7 +13,7 @@ from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr, Tuple
 from serde.relay.ir.shapes import is_float
-from serde.walk.expansion.tensors import fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, require_no_cut, tensor_type
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -75,6 +75,7 @@ def export_pad(
     pad_mode: Literal["constant", "edge", "reflect"],
 ) -> Value:
     """Scalars are padded with what a literal says, all else is joined with its borders."""
+    require_no_cut(pad_width)
     if pad_mode != "constant":
         return _export_border(ctx, data, pad_width, pad_mode)
     if pad_val.data is not None and is_float(ctx.type(data).dtype):

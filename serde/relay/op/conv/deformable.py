@@ -30,6 +30,7 @@ from serde.relay.op.conv.windows import (
     per_axis,
     to_layout,
     weight_array,
+    weight_shape,
     window_arguments,
 )
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
@@ -74,11 +75,24 @@ def _complete_deformable(
     weight: TensorType | None,
     **attrs: AnyValue,
 ) -> tuple[TensorType | None, ...]:
-    if weight is not None:
-        return data, offset, weight
-    names = ("groups", "channels", "kernel_size", "data_layout", "kernel_layout")
-    given = {name: attrs[name] for name in names}
-    return data, offset, complete_conv(data, rank=2, **given)
+    if weight is None:
+        names = ("groups", "channels", "kernel_size", "data_layout", "kernel_layout")
+        weight = complete_conv(data, rank=2, **{name: attrs[name] for name in names})
+    if offset is None and data is not None and weight is not None:
+        offset = _offset_type(data, weight, **attrs)
+    return data, offset, weight
+
+
+def _offset_type(
+    data: TensorType, weight: TensorType, *, deformable_groups: int, **attrs: AnyValue
+) -> TensorType:
+    """Return the type of the offsets: two for each tap, group and place of the result."""
+    layout = attrs["data_layout"]
+    result = convolution_type(data, weight, rank=2, **{**attrs, "out_layout": layout})
+    batch, _, *space = at(result.shape, layout_axes(layout, "NCHW"))
+    taps = weight_shape(weight, attrs["kernel_layout"], 2)[2:]
+    shape = (batch, 2 * taps[0] * taps[1] * deformable_groups, *space)
+    return TensorType(at(shape, to_layout(layout, 2)), data.dtype)
 
 
 def _bilinear_at(image: Array, y: Array, x: Array) -> Array:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.registry import Array, Sample, relay_op, sample
+from serde.relay.ir.registry import Arguments, Array, Sample, relay_op, sample
 from serde.relay.ir.shapes import (
     join_dim,
     require_window,
@@ -23,6 +24,7 @@ from serde.relay.op.conv.windows import (
     data_array,
     data_shape,
     kernel_size_of,
+    per_axis,
     result_array,
     result_shape,
     transpose_convolve,
@@ -161,6 +163,22 @@ TRANSPOSED_ORDER = (
 """Attributes as TVM's builders have them."""
 
 
+def _builder_arguments(rank: int) -> Arguments:
+    # TVM leaves the padding of the form over one axis as it was given.
+    arguments = window_arguments(
+        rank, "strides", "dilation", "kernel_size", "output_padding",
+        padding=rank > 1, order=TRANSPOSED_ORDER,
+    )  # fmt: skip
+    if rank > 1:
+        return arguments
+    return replace(arguments, convert={**arguments.convert, "output_padding": _one_number})
+
+
+def _one_number(given: AnyValue) -> AnyValue:
+    """Return the first number; of the form over one axis, TVM ignores others."""
+    return per_axis(given, 1)[:1]
+
+
 def _declare(rank: int, *samples: Sample) -> None:
     """Declare the transposed convolution over `rank` spatial axes."""
 
@@ -170,12 +188,8 @@ def _declare(rank: int, *samples: Sample) -> None:
         infer=_relation(rank),
         complete=_completion(rank),
         samples=samples,
-        # TVM leaves the padding of the form over one axis as it was given.
-        arguments=window_arguments(
-            rank, "strides", "dilation", "kernel_size", "output_padding",
-            padding=rank > 1, order=TRANSPOSED_ORDER,
-        ),
-    )  # fmt: skip
+        arguments=_builder_arguments(rank),
+    )
     def conv_transpose(
         data: Array,
         weight: Array,

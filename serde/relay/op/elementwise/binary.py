@@ -38,6 +38,11 @@ def _number(lhs: TensorType, rhs: TensorType) -> TensorType:
     return result
 
 
+def _number_or_bit(lhs: TensorType, rhs: TensorType) -> TensorType:
+    """Return the type of a result; bool is an integer of one bit, as in TVM."""
+    return _any(lhs, rhs)
+
+
 def _bits(lhs: TensorType, rhs: TensorType) -> TensorType:
     result = _any(lhs, rhs)
     if is_float(result.dtype):
@@ -81,6 +86,13 @@ def _declare_each(
     """Declare operators that have all but name, function and documentation in common."""
     for name, function, doc in rows:
         _binary(name, function, doc, infer=infer, samples=samples, traits=traits)
+
+
+def _of_bits(
+    function: Callable[[Array, Array], Array], bits: Callable[[Array, Array], Array]
+) -> Callable[[Array, Array], Array]:
+    """Return `function`, with another one for bool: sums and products modulo 2."""
+    return lambda lhs, rhs: (bits if lhs.dtype == np.bool_ else function)(lhs, rhs)
 
 
 def _truncated_quotient(lhs: Array, rhs: Array) -> Array:
@@ -144,33 +156,33 @@ _SHIFTS = [
 
 _binary(
     "add",
-    np.add,
-    "``y = lhs + rhs``.",
-    infer=_number,
+    _of_bits(np.add, np.logical_xor),
+    "``y = lhs + rhs``; of bool, modulo 2.",
+    infer=_number_or_bit,
     samples=_NUMBERS,
     traits=(Commutative, Arithmetic),
 )
 _binary(
     "subtract",
-    np.subtract,
-    "``y = lhs - rhs``.",
-    infer=_number,
+    _of_bits(np.subtract, np.logical_xor),
+    "``y = lhs - rhs``; of bool, modulo 2.",
+    infer=_number_or_bit,
     samples=_NUMBERS,
     traits=(Arithmetic,),
 )
 _binary(
     "multiply",
-    np.multiply,
+    _of_bits(np.multiply, np.logical_and),
     "``y = lhs * rhs``.",
-    infer=_number,
+    infer=_number_or_bit,
     samples=_NUMBERS,
     traits=(Commutative, Arithmetic, UsuallyInRange(ranges.mask_factor)),
 )
 _binary(
     "divide",
-    _divide,
+    _of_bits(_divide, np.logical_and),
     "``y = lhs / rhs``; of integers, rounded towards zero.",
-    infer=_number,
+    infer=_number_or_bit,
     samples=_QUOTIENTS,
     traits=(Arithmetic(bounded=True), InRange(ranges.integer_divisor)),
 )

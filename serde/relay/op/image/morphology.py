@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.precision import lowest
-from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     at,
     conv_dim,
@@ -21,7 +22,7 @@ from serde.relay.ir.shapes import (
 )
 from serde.relay.ir.traits import Layout
 from serde.relay.ir.types import TensorType
-from serde.relay.op.conv.windows import pad_sides, taps, window_arguments
+from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
 from serde.weights import dtype_name
 
 __all__: list[str] = []
@@ -54,6 +55,12 @@ def _dilation2d_type(
     return TensorType(shape, data.dtype if out_dtype is None else dtype_name(out_dtype))
 
 
+def _window_numbers(given: AnyValue) -> AnyValue:
+    """Return two numbers of what a builder was given; TVM takes four, and ignores the last two."""
+    numbers = per_axis(given, 2)
+    return tuple(numbers)[:2] if len(numbers) == 4 else numbers
+
+
 @relay_op(
     "image.dilation2d", traits=(Layout("data_layout"),),
     infer=_dilation2d_type,
@@ -65,7 +72,13 @@ def _dilation2d_type(
         sample(tensor((1, 1, 4, 4), "float16"), tensor((1, 2, 2), "float16"),
                out_dtype="float32"),
     ],
-    arguments=window_arguments(2, "strides", "dilations"),
+    arguments=Arguments(
+        convert={
+            "strides": _window_numbers,
+            "dilations": _window_numbers,
+            "padding": partial(padding_sides, rank=2),
+        }
+    ),
 )  # fmt: skip
 def dilation2d(
     data: Array,

@@ -11,7 +11,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import InRange, Values
@@ -207,3 +207,34 @@ def build_sparse_to_dense(
     if isinstance(shape, Expr):
         return call("dyn.sparse_to_dense", sparse_indices, sparse_values, fill, shape)
     return call("sparse_to_dense", sparse_indices, sparse_values, fill, output_shape=shape)
+
+
+@builder("segment_sum")
+def build_segment_sum(data: Expr, segment_ids: Expr, num_segments: AnyValue = None) -> Expr:
+    """Return the sums of the rows of `data` that have the same number in `segment_ids`.
+
+    Args:
+        data: Rows along its first axis.
+        segment_ids: The number of each row's segment, from 0 on.
+        num_segments: How many there are, a number or an expression; by default one more than the
+            greatest number.
+    """
+    if num_segments is None:
+        most = call("max", segment_ids, axis=(0,), keepdims=True)
+        count: Expr = call("add", call("cast", most, dtype="int64"), const([1], "int64"))
+    elif isinstance(num_segments, Expr):
+        count = call("reshape", call("cast", num_segments, dtype="int64"), newshape=(1,))
+    else:
+        count = const([num_segments], "int64")
+    rest = call(
+        "strided_slice",
+        call("shape_of", data, dtype="int64"),
+        begin=(1,),
+        end=(2**31 - 1,),
+        strides=(1,),
+        axes=None,
+    )
+    shape = call("concatenate", [count, rest], axis=0)
+    zeros = call("dyn.zeros", shape, dtype=tensor_type(data).dtype)
+    rows = call("expand_dims", segment_ids, axis=0)
+    return call("scatter_nd", zeros, rows, data, mode="add")

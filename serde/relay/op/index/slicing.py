@@ -18,7 +18,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
 
-__all__ = ["slice_dim"]
+__all__ = ["FAR", "slice_dim"]
 
 FAR = 2**31 - 1
 """A bound from here on means the end of the axis, whatever its length."""
@@ -141,15 +141,32 @@ def build_strided_slice(
     bounds = [integers(begin), integers(end), steps]
     if any(isinstance(bound, Expr) for bound in bounds):
         return _dynamic_slice(data, bounds, axes, slice_mode)
+    if slice_mode == "end":
+        bounds[:2] = _complete_bounds(*bounds)
     return call(
         "strided_slice",
         data,
-        begin=integers(begin),
-        end=integers(end),
+        begin=bounds[0],
+        end=bounds[1],
         strides=[1] if steps is None else steps,
         slice_mode=slice_mode,
         axes=axes,
     )
+
+
+def _complete_bounds(
+    begin: Sequence[int | None], end: Sequence[int | None], strides: Sequence[int] | None
+) -> list[list[int]]:
+    """Return bounds of as many axes; one that is None, or not there, is the end of its axis."""
+    count = max(len(begin), len(end))
+    given = list(strides or ())
+    steps = (given * count if len(given) == 1 else [*given, *[1] * count])[:count]
+    rows = zip([*begin, *[None] * count], [*end, *[None] * count], steps, strict=False)
+    first, last = [], []
+    for start, stop, step in rows:
+        first.append(start if start is not None else 0 if step > 0 else -1)
+        last.append(stop if stop is not None else FAR if step > 0 else -FAR)
+    return [first, last]
 
 
 def _dynamic_slice(
@@ -193,8 +210,8 @@ def _strided_set_type(
 )
 def strided_set(data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
     """`data` with a region, counted as Python counts slices, replaced by `v`."""
-    bounds = (begin.tolist(), end.tolist(), strides.tolist())
-    cuts = _slices(data.ndim, *bounds, "end", None)
+    first, last = _complete_bounds(begin.tolist(), end.tolist(), strides.tolist())
+    cuts = _slices(data.ndim, first, last, strides.tolist(), "end", None)
     result = data.copy()
     result[_index_region(data.ndim, cuts)] = v
     return result
@@ -234,9 +251,7 @@ def _like_axes(rank: int, other: int, axes: Sequence[int] | None) -> tuple[int, 
         named = normalize_axes(axes, rank)
         normalize_axes(named, other)
         return named
-    if rank != other:
-        raise TypeInferenceError(f"ranks {rank} and {other} differ; name the axes")
-    return tuple(range(rank))
+    return tuple(range(min(rank, other)))
 
 
 @relay_op(

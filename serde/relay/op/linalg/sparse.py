@@ -300,9 +300,9 @@ def _fill_type(
 ) -> list[TensorType]:
     _require_coordinates(sparse_indices)
     require_same_dtype(sparse_values, default_value)
-    if sparse_values.rank != 1 or dense_shape.rank != 1 or default_value.rank:
+    if sparse_values.rank != 1 or dense_shape.rank != 1 or default_value.rank > 1:
         raise TypeInferenceError(
-            "expected a vector of values, a shape and a scalar, found "
+            "expected a vector of values, a shape and a number, found "
             f"{sparse_values!r}, {dense_shape!r} and {default_value!r}"
         )
     join_dim(sparse_indices.shape[0], sparse_values.shape[0])
@@ -336,7 +336,7 @@ def sparse_fill_empty_rows(
     added = np.zeros((int(empty.sum()), sparse_indices.shape[1]), sparse_indices.dtype)
     added[:, 0] = np.flatnonzero(empty)
     indices = np.concatenate([sparse_indices, added])
-    filler = np.full(len(added), default_value, sparse_values.dtype)
+    filler = np.full(len(added), default_value.item(), sparse_values.dtype)
     order = np.argsort(indices[:, 0], kind="stable")
     return indices[order], np.concatenate([sparse_values, filler])[order], empty
 

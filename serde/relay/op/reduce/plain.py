@@ -13,7 +13,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, Tuple, TupleWrapper
 from serde.relay.ir.registry import (
     Arguments,
     Array,
@@ -334,8 +334,15 @@ def build_mean_variance(
     keepdims: bool = False,
     exclude: bool = False,
     unbiased: bool = False,
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and variance over `axis`."""
+    mean, spread = _mean_and_variance(data, axis, keepdims, exclude, unbiased)
+    return TupleWrapper(Tuple((mean, spread)), 2)
+
+
+def _mean_and_variance(
+    data: Expr, axis: Axes, keepdims: bool, exclude: bool, unbiased: bool
+) -> tuple[Expr, Expr]:
     mean = call("mean", data, axis=axis, keepdims=True, exclude=exclude)
     spread = build_variance(data, axis, keepdims, exclude, unbiased, mean)
     if not keepdims:
@@ -346,10 +353,10 @@ def build_mean_variance(
 @builder("mean_std")
 def build_mean_std(
     data: Expr, axis: Axes = None, keepdims: bool = False, exclude: bool = False
-) -> tuple[Expr, Expr]:
+) -> TupleWrapper:
     """Return mean and standard deviation over `axis`."""
-    mean, spread = build_mean_variance(data, axis, keepdims, exclude)
-    return mean, call("sqrt", spread)
+    mean, spread = _mean_and_variance(data, axis, keepdims, exclude, unbiased=False)
+    return TupleWrapper(Tuple((mean, call("sqrt", spread))), 2)
 
 
 @builder("logsumexp")

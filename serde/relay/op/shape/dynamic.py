@@ -12,7 +12,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
-from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Reshape, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape import arrange, broadcast, create, pad, reshape
@@ -165,7 +165,8 @@ def dynamic_reshape(data: Array, newshape: Array, *, allowzero: bool = False) ->
 
 
 def _tile_type(data: TensorType, reps: Given) -> TensorType:
-    count = count_of(reps)
+    whole = TensorType(reps.shape, "int64") if is_float(str(reps.dtype)) else reps
+    count = count_of(whole)  # TVM takes floats that are whole numbers too.
     if isinstance(reps, np.ndarray):
         return static_type("tile", data, reps=integers_of(reps))
     return _unknown(max(data.rank, count), data.dtype)

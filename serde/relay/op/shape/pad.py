@@ -20,7 +20,9 @@ __all__: list[str] = []
 PadWidth = tuple[tuple[int, int], ...]
 
 
-def _infer_padded(data: TensorType, pad_width: PadWidth, *, longest: int | None) -> TensorType:
+def _infer_padded(
+    data: TensorType, pad_width: PadWidth, *, longest: int | None, cut: bool = False
+) -> TensorType:
     """Return the type of `data` with its sides padded.
 
     Args:
@@ -28,6 +30,7 @@ def _infer_padded(data: TensorType, pad_width: PadWidth, *, longest: int | None)
         pad_width: Lengths before and after each axis.
         longest: How much less than the length of an axis its padding must at least be,
             None where any padding will do.
+        cut: Whether a negative length takes elements away.
     """
     if len(pad_width) != data.rank:
         raise TypeInferenceError(
@@ -35,8 +38,10 @@ def _infer_padded(data: TensorType, pad_width: PadWidth, *, longest: int | None)
         )
     shape: list[Dim] = []
     for length, (before, after) in zip(data.shape, pad_width, strict=True):
-        if before < 0 or after < 0:
+        if not cut and (before < 0 or after < 0):
             raise TypeInferenceError(f"pad_width {[before, after]} is negative")
+        if type(length) is int and length + min(before, 0) + min(after, 0) < 0:
+            raise TypeInferenceError(f"pad_width {[before, after]} cuts more than {length} away")
         wide = max(before, after)
         if longest is not None and wide and type(length) is int and wide > length - longest:
             raise TypeInferenceError(
@@ -58,7 +63,7 @@ def _pad_type(
         for length, sides in zip(data.shape, pad_width, strict=False):
             if length == 0 and any(sides):
                 raise TypeInferenceError("an axis of length 0 has no edge to repeat")
-    return _infer_padded(data, pad_width, longest=_LONGEST[pad_mode])
+    return _infer_padded(data, pad_width, longest=_LONGEST[pad_mode], cut=pad_mode == "constant")
 
 
 @relay_op(
@@ -81,12 +86,16 @@ def pad(
 ) -> Array:
     """`data` with elements before and after each axis, as many as `pad_width` says.
 
-    They are `pad_val`, or the nearest element, or the mirror image without the edge.
+    They are `pad_val`, or the nearest element, or the mirror image without the edge. Of a
+    constant, a negative number takes as many away.
     """
     if pad_mode != "constant":
         return np.pad(data, pad_width, pad_mode)
     value = np.asarray(pad_val).astype(data.dtype)
-    return np.pad(data, pad_width, constant_values=value)
+    ends = zip(data.shape, pad_width, strict=True)
+    kept = data[tuple(slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in ends)]
+    sides = [(max(before, 0), max(after, 0)) for before, after in pad_width]
+    return np.pad(kept, sides, constant_values=value)
 
 
 @builder("nn.pad")

@@ -155,7 +155,8 @@ def _nms_type(
     """The columns named must exist; results are places or rows by `return_indices`."""
     require_scalars(max_output_size, iou_threshold)
     require_float(data)
-    if data.rank != 3 or valid_count.rank != 1 or indices.rank != 2:
+    # TVM does not look at the places where it is not asked for places.
+    if data.rank != 3 or valid_count.rank != 1 or (return_indices and indices.rank != 2):
         raise TypeInferenceError(
             "expected rows of boxes, their numbers and places, found "
             f"{data!r}, {valid_count!r} and {indices!r}"

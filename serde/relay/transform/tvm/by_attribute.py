@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
+from typing import ClassVar
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Call, Expr, Function, astuple
@@ -24,7 +25,7 @@ class RewriteByAttribute(FunctionPass):
     not looked at again.
     """
 
-    required = ("InferType",)
+    required: ClassVar[Sequence[str]] = ("InferType",)
 
     @property
     @abstractmethod

@@ -12,14 +12,14 @@ from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order, rewrite
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.tvm.typed import TypedPass
 from serde.weights import numpy_dtype
 
 __all__ = ["CanonicalizeCast", "CanonicalizeOps"]
 
 
 @dataclass(frozen=True)
-class CanonicalizeCast(FunctionPass):
+class CanonicalizeCast(TypedPass):
     """Give each elementwise user of a widening cast a cast of its own.
 
     A cast to more bytes that several operators share keeps them apart in :class:`FuseOps`;
@@ -28,6 +28,7 @@ class CanonicalizeCast(FunctionPass):
     """
 
     name: ClassVar[str] = "CanonicalizeCast"
+    opt_level: ClassVar[int] = 3
 
     def transform(self, function: Function) -> Function:
         """Copy casts below their users."""
@@ -80,10 +81,11 @@ def _is_widening(node: Expr) -> bool:
 
 
 @dataclass(frozen=True)
-class CanonicalizeOps(FunctionPass):
+class CanonicalizeOps(TypedPass):
     """Write ``nn.bias_add`` as ``add`` of the bias with axes of length 1 after its own."""
 
     name: ClassVar[str] = "CanonicalizeOps"
+    opt_level: ClassVar[int] = 3
 
     def transform(self, function: Function) -> Function:
         """Replace calls bottom-up."""

@@ -3,215 +3,34 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem
-from serde.relay.ir.op_pattern import pattern_of
-from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.traits import FusionPattern
-from serde.relay.ir.types import TensorType, accepts
-from serde.relay.ir.visit import children, post_order
-from serde.relay.transform.base import FunctionPass
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 from serde.relay.transform.compose import replace_nodes
 from serde.relay.transform.merge_equal_nodes import exact_key
+from serde.relay.transform.tvm.parallel_branches import Branch, Branches
+from serde.relay.transform.tvm.typed import TypedPass, operator_of
 
 __all__ = ["CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense"]
 
-_Branches = list[Call]
 
-
-@dataclass(frozen=True)
-class _Outputs:
-    """The axis of the branches that counts outputs, and how many each branch has."""
-
-    channel: int
-    sizes: list[int]
-
-
-@dataclass(frozen=True)
-class _CombineParallel(FunctionPass):
-    """What the three passes have in common.
-
-    Branches start with the layer and go on with elementwise operators as long as all have the
-    same one, with operands that can be joined in the same way, and nothing else uses a value.
-    """
-
-    op: ClassVar[str]
-
-    min_num_branches: int = 3
-
-    def transform(self, function: Function) -> Function:
-        """Find the branches, then replace their ends."""
-        graph = _Graph(function, self.op)
-        replacements: dict[Expr, Expr] = {}
-        for layers in graph.layers(self._key):
-            if len(layers) >= self.min_num_branches:
-                replacements |= self._combine_branches(graph, layers)
-        return replace_nodes(function, replacements) if replacements else function
-
-    def _combine_branches(self, graph: _Graph, layers: _Branches) -> dict[Expr, Expr]:
-        """Return what stands for the end of each branch."""
-        value, ends = self._join_layers(layers), layers
-        outputs = _Outputs(self._channel(layers[0]), [self._size(layer) for layer in layers])
-        while True:
-            users = graph.following(ends)
-            if users is None:
-                break
-            try:
-                grown = self._follow(value, users, users[0].args.index(ends[0]), outputs)
-            except TypeInferenceError:
-                break
-            if grown is None:
-                break
-            value, ends = grown, users
-        found = self._parts(value, outputs)
-        fits = all(
-            end.type is not None and part.type is not None and accepts(end.type, part.type)
-            for end, part in zip(ends, found, strict=True)
-        )
-        return dict(zip(ends, found, strict=True)) if fits else {}
-
-    def _follow(self, value: Expr, users: _Branches, index: int, outputs: _Outputs) -> Expr | None:
-        """Return one call for the same operator in all branches, or None."""
-        first = users[0]
-        if not isinstance(first.op, OpDef):
-            return None
-        args: list[Expr] = []
-        for place in range(len(first.args)):
-            if place == index:
-                args.append(value)
-                continue
-            joined = self._operand(first, [user.args[place] for user in users], outputs)
-            if joined is None:
-                return None
-            args.append(joined)
-        return call(first.op.name, *args, span=first.span, **first.attrs)
-
-    @abstractmethod
-    def _key(self, layer: Call) -> Hashable | None:
-        """Return what layers must share to be combined, or None if one cannot be."""
-
-    @abstractmethod
-    def _size(self, layer: Call) -> int:
-        """Return how many outputs a layer has."""
-
-    @abstractmethod
-    def _channel(self, layer: Call) -> int:
-        """Return the axis of a layer's result that counts outputs."""
-
-    @abstractmethod
-    def _join_layers(self, layers: _Branches) -> Expr:
-        """Return the combined layer."""
-
-    @abstractmethod
-    def _operand(self, user: Call, operands: list[Expr], outputs: _Outputs) -> Expr | None:
-        """Return one operand for those that `user` and its like have beside their branch."""
-
-    @abstractmethod
-    def _parts(self, value: Expr, outputs: _Outputs) -> list[Expr]:
-        """Return the results of the branches out of the combined one."""
-
-
-class _Graph:
-    """Who uses what in a function, and what depends on the layers looked for."""
-
-    def __init__(self, function: Function, op: str) -> None:
-        self._op = op
-        self._always = _unconditional(function)
-        self._users: dict[Expr, list[Expr]] = {}
-        self._layers: list[Call] = []
-        self._dependent: set[Expr] = set()
-        for node in post_order(function):
-            below = children(node)
-            for child in below:
-                self._users.setdefault(child, []).append(node)
-            is_layer = isinstance(node, Call) and _name(node) == op
-            if is_layer or any(child in self._dependent for child in below):
-                self._dependent.add(node)
-            if is_layer and isinstance(node, Call) and node in self._always:
-                self._layers.append(node)
-
-    def layers(self, key_of: Callable[[Call], Hashable | None]) -> list[_Branches]:
-        """Return the layers that share data and key, weights apart from all layers."""
-        found: dict[Hashable, _Branches] = {}
-        for layer in self._layers:
-            key = None if layer.args[1] in self._dependent else key_of(layer)
-            if key is not None:
-                found.setdefault((layer.args[0], key), []).append(layer)
-        return list(found.values())
-
-    def following(self, ends: Sequence[Call]) -> _Branches | None:
-        """Return the next operator of each branch if it is the same in all, else None."""
-        users: _Branches = []
-        for end in ends:
-            each = self._users.get(end, [])
-            if len(each) != 1 or not isinstance(each[0], Call) or each[0] not in self._always:
-                return None
-            users.append(each[0])
-        kinds = {_kind(user, end) for user, end in zip(users, ends, strict=True)}
-        if len(kinds) != 1 or None in kinds or len(set(users)) != len(users):
-            return None
-        for user, end in zip(users, ends, strict=True):
-            if any(each is not end and each in self._dependent for each in user.args):
-                return None
-        return users
-
-
-def _unconditional(function: Function) -> set[Expr]:
-    """Return the nodes that are evaluated whenever the function is."""
-    seen: set[Expr] = set()
-    pending: list[Expr] = [function.body]
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, If):
-            pending.append(node.cond)
-        elif not isinstance(node, Function):
-            pending.extend(children(node))
-    return seen
-
-
-def _name(node: Expr) -> str:
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
-
-
-def _kind(user: Call, end: Expr) -> Hashable | None:
-    if not isinstance(user.op, OpDef) or _rank(user) != _rank(end):
-        return None
-    if pattern_of(user.op) > FusionPattern.BROADCAST:
-        return None
-    attrs = tuple((key, exact_key(value)) for key, value in user.attrs.items())
-    return (user.op.name, user.args.index(end), attrs)
-
-
-def _rank(node: Expr) -> int:
-    return node.type.rank if isinstance(node.type, TensorType) else -1
-
-
-def _shape(node: Expr) -> tuple[int, ...] | None:
-    return node.type.concrete_shape if isinstance(node.type, TensorType) else None
+def _shape(node: Expr) -> tuple[int, ...]:
+    """Return the shape of a tensor; empty where it is not known."""
+    known = node.type.concrete_shape if isinstance(node.type, TensorType) else None
+    return () if known is None else known
 
 
 def _dtype(node: Expr) -> str:
     return node.type.dtype if isinstance(node.type, TensorType) else ""
 
 
-def _are_one(operands: Sequence[Expr]) -> bool:
-    """Whether operands are one node, or constants of one value."""
-    first = operands[0]
-    for each in operands[1:]:
-        if each is first:
-            continue
-        if not isinstance(first, Constant) or not isinstance(each, Constant):
-            return False
-        if first.type != each.type or first.data.tobytes() != each.data.tobytes():
-            return False
-    return True
+def _rank(node: Expr) -> int:
+    return node.type.rank if isinstance(node.type, TensorType) else -1
 
 
 def _attrs_key(layer: Call, *ignored: str) -> Hashable:
@@ -219,100 +38,200 @@ def _attrs_key(layer: Call, *ignored: str) -> Hashable:
 
 
 @dataclass(frozen=True)
-class _Concatenated(_CombineParallel):
+class _Combine(TypedPass):
+    """What the passes have in common.
+
+    Branches start with the layer and go on with elementwise and broadcasting operators, as long
+    as all have the same one, with operands that can be joined, and no other call uses a value.
+    """
+
+    opt_level: ClassVar[int] = 4
+    op: ClassVar[str]
+
+    min_num_branches: int = 3
+
+    def transform(self, function: Function) -> Function:
+        """Find the branches, then replace the end of each."""
+        branches = Branches(function, self.op)
+        replacements: dict[Expr, Expr] = {}
+        for group in branches.groups(self._key):
+            if len(group) >= self.min_num_branches:
+                replacements |= self._combine(branches, group)
+        return replace_nodes(function, replacements) if replacements else function
+
+    def _combine(self, branches: Branches, group: list[Branch]) -> dict[Expr, Expr]:
+        value = self._join_layers([branch[0] for branch in group])
+        depth = 0
+        while all(len(branch) > depth + 1 for branch in group):
+            place = branches.same_step(group, depth + 1)
+            grown = None if place is None else self._follow(value, group, depth + 1, place)
+            if grown is None:
+                break
+            value, depth = grown, depth + 1
+        parts = self._parts(value, group, depth)
+        return dict(zip([branch[depth] for branch in group], parts, strict=True))
+
+    def _follow(self, value: Expr, group: list[Branch], depth: int, place: int) -> Expr | None:
+        """Return one call for the same operator in all branches; None where it does not fit."""
+        args: list[Expr] = []
+        for index in range(len(group[0][depth].args)):
+            if index == place:
+                args.append(value)
+                continue
+            joined = self._join(group, depth, index)
+            if joined is None:
+                return None
+            args.append(joined)
+        first = group[0][depth]
+        try:
+            grown = call(operator_of(first), *args, span=first.span, **first.attrs)
+        except TypeInferenceError:
+            return None
+        return grown if self._fits(grown, group, depth) else None
+
+    def _join(self, group: list[Branch], depth: int, index: int) -> Expr | None:
+        """Return one operand for those that the users have beside their branch, or None."""
+        operands = [branch[depth].args[index] for branch in group]
+        first = operands[0]
+        for each in operands[1:]:
+            if _dtype(each) != _dtype(first) or _rank(each) != _rank(first):
+                return None
+        try:
+            return self._operand(group, depth, operands)
+        except TypeInferenceError:
+            return None
+
+    @abstractmethod
+    def _key(self, layer: Call) -> Hashable | None:
+        """Return what layers must share to be combined, or None if one cannot be."""
+
+    @abstractmethod
+    def _join_layers(self, layers: list[Call]) -> Expr:
+        """Return the combined layer."""
+
+    @abstractmethod
+    def _operand(self, group: list[Branch], depth: int, operands: list[Expr]) -> Expr | None:
+        """Return one operand for operands of one rank and dtype."""
+
+    @abstractmethod
+    def _fits(self, value: Expr, group: list[Branch], depth: int) -> bool:
+        """Whether a combined value has the results of all branches so far in it."""
+
+    @abstractmethod
+    def _parts(self, value: Expr, group: list[Branch], depth: int) -> list[Expr]:
+        """Return the results of the branches out of the combined one."""
+
+
+@dataclass(frozen=True)
+class _Concatenated(_Combine):
     """Weights are concatenated along the axis that counts outputs, results are slices."""
 
     @abstractmethod
     def _out_axis(self, layer: Call) -> int:
         """Return the axis of the weight that counts outputs."""
 
+    @abstractmethod
+    def _axis(self, branch: Branch, depth: int) -> int:
+        """Return the axis that counts outputs, so far up a branch."""
+
+    @abstractmethod
+    def _attrs(self, layer: Call, outputs: int) -> dict[str, object]:
+        """Return the attributes of a layer with so many outputs."""
+
     def _size(self, layer: Call) -> int:
-        shape = _shape(layer.args[1])
-        return 0 if shape is None else shape[self._out_axis(layer)]
+        return _shape(layer.args[1])[self._out_axis(layer)]
 
-    def _weight_key(self, layer: Call) -> Hashable | None:
-        shape = _shape(layer.args[1])
-        if shape is None:
-            return None
-        axis = self._out_axis(layer)
-        return (*shape[:axis], *shape[axis + 1 :], _dtype(layer.args[1]))
-
-    def _join_layers(self, layers: _Branches) -> Expr:
+    def _join_layers(self, layers: list[Call]) -> Expr:
         first = layers[0]
         weights = Tuple([layer.args[1] for layer in layers])
         weight = call("concatenate", weights, axis=self._out_axis(first), span=first.span)
-        attrs = {**first.attrs, **self._total(sum(map(self._size, layers)))}
+        attrs = self._attrs(first, sum(map(self._size, layers)))
         return call(self.op, first.args[0], weight, span=first.span, **attrs)
 
-    @abstractmethod
-    def _total(self, outputs: int) -> dict[str, int]:
-        """Return the attribute that says how many outputs there are."""
+    def _fits(self, value: Expr, group: list[Branch], depth: int) -> bool:
+        axis, found = self._axis(group[0], depth), list(_shape(value))
+        shapes = [list(_shape(branch[depth])) for branch in group]
+        if any(len(shape) != len(found) for shape in shapes):
+            return False
+        wanted = list(shapes[0])
+        wanted[axis] = sum(shape[axis] for shape in shapes)
+        rest = [shape[:axis] + shape[axis + 1 :] for shape in shapes]
+        return wanted == found and all(each == rest[0] for each in rest)
 
-    def _operand(self, user: Call, operands: list[Expr], outputs: _Outputs) -> Expr | None:
-        """Operands with one entry for each output are concatenated, others must be the same."""
-        rank, channel = _rank(user), outputs.channel
-        axis = channel - (rank - _rank(operands[0]))
-        if _name(user) in ("nn.bias_add", "nn.prelu"):
-            if user.attrs["axis"] % rank != channel:
-                return None
-            axis = 0
-        elif _are_one(operands):
-            shape = _shape(operands[0])
-            if axis < 0 or (shape is not None and shape[axis] == 1):
-                return operands[0]
-        for operand, size in zip(operands, outputs.sizes, strict=True):
-            shape = _shape(operand)
-            same = _rank(operand) == _rank(operands[0])
-            if shape is None or not same or axis < 0 or shape[axis] != size:
-                return None
-        return call("concatenate", Tuple(operands), axis=axis)
-
-    def _parts(self, value: Expr, outputs: _Outputs) -> list[Expr]:
+    def _parts(self, value: Expr, group: list[Branch], depth: int) -> list[Expr]:
         found: list[Expr] = []
         start = 0
-        for size in outputs.sizes:
-            place = {"begin": [start], "end": [start + size], "axes": [outputs.channel]}
-            found.append(call("strided_slice", value, strides=[1], span=value.span, **place))
-            start += size
+        for branch in group:
+            axis = self._axis(branch, depth)
+            length = _shape(branch[depth])[axis]
+            count = self._axes_named(_rank(value), axis)
+            begin, size, steps = [0] * count, [-1] * count, [1] * count
+            begin[axis], size[axis] = start, length
+            where = {"begin": begin, "end": size, "strides": steps, "axes": None}
+            found.append(call("strided_slice", value, slice_mode="size", span=value.span, **where))
+            start += length
         return found
+
+    def _axes_named(self, rank: int, axis: int) -> int:
+        """Return how many axes the slices name: as TVM, those up to the one that is cut."""
+        return axis + 1
 
 
 @dataclass(frozen=True)
 class CombineParallelConv2D(_Concatenated):
     """Combine convolutions of one group that differ in nothing but their filters.
 
-    The elementwise operators after them are combined too, and ``strided_slice`` takes the
-    branches apart. :func:`fold_weights` makes one weight of the concatenated ones.
+    Operators that follow are combined with them where their operands have a channel for each
+    filter, and ``strided_slice`` takes the branches apart. Layouts may have blocks of channels.
 
     Args:
         min_num_branches: Fewer convolutions on the same data are left alone.
     """
 
-    name: ClassVar[str] = "CombineParallelConv2D"
+    name: ClassVar[str] = "CombineParallelConv2d"
     op: ClassVar[str] = "nn.conv2d"
 
     def _key(self, layer: Call) -> Hashable | None:
-        plain = sorted(layer.attrs["kernel_layout"]) == sorted("OIHW")
-        if layer.attrs["groups"] != 1 or not plain:
+        shape = _shape(layer.args[1])
+        if layer.attrs["groups"] != 1 or not shape or not _shape(layer):
             return None
-        weight = self._weight_key(layer)
-        return None if weight is None else (weight, _attrs_key(layer, "channels"))
+        axis = self._out_axis(layer)
+        weight = (*shape[:axis], *shape[axis + 1 :], _dtype(layer.args[1]))
+        return (weight, _attrs_key(layer, "channels", "kernel_size"))
 
     def _out_axis(self, layer: Call) -> int:
-        return str(layer.attrs["kernel_layout"]).index("O")
+        return _letters(layer.attrs["kernel_layout"]).index("O")
 
-    def _channel(self, layer: Call) -> int:
-        return str(layer.attrs["out_layout"] or layer.attrs["data_layout"]).index("C")
+    def _axis(self, branch: Branch, depth: int) -> int:
+        attrs = branch[0].attrs
+        return _letters(attrs["out_layout"] or attrs["data_layout"]).index("C")
 
-    def _total(self, outputs: int) -> dict[str, int]:
-        return {"channels": outputs}
+    def _attrs(self, layer: Call, outputs: int) -> dict[str, object]:
+        kernel = _letters(layer.attrs["kernel_layout"])
+        block = _shape(layer.args[1])[kernel.index("o")] if "o" in kernel else 1
+        return {**dict(layer.attrs.items()), "channels": outputs * block}
+
+    def _operand(self, group: list[Branch], depth: int, operands: list[Expr]) -> Expr | None:
+        users = [branch[depth] for branch in group]
+        channel = self._axis(group[0], depth)
+        axis = channel - _rank(users[0]) + _rank(operands[0])
+        if axis < 0 or not _shape(operands[0]):
+            return None
+        for user, operand in zip(users, operands, strict=True):
+            if not _shape(operand) or _shape(operand)[axis] != _shape(user)[channel]:
+                return None
+        return call("concatenate", Tuple(operands), axis=axis)
+
+
+def _letters(layout: str) -> list[str]:
+    return [letter for letter in layout if letter.isalpha()]
 
 
 @dataclass(frozen=True)
 class CombineParallelBatchMatmul(_Concatenated):
     """Combine products of one batch of matrices with several others.
 
-    As :class:`CombineParallelConv2D`, along the last axis of the products.
+    Operators that follow are combined with them, their operands joined along the last axis.
 
     Args:
         min_num_branches: Fewer products of the same data are left alone.
@@ -322,17 +241,24 @@ class CombineParallelBatchMatmul(_Concatenated):
     op: ClassVar[str] = "nn.batch_matmul"
 
     def _key(self, layer: Call) -> Hashable | None:
-        weight = self._weight_key(layer)
-        return None if weight is None else (weight, _attrs_key(layer))
+        shape = _shape(layer.args[1])
+        if layer.attrs["transpose_a"] or not layer.attrs["transpose_b"] or not _shape(layer):
+            return None
+        if len(shape) != 3:
+            return None
+        return (shape[0], _dtype(layer.args[1]), _dtype(layer))
 
     def _out_axis(self, layer: Call) -> int:
-        return 1 if layer.attrs["transpose_b"] else 2
+        return 1
 
-    def _channel(self, layer: Call) -> int:
-        return 2
+    def _axis(self, branch: Branch, depth: int) -> int:
+        return _rank(branch[depth]) - 1
 
-    def _total(self, outputs: int) -> dict[str, int]:
-        return {}
+    def _attrs(self, layer: Call, outputs: int) -> dict[str, object]:
+        return dict(layer.attrs.items())
+
+    def _operand(self, group: list[Branch], depth: int, operands: list[Expr]) -> Expr | None:
+        return call("concatenate", Tuple(operands), axis=-1) if _rank(operands[0]) else None
 
 
 @dataclass(frozen=True)
@@ -343,21 +269,51 @@ class _ConcatenatedDense(_Concatenated):
     op: ClassVar[str] = "nn.dense"
 
     def _key(self, layer: Call) -> Hashable | None:
-        weight = self._weight_key(layer)
-        return None if weight is None else (weight, _attrs_key(layer, "units"))
+        shape = _shape(layer.args[1])
+        if not shape or not _shape(layer):
+            return None
+        return (shape[1], exact_key(layer.attrs["out_dtype"]), _dtype(layer.args[1]))
 
     def _out_axis(self, layer: Call) -> int:
         return 0
 
-    def _channel(self, layer: Call) -> int:
-        return _rank(layer) - 1
+    def _axis(self, branch: Branch, depth: int) -> int:
+        """Return the last axis, less those that were put behind it since."""
+        behind = 0
+        for node in branch[1 : depth + 1]:
+            if operator_of(node) == "expand_dims":
+                more = node.attrs["num_newaxis"]
+                begin = node.attrs["axis"]
+                begin += _rank(node) - more + 1 if begin < 0 else 0
+                after = _rank(node) - begin - more
+                behind += more if after <= behind else 0
+        return _rank(branch[depth]) - 1 - behind
 
-    def _total(self, outputs: int) -> dict[str, int]:
-        return {"units": outputs}
+    def _attrs(self, layer: Call, outputs: int) -> dict[str, object]:
+        return {**dict(layer.attrs.items()), "units": outputs}
+
+    def _axes_named(self, rank: int, axis: int) -> int:
+        return rank
+
+    def _operand(self, group: list[Branch], depth: int, operands: list[Expr]) -> Expr | None:
+        """Operands are joined along the last axis, what is one for all outputs repeated first."""
+        last = _rank(group[0][depth]) - 1
+        if self._axis(group[0], depth) != last or _rank(operands[0]) > last + 1:
+            return None
+        joined: list[Expr] = []
+        axis = max(0, _rank(operands[0]) - 1)
+        for operand, branch in zip(operands, group, strict=True):
+            outputs, grown = _shape(branch[depth - 1])[-1], operand
+            if _rank(operand) == 0:
+                grown = call("expand_dims", operand, axis=-1, num_newaxis=1)
+            if _rank(operand) == 0 or (outputs > 1 and _shape(operand)[-1] == 1):
+                grown = call("repeat", grown, repeats=outputs, axis=axis)
+            joined.append(grown)
+        return call("concatenate", Tuple(joined), axis=axis)
 
 
 @dataclass(frozen=True)
-class _BatchedDense(_CombineParallel):
+class _BatchedDense(_Combine):
     """Dense layers of one shape as a product of batches, a layer to each matrix."""
 
     name: ClassVar[str] = "CombineParallelDense"
@@ -365,18 +321,11 @@ class _BatchedDense(_CombineParallel):
 
     def _key(self, layer: Call) -> Hashable | None:
         shape = _shape(layer.args[1])
-        if shape is None or _rank(layer.args[0]) != 2:
+        if not shape or _rank(layer.args[0]) != 2 or not _shape(layer):
             return None
-        return (shape, _dtype(layer.args[1]), _attrs_key(layer, "units"))
+        return (shape, exact_key(layer.attrs["out_dtype"]), _dtype(layer.args[1]))
 
-    def _size(self, layer: Call) -> int:
-        shape = _shape(layer.args[1])
-        return 0 if shape is None else shape[0]
-
-    def _channel(self, layer: Call) -> int:
-        return 1
-
-    def _join_layers(self, layers: _Branches) -> Expr:
+    def _join_layers(self, layers: list[Call]) -> Expr:
         first = layers[0]
         data = call("stack", Tuple([layer.args[0] for layer in layers]), axis=0, span=first.span)
         weight = call("stack", Tuple([layer.args[1] for layer in layers]), axis=0, span=first.span)
@@ -384,31 +333,31 @@ class _BatchedDense(_CombineParallel):
         given = {} if out_dtype is None else {"out_dtype": out_dtype}
         return call("nn.batch_matmul", data, weight, transpose_b=True, span=first.span, **given)
 
-    def _operand(self, user: Call, operands: list[Expr], outputs: _Outputs) -> Expr | None:
-        """Operands get an axis in front that counts layers; a scalar for all stays."""
-        if "axis" in user.attrs:
+    def _operand(self, group: list[Branch], depth: int, operands: list[Expr]) -> Expr | None:
+        """Operands get an axis in front that counts layers."""
+        rank = _rank(operands[0])
+        if rank not in (1, 2) or any(_shape(each) != _shape(operands[0]) for each in operands):
             return None
-        shape = _shape(operands[0])
-        same = _are_one(operands)
-        if same and shape is not None and all(length == 1 for length in shape):
-            return operands[0]
-        if any(_shape(operand) != shape or _rank(operand) > 2 for operand in operands):
-            return None
-        stacked = call("stack", Tuple(operands), axis=0)
-        missing = 2 - _rank(operands[0])
-        return call("expand_dims", stacked, axis=1, num_newaxis=missing) if missing else stacked
+        rows = [
+            call("expand_dims", each, axis=0, num_newaxis=1) if rank == 1 else each
+            for each in operands
+        ]
+        return call("stack", Tuple(rows), axis=0)
 
-    def _parts(self, value: Expr, outputs: _Outputs) -> list[Expr]:
-        parts = call("split", value, indices_or_sections=len(outputs.sizes), axis=0)
-        fields = (TupleGetItem(parts, index) for index in range(len(outputs.sizes)))
+    def _fits(self, value: Expr, group: list[Branch], depth: int) -> bool:
+        return _shape(value) == (len(group), *_shape(group[0][depth]))
+
+    def _parts(self, value: Expr, group: list[Branch], depth: int) -> list[Expr]:
+        parts = call("split", value, indices_or_sections=len(group), axis=0)
+        fields = (TupleGetItem(parts, index) for index in range(len(group)))
         return [call("squeeze", field, axis=[0]) for field in fields]
 
 
 @dataclass(frozen=True)
-class CombineParallelDense(FunctionPass):
+class CombineParallelDense(TypedPass):
     """Combine dense layers on the same data that differ in nothing but their weights.
 
-    The elementwise operators after them are combined too.
+    Operators that follow are combined with them.
 
     Args:
         min_num_branches: Fewer layers on the same data are left alone.
@@ -418,11 +367,12 @@ class CombineParallelDense(FunctionPass):
     """
 
     name: ClassVar[str] = "CombineParallelDense"
+    opt_level: ClassVar[int] = 4
 
     min_num_branches: int = 3
     to_batch: bool = True
 
     def transform(self, function: Function) -> Function:
         """Combine in the way asked for."""
-        way = _BatchedDense if self.to_batch else _ConcatenatedDense
+        way: type[_Combine] = _BatchedDense if self.to_batch else _ConcatenatedDense
         return way(self.min_num_branches).transform(function)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from serde.relay.ir.expr import Call, Expr, Function
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.tvm.typed import TypedPass
 
 __all__ = ["FastMath"]
 
@@ -21,7 +21,7 @@ _FAST = {
 
 
 @dataclass(frozen=True)
-class FastMath(FunctionPass):
+class FastMath(TypedPass):
     """Let a target approximate ``exp``, ``tanh``, ``erf`` and ``nn.softmax``.
 
     They become ``fast_exp``, ``fast_tanh``, ``fast_erf`` and ``nn.fast_softmax``, which TVM
@@ -31,6 +31,7 @@ class FastMath(FunctionPass):
     """
 
     name: ClassVar[str] = "FastMath"
+    opt_level: ClassVar[int] = 4
 
     def transform(self, function: Function) -> Function:
         """Replace calls bottom-up."""

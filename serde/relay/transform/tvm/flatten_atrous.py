@@ -10,13 +10,13 @@ from serde.relay.ir.expr import Call, Expr, Function
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import accepts
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.tvm.typed import TypedPass, operator_of
 
 __all__ = ["FlattenAtrousConv"]
 
 
 @dataclass(frozen=True)
-class FlattenAtrousConv(FunctionPass):
+class FlattenAtrousConv(TypedPass):
     """Turn ``space_to_batch_nd``, ``conv2d``, ``batch_to_space_nd`` into a dilated ``conv2d``.
 
     The convolution between must have channels last, no padding, strides or dilation of its own.
@@ -40,7 +40,7 @@ def _below(node: Expr, *names: str) -> Call | None:
 
 def _flatten(node: Expr) -> Expr:
     last = _below(node, "nn.batch_to_space_nd")
-    conv = None if last is None else _below(last.args[0], "nn.conv2d")
+    conv = None if last is None else _below(last.args[0], "nn.conv2d", "qnn.conv2d")
     first = None if conv is None else _below(conv.args[0], "nn.space_to_batch_nd")
     if last is None or conv is None or first is None or not _is_plain(conv):
         return node
@@ -51,7 +51,7 @@ def _flatten(node: Expr) -> Expr:
     if padding is None:
         return node
     attrs = {**conv.attrs, "dilation": block, "padding": padding}
-    result = call("nn.conv2d", first.args[0], conv.args[1], span=conv.span, **attrs)
+    result = call(operator_of(conv), first.args[0], *conv.args[1:], span=conv.span, **attrs)
     fits = node.type is not None and result.type is not None and accepts(node.type, result.type)
     return result if fits else node
 

@@ -26,7 +26,7 @@ from serde.relay.transform.purity import must_wait
 from serde.relay.transform.tvm.typed import TypedPass, evaluated, is_call
 from serde.weights import numpy_dtype
 
-__all__ = ["FoldConstant", "FoldConstantExpr"]
+__all__ = ["ConstantFolder", "FoldConstant", "FoldConstantExpr"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class FoldConstant(TypedPass):
 
     def transform(self, function: Function) -> Function:
         """Fold children first."""
-        result = _Folder(self.fold_qnn).run(function)
+        result = ConstantFolder(self.fold_qnn).run(function)
         return result if isinstance(result, Function) else function
 
 
@@ -64,7 +64,7 @@ def FoldConstantExpr(  # noqa: N802
         mod: Accepted as TVM does; calls of global functions are not evaluated.
         fold_qnn: Whether quantised operators are evaluated too.
     """
-    return _Folder(fold_qnn).run(expr)
+    return ConstantFolder(fold_qnn).run(expr)
 
 
 def _is_opaque(node: Expr) -> bool:
@@ -81,7 +81,14 @@ def _below(node: Expr) -> tuple[Expr, ...]:
 
 
 @dataclass
-class _Folder:
+class ConstantFolder:
+    """Folds constants below an expression.
+
+    Attributes:
+        fold_qnn: Whether quantised operators are evaluated too.
+        done: What nodes have become.
+    """
+
     fold_qnn: bool
     done: dict[Expr, Expr] = field(default_factory=dict)
 
@@ -119,10 +126,11 @@ class _Folder:
         if isinstance(new, If) and isinstance(new.cond, Constant):
             return new.true_branch if new.cond.data.reshape(()) else new.false_branch
         if isinstance(node, Call) and isinstance(new, Call):
-            return self._fold_call(node, new)
+            return self.fold_call(node, new)
         return new
 
-    def _fold_call(self, old: Call, new: Call) -> Expr:
+    def fold_call(self, old: Call, new: Call) -> Expr:
+        """Return what stands for a call whose operands are folded."""
         if not isinstance(new.op, OpDef) or not new.args:
             return new
         if is_call(new, "shape_of", "ndarray_size"):

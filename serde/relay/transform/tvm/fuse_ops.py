@@ -8,10 +8,12 @@ from typing import ClassVar
 
 from serde.relay.ir.bodies import instantiate
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.traits import FusionPattern
-from serde.relay.ir.visit import rebuild, rewrite
+from serde.relay.ir.registry import OpDef, has_trait
+from serde.relay.ir.traits import FusionPattern, Reshape
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.context import PassContext
 from serde.relay.transform.inline_calls import symbols_agree
 from serde.relay.transform.tvm.fusion_graph import (
     OPAQUE_ATTRS,
@@ -20,17 +22,16 @@ from serde.relay.transform.tvm.fusion_graph import (
     is_absent,
     parts,
 )
+from serde.relay.transform.tvm.typed import TypedPass
 
 __all__ = ["DefuseOps", "FuseOps"]
-
-_DEFAULT_LEVEL = 2
 
 _Condition = Callable[[FusionPattern, bool], bool]
 """Whether a group of this pattern may be fused; the second says that it is the last one."""
 
 
 @dataclass(frozen=True)
-class FuseOps(FunctionPass):
+class FuseOps(TypedPass):
     """Group operators into functions with ``Primitive=1``, as TVM does.
 
     Every call of an operator ends in such a function. Whether it shares one follows from the
@@ -38,13 +39,17 @@ class FuseOps(FunctionPass):
     to its immediate post-dominator: elementwise and broadcasting operators go into what they
     feed; what is elementwise goes into the convolution, product or pooling it follows; then
     operators that move elements join what they feed, and tuples inside are filled. Scalar
-    constants go along; other values become parameters ``p0``, ``p1``, ... The attribute
-    ``relay.reshape_only``, a hint to TVM's memory planner, is not set.
+    constants go along; other values become parameters ``p0``, ``p1``, ... A function of nothing
+    but reshapes has the attribute ``relay.reshape_only=1``.
+
+    The configuration of the current :class:`PassContext` is asked for ``relay.FuseOps.max_depth``,
+    the most nodes of one function, and ``relay.FuseOps.link_params``, whether all constants go
+    along. ``annotation.stop_fusion`` parts what is before it from what is after it, and goes.
 
     Args:
         fuse_opt_level: 0 puts each operator into a function of its own; above 0 groups; -1 is
-            the level of TVM's default pass context, 2.
-        max_fuse_depth: Most nodes of one function.
+            the level of the current context.
+        max_fuse_depth: Most nodes of one function, where the context does not say.
     """
 
     name: ClassVar[str] = "FuseOps"
@@ -56,12 +61,15 @@ class FuseOps(FunctionPass):
         """Group the nodes, then make a function of each group."""
         if any(key in function.attrs for key in OPAQUE_ATTRS):
             return function
+        context = PassContext.current()
         graph = FusionGraph(function)
-        groups = _Groups(graph, self.max_fuse_depth)
-        level = _DEFAULT_LEVEL if self.fuse_opt_level < 0 else self.fuse_opt_level
+        depth = context.config.get("relay.FuseOps.max_depth", self.max_fuse_depth)
+        groups = _Groups(graph, int(depth))
+        level = context.opt_level if self.fuse_opt_level < 0 else self.fuse_opt_level
         if level > 0:
             groups.fuse(PostDominators(graph))
-        result = _Grouper(graph, groups).run()
+        link = bool(context.config.get("relay.FuseOps.link_params", False))
+        result = _Grouper(graph, groups, link_params=link).run()
         return result if isinstance(result, Function) else function
 
 
@@ -73,6 +81,7 @@ class DefuseOps(FunctionPass):
     """
 
     name: ClassVar[str] = "DefuseOps"
+    opt_level: ClassVar[int] = 3
 
     def transform(self, function: Function) -> Function:
         """Replace calls bottom-up."""
@@ -214,9 +223,10 @@ class _Interface:
 class _Grouper:
     """Builds the functions of the groups, children first."""
 
-    def __init__(self, graph: FusionGraph, groups: _Groups) -> None:
+    def __init__(self, graph: FusionGraph, groups: _Groups, *, link_params: bool) -> None:
         self._graph = graph
         self._groups = groups
+        self._link_params = link_params
         self._done: dict[Expr, Expr] = {}
         self._interfaces: dict[int, _Interface] = {}
 
@@ -229,6 +239,8 @@ class _Grouper:
     def _group_node(self, place: int, node: Expr) -> Expr:
         root = self._groups.root(place)
         if isinstance(node, Call) and isinstance(node.op, OpDef):
+            if node.op.name == "annotation.stop_fusion":
+                return self._done[node.args[0]]
             new: Expr = Call(
                 node.op, self._arguments(node, node.op, root), node.attrs, span=node.span
             )
@@ -256,13 +268,26 @@ class _Grouper:
     def _argument(self, node: Expr, root: int) -> Expr:
         """Return what a node is inside the group `root`: itself, or a parameter."""
         new = self._done[node]
-        if is_absent(node) or self._groups.root(self._graph.index[node]) == root:
+        if is_absent(node) or (self._link_params and isinstance(new, Constant)):
+            return new
+        if self._groups.root(self._graph.index[node]) == root:
             return new
         return self._interfaces.setdefault(root, _Interface()).param(new)
 
     def _function(self, root: int, body: Expr) -> Expr:
         interface = self._interfaces.pop(root, _Interface())
-        function = Function(interface.params, body, body.type, attrs={"Primitive": 1})
+        attrs = {"Primitive": 1}
+        if _only_reshapes(body):
+            attrs["relay.reshape_only"] = 1
+        function = Function(interface.params, body, body.type, attrs=attrs)
         result = Call(function, interface.arguments, span=body.span)
         result.type = body.type
         return result
+
+
+def _only_reshapes(body: Expr) -> bool:
+    """Whether the calls of a function are reshapes of tensors, and there are some."""
+    nodes = post_order(body)
+    calls = [node for node in nodes if isinstance(node, Call)]
+    tensors = all(isinstance(node.type, TensorType) for node in nodes if isinstance(node, Var))
+    return bool(calls) and tensors and all(has_trait(each, Reshape) for each in calls)

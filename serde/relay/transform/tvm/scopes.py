@@ -28,12 +28,14 @@ class Scope:
     __slots__ = ("bindings", "depth", "jump", "parent")
 
     def __init__(self, parent: Scope | None) -> None:
-        self.parent: Scope = self if parent is None else parent
-        self.depth: int = 0 if parent is None else parent.depth + 1
         self.bindings: list[tuple[Var, Expr]] = []
-        further = self.parent.jump if parent is not None else self
-        regular = self.parent.depth - further.depth == further.depth - further.jump.depth
-        self.jump: Scope = further.jump if parent is not None and regular else self.parent
+        self.parent = self.jump = self
+        self.depth = 0
+        if parent is not None:
+            further = parent.jump
+            regular = parent.depth - further.depth == further.depth - further.jump.depth
+            self.parent, self.depth = parent, parent.depth + 1
+            self.jump = further.jump if regular else parent
 
     def _ancestor(self, depth: int) -> Scope:
         scope = self

@@ -21,6 +21,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.arrangement import expand_dilate
+from serde.walk.expansion.tensors import require_no_cut
 from serde.weights import numpy_dtype
 
 PadWidth = Sequence[tuple[int, int]]
@@ -55,6 +56,7 @@ def export_pad(
     ctx: ExportContext, data: Value, pad_val: Value, *, pad_width: PadWidth, pad_mode: str
 ) -> Value:
     """MIL pads floats, with a constant or, over the last two axes, with what is there."""
+    require_no_cut(pad_width)
     if not any(width for pair in pad_width for width in pair):
         return data
     if pad_mode != "constant":

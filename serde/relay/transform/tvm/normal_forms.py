@@ -1,4 +1,4 @@
-"""Values that several blocks need, bound where all of them see it."""
+"""Values bound by lets: all of them, or those that several blocks need."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.relay.ir.adt import Match
-from serde.relay.ir.expr import Expr, Function, GlobalVar, If, Let, Op, Var
-from serde.relay.ir.visit import children, rebuild
+from serde.relay.ir.adt import Constructor, Match
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Op, Var
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.visit import children, post_order, rebuild
 from serde.relay.transform.tvm.fusion_graph import is_absent
 from serde.relay.transform.tvm.scopes import Inner, Scope, find_scopes
 from serde.relay.transform.tvm.typed import TypedPass
 
-__all__ = ["ToBasicBlockNormalForm"]
+__all__ = ["ToANormalForm", "ToBasicBlockNormalForm"]
 
 _Visit = Generator["tuple[Expr, Var | None]", Expr, Expr]
 """Asks for what nodes become, and the variable each is to be bound to; returns its own."""
@@ -32,15 +33,46 @@ class ToBasicBlockNormalForm(TypedPass):
 
     def transform(self, function: Function) -> Function:
         """Find the block of each node, then bind."""
-        result = _Filler(function).run()
-        return result if isinstance(result, Function) else function
+        return bind_values(function, every=False)
+
+
+@dataclass(frozen=True)
+class ToANormalForm(TypedPass):
+    """Bind every value by a let, in the order of evaluation, so that operands are names.
+
+    Calls, tuples, fields, constants, ``if``, ``match`` and functions are bound, each in the
+    innermost block around its uses; lets inside the value of a let come before it. Operators'
+    operands that must be constants stay, and so does the inside of functions with ``Primitive``.
+    :class:`ToGraphNormalForm` is the inverse.
+    """
+
+    name: ClassVar[str] = "ToANormalForm"
+    opt_level: ClassVar[int] = 1
+
+    def transform(self, function: Function) -> Function:
+        """Find the block of each node, then bind."""
+        return bind_values(function, every=True)
+
+
+def bind_values(function: Function, *, every: bool) -> Function:
+    """Return a function with its values bound by lets.
+
+    Args:
+        function: The function.
+        every: Whether all values are bound, not only those that must be.
+    """
+    result = _Filler(function, every=every).run()
+    return result if isinstance(result, Function) else function
 
 
 class _Filler:
-    def __init__(self, root: Expr) -> None:
+    def __init__(self, root: Expr, *, every: bool) -> None:
         self._root = root
+        self._every = every
         self._scopes, self._lifted = find_scopes(root)
         self._done: dict[Expr, Expr] = {}
+        self._unbound = {root, *_by_value(root)} if every else set()
+        self._count = 0
 
     def run(self) -> Expr:
         """Visit nodes in the order of evaluation."""
@@ -68,12 +100,15 @@ class _Filler:
         return found
 
     def _visit(self, node: Expr, variable: Var | None) -> _Visit:
-        if isinstance(node, (Op, GlobalVar, Var)) or is_absent(node):
+        if isinstance(node, (Op, GlobalVar, Var, Constructor)) or is_absent(node):
             return self._bind(node, node, variable) if variable is not None else node
         if isinstance(node, Let):
             yield node.value, node.var
             body = yield node.body, None
             inner = self._inner(node, 0)
+            if self._every:
+                self._scopes[node].bindings += inner.bindings
+                return body if variable is None else self._bind(node, body, variable)
             same = body is node.body and inner.bindings == [(node.var, node.value)]
             return self._place(node, node if same else inner.around(body), variable)
         if isinstance(node, Function) and node.attrs.get("Primitive"):
@@ -112,13 +147,29 @@ class _Filler:
 
     def _place(self, node: Expr, new: Expr, variable: Var | None) -> Expr:
         """Return what stands for a node: a variable if it is asked for or needed, else itself."""
-        if variable is None and node not in self._lifted:
-            return new
         if variable is None:
-            variable = Var("x", None, node.span)
+            wanted = node not in self._unbound if self._every else node in self._lifted
+            if not wanted:
+                return new
+            variable = Var(f"x{self._count}", None, node.span)
             variable.type = new.type
+            self._count += 1
         return self._bind(node, new, variable)
 
     def _bind(self, node: Expr, new: Expr, variable: Var) -> Expr:
         self._scopes[node].bindings.append((variable, new))
         return variable
+
+
+def _by_value(root: Expr) -> set[Expr]:
+    """Return the constants that operators need as constants."""
+    found: set[Expr] = set()
+    for node in post_order(root):
+        if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.by_value:
+            pairs = zip(node.op.operands, node.args, strict=True)
+            found.update(
+                argument
+                for operand, argument in pairs
+                if operand.name in node.op.by_value and isinstance(argument, Constant)
+            )
+    return found

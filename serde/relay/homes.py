@@ -1,0 +1,44 @@
+"""Where the public names of ``serde.relay`` are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["HOMES"]
+
+_MODULES: Final = (
+    "adt analysis build_module dataflow_pattern expr expr_functor function op prelude transform"
+)
+
+HOMES: Final = {
+    **{f"serde.relay.{name}": name for name in _MODULES.split()},
+    "serde.relay.ir.adt": (
+        "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar "
+        "PatternWildcard TypeData"
+    ),
+    "serde.relay.ir.bind": "bind",
+    "serde.relay.ir.compare": "assert_structural_equal structural_equal",
+    "serde.relay.ir.dims": "Any symbol",
+    "serde.relay.ir.expr": (
+        "Call Constant Expr Function GlobalVar If Let Op Tuple TupleGetItem TupleWrapper Var "
+        "const var"
+    ),
+    "serde.relay.ir.functor": "ExprFunctor ExprMutator ExprVisitor MixedModeMutator",
+    "serde.relay.ir.hashing": "structural_hash",
+    "serde.relay.ir.loops": "loops",
+    "serde.relay.ir.model": "ModelMeta RelayModel",
+    "serde.relay.ir.module": "IRModule",
+    "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
+    "serde.relay.ir.span": "SequentialSpan SourceName Span",
+    "serde.relay.ir.type_functor": "TypeFunctor TypeMutator TypeVisitor",
+    "serde.relay.ir.types": (
+        "FuncType GlobalTypeVar IncompleteType RefType RelayRefType SequenceType TensorType "
+        "TupleType Type TypeCall TypeConstraint TypeKind TypeRelation TypeVar"
+    ),
+    "serde.relay.ir.verify": "verify",
+    "serde.relay.run.executor": "create_executor",
+    "serde.relay.scope_builder": "scope_builder ScopeBuilder",
+    "serde.relay.text.parser": "fromtext parse_expr",
+    "serde.relay.ty": "ty scalar_type",
+}
+"""Names by the module that has them; a module that bears its own name is meant itself."""

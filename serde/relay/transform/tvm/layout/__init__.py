@@ -1,0 +1,1 @@
+"""Layouts: how operators follow them, and the passes that change them."""

@@ -1,0 +1,18 @@
+"""ONNX as a target of Relay: what a toolchain takes, the parts that go to it, and their run."""
+
+from __future__ import annotations
+
+from serde._lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(
+    __name__,
+    {
+        "serde.target.hybrid": "HostEngine HybridExecutor",
+        "serde.target.module": "OnnxModule",
+        "serde.target.onnx": "onnx",
+        "serde.target.partition": "Partition partition_for_onnx partition_model",
+        "serde.target.regions": "RegionModule",
+        "serde.target.runners": "register_runner runner_names",
+        "serde.target.supported": "SupportedOperators read_supported",
+    },
+)

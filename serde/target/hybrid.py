@@ -1,0 +1,211 @@
+"""Runs a split model: regions by a runner, the rest by a host engine."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import Protocol
+
+import numpy as np
+
+from serde.errors import OptionError
+from serde.relay.ir.expr import Function, GlobalVar
+from serde.relay.ir.leaves import leaves
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.run.binding import as_value
+from serde.relay.run.interpreter import run as run_relay
+from serde.target.program import Program, Step
+from serde.target.regions import RegionModule
+from serde.target.runners import DEFAULT_RUNNER, Run, open_runner
+from serde.weights import Array
+
+__all__ = ["HostEngine", "HybridExecutor", "Interpreter", "StepRecord"]
+
+
+class HybridModule(Protocol):
+    """What an executor needs of a module."""
+
+    program: Program
+    hosts: Mapping[str, RelayModel]
+    """The parts of the host, by the name of their step."""
+    others: Mapping[GlobalVar, Function]
+    """The global functions that these call."""
+
+    @property
+    def regions(self) -> Mapping[str, RegionModule]:
+        """The regions by the name of their step."""
+
+
+class HostEngine(ABC):
+    """What runs the parts of a model that stay on the host."""
+
+    @abstractmethod
+    def open(self, part: RelayModel, others: Mapping[GlobalVar, Function]) -> Run:
+        """Return what runs a part on its inputs, in order.
+
+        Args:
+            part: The part, as a model of its own.
+            others: Global functions that it may call.
+        """
+
+
+class Interpreter(HostEngine):
+    """Relay's interpreter."""
+
+    def open(self, part: RelayModel, others: Mapping[GlobalVar, Function]) -> Run:
+        """Return what evaluates ``main`` of a part."""
+        function = part.main
+        functions = {v: f for v, f in others.items() if v.name_hint != "main"}
+        mod = IRModule({GlobalVar("main", function.type): function, **functions}, checked=True)
+        held = {name: weight.array() for name, weight in part.params.items()}
+        names = [param.name_hint for param in function.params]
+
+        def run(arrays: Sequence[Array]) -> list[Array]:
+            given = iter(arrays)
+            args = [held[name] if name in held else next(given) for name in names]
+            return leaves(run_relay(function, args, mod=mod))
+
+        return run
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What one step did in one run.
+
+    Attributes:
+        name: Name of the region, or of the part of the host.
+        kind: ``"region"`` or ``"host"``.
+        inputs: What it was given, by name.
+        outputs: What it gave, by name.
+        seconds: How long it took.
+    """
+
+    name: str
+    kind: str
+    inputs: Mapping[str, Array]
+    outputs: Mapping[str, Array]
+    seconds: float
+
+
+class HybridExecutor:
+    """Runs a split model.
+
+    Args:
+        module: What :func:`serde.target.onnx.build` made.
+        runner: Name of what runs the regions: ``"onnxruntime"``, or one that is registered.
+        providers: For ONNX Runtime: execution providers, in the order in which they are asked.
+        host: What runs the rest; Relay's interpreter if left out.
+        options: What the runner is given besides.
+
+    Attributes:
+        seconds: How long each step took in the last run, by name.
+
+    Raises:
+        OptionError: There is no such runner, or it does not take the options.
+        CheckError: It refuses a region.
+    """
+
+    def __init__(
+        self,
+        module: HybridModule,
+        *,
+        runner: str = DEFAULT_RUNNER,
+        providers: Sequence[AnyValue] | None = None,
+        host: HostEngine | None = None,
+        **options: AnyValue,
+    ) -> None:
+        if providers is not None:
+            options["providers"] = providers
+        self._program = module.program
+        engine = Interpreter() if host is None else host
+        runs: dict[str, Run] = {
+            name: engine.open(part, module.others) for name, part in module.hosts.items()
+        }
+        for name, region in module.regions.items():
+            runs[name] = open_runner(runner, region, **options)
+        self._steps = [(step, runs[step.name]) for step in self._program.steps]
+        self._last_use = _last_uses(self._program)
+        self.seconds: dict[str, float] = {}
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs, in order."""
+        return tuple(port.name for port in self._program.inputs)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the results, in order."""
+        return self._program.outputs
+
+    def run(self, *args: AnyValue, **named: AnyValue) -> list[Array]:
+        """Return the results for inputs by position or by name.
+
+        One argument that is a mapping holds all inputs by name.
+
+        Raises:
+            OptionError: Inputs are missing, or too many.
+            RelayError: One does not have its type.
+        """
+        return self._run(self._bind(args, named), None)
+
+    __call__ = run
+
+    def trace(self, *args: AnyValue, **named: AnyValue) -> tuple[list[Array], list[StepRecord]]:
+        """Return the results as :meth:`run`, and what each step took and gave."""
+        records: list[StepRecord] = []
+
+        def record(step: Step, values: dict[str, Array], seconds: float) -> None:
+            inputs = {name: values[name] for name in step.inputs}
+            outputs = {name: values[name] for name in step.outputs}
+            records.append(StepRecord(step.name, step.kind, inputs, outputs, seconds))
+
+        return self._run(self._bind(args, named), record), records
+
+    def _bind(self, args: Sequence[AnyValue], named: Mapping[str, AnyValue]) -> dict[str, Array]:
+        """Return the inputs by name, each an array of its type."""
+        ports = self._program.inputs
+        if len(args) == 1 and isinstance(args[0], Mapping) and not named:
+            return self._bind((), args[0])
+        free = [port.name for port in ports if port.name not in named]
+        given = {**dict(zip(free, args, strict=False)), **named}
+        missing = [port.name for port in ports if port.name not in given]
+        if missing or len(args) > len(free) or len(given) > len(ports):
+            found = f"missing {', '.join(missing)}" if missing else "found more"
+            raise OptionError(f"expected inputs {', '.join(self.inputs) or 'none'}; {found}")
+        return {port.name: as_value(given[port.name], port.type, port.name) for port in ports}
+
+    def _run(
+        self,
+        values: dict[str, Array],
+        record: Callable[[Step, dict[str, Array], float], None] | None,
+    ) -> list[Array]:
+        clock = time.perf_counter
+        for (step, run), dropped in zip(self._steps, self._last_use, strict=True):
+            start = clock()
+            results = run([values[name] for name in step.inputs])
+            self.seconds[step.name] = clock() - start
+            if len(results) != len(step.outputs):
+                raise OptionError(
+                    f"{step.name}: expected {len(step.outputs)} results, found {len(results)}"
+                )
+            values.update(zip(step.outputs, results, strict=True))
+            if record is not None:
+                record(step, values, self.seconds[step.name])
+            for name in dropped:
+                del values[name]
+        return [np.asarray(values[name]) for name in self._program.results]
+
+
+def _last_uses(program: Program) -> list[tuple[str, ...]]:
+    """Return the values that nothing needs any more after each step."""
+    needed = set(program.results)
+    found: list[tuple[str, ...]] = []
+    for step in reversed(program.steps):
+        names = dict.fromkeys((*step.inputs, *step.outputs))
+        found.append(tuple(name for name in names if name not in needed))
+        needed.update(names)
+    return found[::-1]

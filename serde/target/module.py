@@ -1,0 +1,126 @@
+"""The runtime module of a split model."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any as AnyValue
+
+from serde.errors import OptionError
+from serde.relay.ir.expr import Function, GlobalVar
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.module import IRModule
+from serde.target.hybrid import HybridExecutor
+from serde.target.program import Program
+from serde.target.regions import TYPE_KEY, RegionModule
+from serde.target.storage import Stored, host_module, load_folder, manifest_of, save_folder
+
+__all__ = ["OnnxModule"]
+
+
+class OnnxModule:
+    """A split model: its regions as ONNX, the rest as Relay, and the order in which they run.
+
+    Made by :func:`serde.target.onnx.build` or :meth:`load`.
+
+    Attributes:
+        program: What runs when, and what goes between.
+        hosts: The parts of the host as models of their own, by the name of their step.
+        others: Global functions that parts of the host call.
+        opset: Version of the operator set of the regions.
+        type_key: ``"onnx"``, as TVM's runtime modules have one.
+    """
+
+    type_key = TYPE_KEY
+
+    def __init__(
+        self,
+        program: Program,
+        regions: Mapping[str, RegionModule],
+        hosts: Mapping[str, RelayModel],
+        others: Mapping[GlobalVar, Function],
+        opset: int,
+    ) -> None:
+        self.program = program
+        self.hosts: Mapping[str, RelayModel] = dict(hosts)
+        self.others: Mapping[GlobalVar, Function] = dict(others)
+        self.opset = opset
+        self._regions = dict(regions)
+
+    @property
+    def regions(self) -> Mapping[str, RegionModule]:
+        """The regions by the name of their step."""
+        return self._regions
+
+    @property
+    def imported_modules(self) -> tuple[RegionModule, ...]:
+        """The regions, in the order in which they run."""
+        return tuple(self._regions.values())
+
+    def host(self) -> IRModule:
+        """Return the module of the parts of the host, a function each."""
+        return host_module(self._stored())
+
+    def get_source(self, fmt: str = "") -> str:
+        """Return what the module says as text.
+
+        Args:
+            fmt: ``"relay"`` or ``""`` for the parts of the host, ``"json"`` for the manifest.
+
+        Raises:
+            OptionError: There is no such format.
+        """
+        if fmt in ("", "relay"):
+            return self.host().astext(show_meta_data=False)
+        if fmt == "json":
+            return json.dumps(manifest_of(self._stored()), indent=1)
+        raise OptionError(f"expected format relay or json, found {fmt!r}")
+
+    def get_function(self, name: str) -> Callable[..., AnyValue]:
+        """Return a function: ``main`` runs the whole, the name of a region that region.
+
+        Raises:
+            OptionError: There is no such function.
+        """
+        if name in self._regions:
+            return self._regions[name].get_function(name)
+        if name != "main":
+            known = ", ".join(["main", *self._regions])
+            raise OptionError(f"no function is called {name} (there are: {known})")
+        executor = HybridExecutor(self)
+
+        def call(*args: AnyValue, **named: AnyValue) -> AnyValue:
+            results = executor.run(*args, **named)
+            return results[0] if len(results) == 1 else tuple(results)
+
+        return call
+
+    __getitem__ = get_function
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write a folder: a manifest, each region as ``.onnx``, the host as Relay.
+
+        It appears whole or not at all, and replaces nothing but another such folder.
+
+        Raises:
+            OptionError: The path cannot be written.
+        """
+        return save_folder(self._stored(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> OnnxModule:
+        """Return what :meth:`save` has written.
+
+        Raises:
+            FormatError: It is not such a folder, or not sound.
+        """
+        found = load_folder(path)
+        return cls(found.program, found.regions, found.hosts, found.others, found.opset)
+
+    def _stored(self) -> Stored:
+        return Stored(self.program, dict(self._regions), self.hosts, self.others, self.opset)
+
+    def __repr__(self) -> str:
+        return f"OnnxModule({len(self._regions)} regions, {len(self.hosts)} parts of the host)"

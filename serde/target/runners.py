@@ -1,0 +1,214 @@
+"""What runs a region: ONNX Runtime, or what a vendor registers under a name.
+
+A runner is a function that takes a :class:`~serde.target.regions.RegionModule` and options, and
+returns what runs it: a function of a sequence of arrays that returns a sequence of arrays. It is
+registered by :func:`register_runner`, or offered by a package in the entry point group
+``serde.runners``. ``onnxruntime`` is there, and ``reference``, ONNX's reference implementation.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any as AnyValue
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+
+from serde._optional import require
+from serde.engine.base import first_line
+from serde.errors import CheckError, OptionError
+from serde.onnx.model import OnnxModel
+from serde.target.program import Port
+from serde.weights import Array
+
+__all__ = ["DEFAULT_RUNNER", "ENTRY_POINTS", "open_runner", "register_runner", "runner_names"]
+
+ENTRY_POINTS: Final = "serde.runners"
+"""Group of entry points in which packages offer runners."""
+
+DEFAULT_RUNNER: Final = "onnxruntime"
+
+
+class Region(Protocol):
+    """What a runner is given; :class:`~serde.target.regions.RegionModule` is one."""
+
+    name: str
+    """Name of its function."""
+    native: OnnxModel
+    """The ONNX model; its weights stay where they are."""
+    inputs: tuple[Port, ...]
+    """What it takes, in order."""
+    outputs: tuple[Port, ...]
+    """What it gives, in order."""
+    path: Path | None
+    """The file that it is in; None where it is in memory alone."""
+
+    def proto(self) -> AnyValue:
+        """Return the model with its weights."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the model."""
+
+
+Run: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
+Runner: TypeAlias = Callable[..., Run]
+
+_EMBEDDED_BYTES: Final = 2**30
+"""Largest region that is handed over in memory; others go through a file."""
+
+
+def _open_reference(region: Region) -> Run:
+    """Return ONNX's reference implementation of a region."""
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator = ReferenceEvaluator(region.proto())
+    names = [port.name for port in region.inputs]
+
+    def run(arrays: Sequence[Array]) -> list[Array]:
+        results = evaluator.run(None, dict(zip(names, arrays, strict=True)))
+        return [np.asarray(value) for value in results]
+
+    return run
+
+
+_RUNNERS: dict[str, Runner] = {"reference": _open_reference}
+
+
+def register_runner(name: str, runner: Runner, *, override: bool = False) -> Runner:
+    """Let `runner` run regions under a name.
+
+    Args:
+        name: What :class:`~serde.target.hybrid.HybridExecutor` is to call it.
+        runner: Called with a region and the options that the user gives; returns what runs it.
+        override: Whether it may take the place of another.
+
+    Returns:
+        The runner, so that this can be a decorator's work.
+
+    Raises:
+        OptionError: The name is taken, or `runner` cannot be called.
+    """
+    if not name or not callable(runner):
+        raise OptionError(f"runner {name!r}: expected a name and a function, found {runner!r}")
+    if not override and (name in _RUNNERS or name == DEFAULT_RUNNER):
+        raise OptionError(f"a runner is called {name} already; give override=True to replace it")
+    _RUNNERS[name] = runner
+    return runner
+
+
+@cache
+def _offered() -> dict[str, AnyValue]:
+    """Return the runners of other packages; a process scans once.
+
+    Raises:
+        OptionError: Two packages claim a name.
+    """
+    from importlib import metadata
+
+    found: dict[str, AnyValue] = {}
+    for entry in metadata.entry_points(group=ENTRY_POINTS):
+        if entry.name in found and found[entry.name].value != entry.value:
+            claims = f"{found[entry.name].value} and {entry.value}"
+            raise OptionError(f"runner {entry.name} is claimed by {claims}")
+        found[entry.name] = entry
+    return found
+
+
+def runner_names() -> list[str]:
+    """Return the names of all runners."""
+    return sorted({DEFAULT_RUNNER, *_RUNNERS, *_offered()})
+
+
+def open_runner(name: str, region: Region, **options: AnyValue) -> Run:
+    """Return what runs a region.
+
+    Args:
+        name: Name of the runner.
+        region: The region.
+        options: What the runner is given besides.
+
+    Raises:
+        OptionError: There is no such runner, or it does not load or take the options.
+        CheckError: It refuses the region.
+    """
+    runner = _RUNNERS.get(name)
+    if runner is None and name == DEFAULT_RUNNER:
+        return _RuntimeSession(region, **options)
+    if runner is None:
+        offered = _offered()
+        if name not in offered:
+            raise OptionError(f"no runner is called {name}; known: {', '.join(runner_names())}")
+        try:
+            runner = offered[name].load()
+        except Exception as error:
+            raise OptionError(f"runner {name}: {offered[name].value} does not load: {error}") from (
+                error
+            )
+    run = runner(region, **options)
+    if not callable(run):
+        raise OptionError(f"runner {name}: expected a function, found {run!r}")
+    return run
+
+
+class _RuntimeSession:
+    """One region in ONNX Runtime.
+
+    Args:
+        region: The region.
+        providers: Execution providers, in the order in which they are asked; what the installed
+            runtime has if left out.
+        session_options: An ``onnxruntime.SessionOptions``.
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        *,
+        providers: Sequence[AnyValue] | None = None,
+        session_options: AnyValue = None,
+    ) -> None:
+        runtime = require("onnxruntime")
+        self._name = region.name
+        known = runtime.get_available_providers()
+        chosen = list(known if providers is None else providers)
+        for each in chosen:
+            plain = each if isinstance(each, str) else each[0]
+            if plain not in known:
+                raise OptionError(
+                    f"execution provider {plain} is not there; known: {', '.join(known)}"
+                )
+        if session_options is None:
+            session_options = runtime.SessionOptions()
+            session_options.log_severity_level = 3
+        try:
+            self._session = _open(runtime, region, session_options, chosen)
+        except OptionError:
+            raise
+        except Exception as error:
+            where = f"onnxruntime {runtime.__version__} refuses region {region.name}"
+            raise CheckError(f"{where}: {first_line(error)}") from error
+        self._inputs = [item.name for item in self._session.get_inputs()]
+        self._outputs = [item.name for item in self._session.get_outputs()]
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run the region on its inputs, in order."""
+        feeds = dict(zip(self._inputs, arrays, strict=True))
+        results: list[Array] = self._session.run(self._outputs, feeds)
+        return results
+
+
+def _open(
+    runtime: AnyValue, region: Region, options: AnyValue, providers: list[AnyValue]
+) -> AnyValue:
+    if region.path is not None:
+        return runtime.InferenceSession(str(region.path), options, providers=providers)
+    if region.native.nbytes <= _EMBEDDED_BYTES:
+        data = region.proto().SerializeToString()
+        return runtime.InferenceSession(data, options, providers=providers)
+    with tempfile.TemporaryDirectory() as directory:
+        path = region.save(Path(directory) / "region.onnx")
+        return runtime.InferenceSession(str(path), options, providers=providers)

@@ -1,0 +1,384 @@
+"""A split model as a folder: a manifest, each region as ONNX, the rest as Relay.
+
+The manifest says what runs when; nothing in it is believed before it was compared with the files
+that it names. All files lie in the folder itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.errors import FormatError, RelayError
+from serde.io.contained import member_path
+from serde.io.directories import atomic_directory
+from serde.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST_BYTES
+from serde.onnx import codec
+from serde.onnx.elements import ELEMENTS
+from serde.onnx.interface import declared_shape
+from serde.relay.ir.dims import SymDim
+from serde.relay.ir.expr import Function, GlobalVar
+from serde.relay.ir.leaves import value_types
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
+from serde.relay.text.parser import fromtext
+from serde.relay.transform.infer_type import InferType
+from serde.relayfile.params import read_params, write_params
+from serde.target.program import Port, Program, Step
+from serde.target.regions import RegionModule
+from serde.weights import OpenFile, Weight
+
+__all__ = ["Stored", "host_module", "is_folder", "load_folder", "manifest_of", "save_folder"]
+
+MANIFEST: Final = "manifest.json"
+FORMAT: Final = "serde.split"
+VERSION: Final = 1
+_HOST: Final = "host.relay"
+_PARAMS: Final = "host.params"
+
+
+@dataclass(slots=True)
+class Stored:
+    """What a folder holds."""
+
+    program: Program
+    regions: dict[str, RegionModule]
+    hosts: Mapping[str, RelayModel]
+    others: Mapping[GlobalVar, Function]
+    opset: int
+
+
+def host_module(stored: Stored) -> IRModule:
+    """Return the parts of the host, and what they call, as one module."""
+    functions: dict[GlobalVar, Function] = {}
+    for name, part in stored.hosts.items():
+        functions[GlobalVar(name, part.main.type)] = part.main
+    return IRModule({**functions, **stored.others}, checked=True)
+
+
+def manifest_of(stored: Stored) -> dict[str, AnyValue]:
+    """Return the manifest of a folder."""
+    program = stored.program
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "opset": stored.opset,
+        "inputs": list(map(_port_entry, program.inputs)),
+        "outputs": list(program.outputs),
+        "results": list(program.results),
+        "steps": [
+            {
+                "kind": step.kind,
+                "name": step.name,
+                "inputs": list(step.inputs),
+                "outputs": list(step.outputs),
+            }
+            for step in program.steps
+        ],
+        "regions": [
+            {
+                "name": name,
+                "file": f"{name}.onnx",
+                "inputs": list(map(_port_entry, region.inputs)),
+                "outputs": list(map(_port_entry, region.outputs)),
+            }
+            for name, region in stored.regions.items()
+        ],
+        "hosts": [
+            {
+                "name": name,
+                "weights": [p.name_hint for p in part.main.params if p.name_hint in part.params],
+            }
+            for name, part in stored.hosts.items()
+        ],
+    }
+
+
+def _port_entry(port: Port) -> dict[str, AnyValue]:
+    shape = [
+        dim if isinstance(dim, int) else dim.name if isinstance(dim, SymDim) else None
+        for dim in port.type.shape
+    ]
+    return {"name": port.name, "dtype": port.type.dtype, "shape": shape}
+
+
+def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
+    """Write the folder, whole or not at all.
+
+    Raises:
+        OptionError: The path cannot be written, or holds something else.
+        FormatError: A file that weights lie in changed meanwhile.
+    """
+    weights = {name: w for part in stored.hosts.values() for name, w in part.params.items()}
+    ranges = [weight.source for weight in weights.values()]
+    sources = {each.path for each in ranges if each is not None and each.handle is None}
+    for region in stored.regions.values():
+        sources |= set(map(os.fspath, codec.source_paths(region.native)))
+    with atomic_directory(path, sources=sources, is_package=is_folder) as staged:
+        for name, region in stored.regions.items():
+            codec.save(region.native, staged / f"{name}.onnx")
+        if stored.hosts:
+            (staged / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
+            write_params(weights, staged / _PARAMS)
+        text = json.dumps(manifest_of(stored), indent=1)
+        (staged / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    return Path(path)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a directory is a split model."""
+    return (path / MANIFEST).is_file()
+
+
+def load_folder(path: str | os.PathLike[str]) -> Stored:
+    """Return what a folder holds; weights stay in its files.
+
+    Raises:
+        FormatError: It is no such folder, or not sound.
+    """
+    root = os.fspath(path)
+    manifest = _Table(_read_manifest(root), f"{root}/{MANIFEST}")
+    manifest.require("format", FORMAT)
+    manifest.require("version", VERSION)
+    regions = {
+        table.text("name"): _read_region(root, table) for table in manifest.tables("regions")
+    }
+    hosts, others = _read_hosts(root, manifest.tables("hosts"))
+    steps = tuple(map(_read_step, manifest.tables("steps")))
+    program = Program(
+        inputs=tuple(map(_read_port, manifest.tables("inputs"))),
+        results=manifest.texts("results"),
+        outputs=manifest.texts("outputs"),
+        steps=steps,
+    )
+    _check_program(program, regions, hosts, manifest)
+    return Stored(program, regions, hosts, others, manifest.number("opset"))
+
+
+class _Table:
+    """An object of the manifest, whose fields are checked when they are read."""
+
+    def __init__(self, value: AnyValue, path: str) -> None:
+        if not isinstance(value, dict):
+            raise FormatError(f"expected an object, found {value!r}"[:200], path=path)
+        self._value = value
+        self.path = path
+
+    def _get(self, key: str, kind: type, what: str) -> AnyValue:
+        value = self._value.get(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise self.fault(f"{key}: expected {what}, found {value!r}"[:200])
+        return value
+
+    def fault(self, message: str) -> FormatError:
+        """Return an error that names the manifest."""
+        return FormatError(message, path=self.path)
+
+    def require(self, key: str, wanted: AnyValue) -> None:
+        """Refuse another value."""
+        if self._value.get(key) != wanted:
+            found = self._value.get(key)
+            raise self.fault(f"{key}: expected {wanted!r}, found {found!r}"[:200])
+
+    def text(self, key: str) -> str:
+        """Return a text that is not empty."""
+        value: str = self._get(key, str, "a text")
+        if not value:
+            raise self.fault(f"{key}: expected a text, found nothing")
+        return value
+
+    def number(self, key: str) -> int:
+        """Return a number from 0 on."""
+        value: int = self._get(key, int, "a number")
+        if value < 0:
+            raise self.fault(f"{key}: expected a number from 0 on, found {value}")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        items = self._get(key, list, "a list of texts")
+        if not all(isinstance(item, str) for item in items):
+            raise self.fault(f"{key}: expected a list of texts")
+        return tuple(items)
+
+    def tables(self, key: str) -> list[_Table]:
+        """Return a list of objects."""
+        items = self._get(key, list, "a list of objects")
+        return [_Table(item, self.path) for item in items]
+
+    def shape(self, key: str) -> list[AnyValue]:
+        """Return a shape: lengths, names of symbols, and nulls."""
+        items = self._get(key, list, "a shape")
+        for item in items:
+            known = item is None or (isinstance(item, str) and item)
+            if not known and (type(item) is not int or item < 0):
+                raise self.fault(f"{key}: expected a length, a name or null, found {item!r}"[:200])
+        if len(items) > MAX_RANK:
+            raise self.fault(f"{key}: expected at most {MAX_RANK} axes, found {len(items)}")
+        return ["?" if item is None else item for item in items]
+
+
+def _read_manifest(root: str) -> AnyValue:
+    if not os.path.isdir(root):
+        raise FormatError("expected a folder", path=root)
+    path = member_path(root, MANIFEST)
+    with OpenFile.open(path) as opened:
+        if opened.size > MAX_SPLIT_MANIFEST_BYTES:
+            raise FormatError(f"expected at most {MAX_SPLIT_MANIFEST_BYTES} bytes", path=path)
+        buffer = bytearray(opened.size)
+        opened.read_into(buffer, 0)
+    try:
+        return json.loads(bytes(buffer).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"no JSON: {error}", path=path) from None
+
+
+def _read_port(table: _Table) -> Port:
+    try:
+        type_ = TensorType(table.shape("shape"), table.text("dtype"))
+    except (TypeError, ValueError, RelayError) as error:
+        raise table.fault(f"{table.text('name')}: {error}") from None
+    return Port(table.text("name"), type_)
+
+
+def _read_step(table: _Table) -> Step:
+    kind = table.text("kind")
+    if kind == "host":
+        return Step("host", table.text("name"), table.texts("inputs"), table.texts("outputs"))
+    if kind == "region":
+        return Step("region", table.text("name"), table.texts("inputs"), table.texts("outputs"))
+    raise table.fault(f"kind: expected host or region, found {kind!r}")
+
+
+def _read_region(root: str, table: _Table) -> RegionModule:
+    path = member_path(root, table.text("file"))
+    native = codec.load(path)
+    inputs = [_read_port(each) for each in table.tables("inputs")]
+    outputs = [_read_port(each) for each in table.tables("outputs")]
+    graph = native.proto.graph
+    weights = {each.name for each in graph.initializer} | set(native.weights)
+    for what, ports, values in (
+        ("inputs", inputs, [each for each in graph.input if each.name not in weights]),
+        ("outputs", outputs, list(graph.output)),
+    ):
+        found = list(map(_declared, values))
+        if [_comparable(port) for port in ports] != found:
+            raise FormatError(f"{what} are not those that the manifest tells", path=path)
+    return RegionModule(table.text("name"), native, inputs, outputs, Path(path))
+
+
+def _comparable(port: Port) -> AnyValue:
+    shape = [dim if isinstance(dim, int) else None for dim in port.type.shape]
+    return port.name, port.type.dtype, shape
+
+
+def _declared(value: AnyValue) -> AnyValue:
+    shape = declared_shape(value.type)
+    element = ELEMENTS.get(value.type.tensor_type.elem_type)
+    dims = None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
+    return value.name, None if element is None else element.dtype, dims
+
+
+def _read_hosts(
+    root: str, tables: list[_Table]
+) -> tuple[dict[str, RelayModel], dict[GlobalVar, Function]]:
+    """Return the parts of the host, and the functions that they call."""
+    if not tables:
+        return {}, {}
+    path = member_path(root, _HOST)
+    with OpenFile.open(path) as opened:
+        if opened.size > MAX_GRAPH_TEXT_BYTES:
+            raise FormatError(f"expected at most {MAX_GRAPH_TEXT_BYTES} bytes", path=path)
+        buffer = bytearray(opened.size)
+        opened.read_into(buffer, 0)
+    try:
+        mod = InferType().run(fromtext(bytes(buffer).decode("utf-8"), name=path))[0]
+    except UnicodeDecodeError as error:
+        raise FormatError("text that is not UTF-8", path=path, offset=error.start) from None
+    with OpenFile.open(member_path(root, _PARAMS)) as opened:
+        weights = read_params(opened)
+    functions = {variable.name_hint: f for variable, f in mod.functions.items()}
+    hosts = {}
+    for table in tables:
+        name = table.text("name")
+        if name not in functions:
+            raise FormatError(f"no function is called {name}", path=path)
+        hosts[name] = _read_host(functions[name], table, weights, path)
+    others = {v: f for v, f in mod.functions.items() if v.name_hint not in hosts}
+    return hosts, others
+
+
+def _read_host(
+    function: Function, table: _Table, weights: Mapping[str, Weight], path: str
+) -> RelayModel:
+    params: dict[str, Weight] = {}
+    declared = {param.name_hint: param.type for param in function.params}
+    if len(declared) != len(function.params):
+        raise FormatError(f"{table.text('name')}: parameters share a name", path=path)
+    for name in table.texts("weights"):
+        weight = weights.get(name)
+        if weight is None or declared.get(name) != TensorType(weight.shape, weight.dtype):
+            raise FormatError(f"{table.text('name')}: no such weight: {name}", path=path)
+        params[name] = weight
+    inputs = tuple(name for name in declared if name not in params)
+    mod = IRModule({GlobalVar("main", function.type): function}, checked=True)
+    return RelayModel(mod, params, ModelMeta(inputs))
+
+
+def _check_program(
+    program: Program,
+    regions: Mapping[str, RegionModule],
+    hosts: Mapping[str, RelayModel],
+    manifest: _Table,
+) -> None:
+    """Refuse steps that do not fit what they run, or that take what is not there."""
+    known: set[str] = set()
+
+    def define(names: tuple[str, ...]) -> None:
+        for name in names:
+            if name in known:
+                raise manifest.fault(f"{name} is given twice")
+            known.add(name)
+
+    define(tuple(port.name for port in program.inputs))
+    seen: set[str] = set()
+    for step in program.steps:
+        if step.name in seen:
+            raise manifest.fault(f"step {step.name} runs twice")
+        seen.add(step.name)
+        takes, gives = _counts(step, regions, hosts, manifest)
+        if (len(step.inputs), len(step.outputs)) != (takes, gives):
+            raise manifest.fault(
+                f"step {step.name}: expected {takes} inputs and {gives} outputs, found "
+                f"{len(step.inputs)} and {len(step.outputs)}"
+            )
+        missing = [name for name in step.inputs if name not in known]
+        if missing:
+            raise manifest.fault(f"step {step.name} takes {missing[0]}, which is not there yet")
+        define(step.outputs)
+    missing = [name for name in program.results if name not in known]
+    if missing or len(program.results) != len(program.outputs):
+        raise manifest.fault("results are not values of steps, or have not as many names")
+    if seen != {*regions, *hosts}:
+        raise manifest.fault("some regions or parts of the host are no steps")
+
+
+def _counts(
+    step: Step,
+    regions: Mapping[str, RegionModule],
+    hosts: Mapping[str, RelayModel],
+    manifest: _Table,
+) -> tuple[int, int]:
+    if step.kind == "region" and step.name in regions:
+        region = regions[step.name]
+        return len(region.inputs), len(region.outputs)
+    if step.kind == "host" and step.name in hosts:
+        part = hosts[step.name]
+        return len(part.meta.inputs), len(value_types(part.main.body.type))
+    raise manifest.fault(f"step {step.name}: there is no such {step.kind}")

@@ -1,0 +1,391 @@
+"""What a vendor's toolchain takes: operators, and their versions, dtypes, ranks and attributes.
+
+The list is a set of operator names, or a TOML or JSON document::
+
+    name = "a chip"            # for people
+    max_opset = 13             # newest operator set that it reads
+    dynamic_shapes = false     # whether dimensions may be other than numbers; true if left out
+    dtypes = ["float32"]       # of every operand whose dtype its operator leaves open
+    max_rank = 4               # of every tensor
+    operators = ["Relu", "Add"]
+
+    [operators.Conv]           # or a table for each operator, in which each key may be left out
+    versions = [11]            # versions at which the operator changed
+    dtypes = ["float32", "float16"]          # or {T = [...]} for each variable of its types
+    ranks = [4]                # of the first input; or {X = [4], W = [4]} for inputs and outputs
+    max_rank = 4
+    constant = ["W", "B"]      # inputs that must be weights or constants, where they are given
+    max_inputs = 3
+
+    [operators.Conv.attributes]
+    group = [1]                             # the values that it may have
+    dilations = {min = 1, max = 2}          # bounds of a number, or of all of a list
+    auto_pad = ["NOTSET"]
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any as AnyValue
+from typing import Final
+
+from serde._optional import require
+from serde.errors import OptionError
+from serde.limits import MAX_MANIFEST_BYTES, MAX_RANK
+from serde.onnx.elements import CODES
+from serde.onnx.versions import CHANGES, Change
+
+__all__ = ["Bounds", "OperatorRule", "SupportedOperators", "read_supported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the greatest value of a number; None where there is no bound."""
+
+    least: float | None = None
+    greatest: float | None = None
+
+    def holds(self, value: AnyValue) -> bool:
+        """Whether a number, or every number of a list, is within."""
+        numbers = value if isinstance(value, tuple) else (value,)
+        return all(
+            isinstance(each, (int, float))
+            and (self.least is None or each >= self.least)
+            and (self.greatest is None or each <= self.greatest)
+            for each in numbers
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRule:
+    """What a toolchain takes of one operator; None is no constraint.
+
+    Attributes:
+        versions: Versions at which the operator changed.
+        dtypes: dtypes by variable of the operator's types; under "" those of all of them.
+        ranks: Ranks by name of an input or output; under "" those of the first input.
+        max_rank: Of every input and output.
+        constant: Names of inputs that must be constants.
+        max_inputs: Most inputs.
+        attributes: Allowed values by attribute.
+    """
+
+    versions: frozenset[int] | None = None
+    dtypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    ranks: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    max_rank: int | None = None
+    constant: frozenset[str] = frozenset()
+    max_inputs: int | None = None
+    attributes: Mapping[str, tuple[AnyValue, ...] | Bounds] = field(default_factory=dict)
+
+    @property
+    def reads_types(self) -> bool:
+        """Whether dtypes or ranks matter."""
+        return bool(self.dtypes or self.ranks or self.max_rank is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class SupportedOperators:
+    """What a toolchain takes.
+
+    Attributes:
+        operators: A rule for each operator; None where every operator may be written.
+        name: What the toolchain is called.
+        max_opset: Newest operator set that it reads.
+        dynamic_shapes: Whether dimensions may be other than numbers.
+    """
+
+    operators: Mapping[str, OperatorRule] | None = None
+    name: str = ""
+    max_opset: int | None = None
+    dynamic_shapes: bool = True
+
+    def require_opset(self, opset: int) -> None:
+        """Refuse an operator set that the toolchain does not read.
+
+        Raises:
+            OptionError: It is newer than `max_opset`.
+        """
+        if self.max_opset is not None and opset > self.max_opset:
+            who = self.name or "the toolchain"
+            raise OptionError(f"opset {opset}: {who} reads at most {self.max_opset}")
+
+
+EVERYTHING: Final = SupportedOperators()
+
+
+def read_supported(source: AnyValue) -> SupportedOperators:
+    """Return what a toolchain takes, checked.
+
+    Args:
+        source: None for all that can be written; names of operators; a mapping in the form of
+            the document above; or the path of a TOML or JSON file with one.
+
+    Raises:
+        OptionError: It has a mistake; the message says where and what was expected.
+        FormatError: The file cannot be read.
+    """
+    if source is None or isinstance(source, SupportedOperators):
+        return source or EVERYTHING
+    if isinstance(source, (str, os.PathLike)):
+        return _parse(_read_file(Path(source)), f"{os.fspath(source)}: ")
+    if isinstance(source, Mapping):
+        return _parse(source, "supported: ")
+    if isinstance(source, Collection):
+        return _parse({"operators": list(source)}, "supported: ")
+    raise OptionError(f"supported: expected names, a mapping or a path, found {_kind(source)}")
+
+
+def _read_file(path: Path) -> AnyValue:
+    if path.suffix not in (".toml", ".json"):
+        raise OptionError(f"{path}: expected a name ending in .toml or .json")
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_MANIFEST_BYTES + 1)
+    except OSError as error:
+        raise OptionError(f"{path}: {error.strerror}") from None
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise OptionError(f"{path}: expected at most {MAX_MANIFEST_BYTES} bytes")
+    try:
+        text = data.decode()
+        if path.suffix == ".json":
+            return json.loads(text)
+        return _toml().loads(text)
+    except (ValueError, RecursionError) as error:
+        raise OptionError(f"{path}: {error}") from None
+
+
+def _toml() -> AnyValue:
+    """Return what reads TOML: part of Python from 3.11 on."""
+    try:
+        import tomllib
+    except ImportError:
+        return require("tomli")
+    return tomllib
+
+
+def _kind(value: object) -> str:
+    return f"{type(value).__name__} {value!r}"[:80]
+
+
+def _parse(document: AnyValue, where: str) -> SupportedOperators:
+    if not isinstance(document, Mapping):
+        raise OptionError(f"{where}expected a table, found {_kind(document)}")
+    _check_keys(document, _TOP_KEYS, where)
+    if "operators" not in document:
+        raise OptionError(f"{where}expected a key operators")
+    common = OperatorRule(
+        dtypes=_parse_dtypes(document, where),
+        max_rank=_parse_count(document, "max_rank", where),
+    )
+    return SupportedOperators(
+        operators=MappingProxyType(_parse_operators(document["operators"], common, where)),
+        name=_typed(document, "name", str, "a text", where) or "",
+        max_opset=_parse_count(document, "max_opset", where),
+        dynamic_shapes=_typed(document, "dynamic_shapes", bool, "true or false", where)
+        is not False,
+    )
+
+
+_TOP_KEYS: Final = ("dtypes", "dynamic_shapes", "max_opset", "max_rank", "name", "operators")
+_RULE_KEYS: Final = (
+    "attributes", "constant", "dtypes", "max_inputs", "max_rank", "ranks", "versions",
+)  # fmt: skip
+
+
+def _check_keys(table: Mapping[str, AnyValue], known: Collection[str], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise OptionError(f"{where}unknown key {key!r}; known: {', '.join(sorted(known))}")
+
+
+def _typed(
+    table: Mapping[str, AnyValue], key: str, kind: type, expected: str, where: str
+) -> AnyValue:
+    value = table.get(key)
+    if value is not None and not isinstance(value, kind):
+        raise OptionError(f"{where}{key}: expected {expected}, found {_kind(value)}")
+    return value
+
+
+def _parse_count(table: Mapping[str, AnyValue], key: str, where: str) -> int | None:
+    value = table.get(key)
+    if value is None:
+        return None
+    if type(value) is not int or value < 0:
+        raise OptionError(f"{where}{key}: expected a number from 0 on, found {_kind(value)}")
+    return value
+
+
+def _parse_operators(source: AnyValue, common: OperatorRule, where: str) -> dict[str, OperatorRule]:
+    if isinstance(source, Mapping):
+        tables = source
+    elif isinstance(source, (list, tuple, set, frozenset)):
+        tables = dict.fromkeys(source, True)
+    else:
+        raise OptionError(f"{where}operators: expected names or tables, found {_kind(source)}")
+    found = {}
+    for name, table in tables.items():
+        schemas = _schemas(name, where)
+        at = f"{where}{name}: "
+        if table is True:
+            table = {}
+        if not isinstance(table, Mapping):
+            raise OptionError(f"{at}expected a table or true, found {_kind(table)}")
+        found[name] = _parse_rule(name, table, schemas, common, at)
+    return found
+
+
+def _schemas(name: AnyValue, where: str) -> list[AnyValue]:
+    """Return the forms that an operator has had.
+
+    Raises:
+        OptionError: There is no such operator.
+    """
+    if not isinstance(name, str) or name not in CHANGES:
+        folded = {each.casefold(): each for each in CHANGES}
+        near = [folded[each] for each in difflib.get_close_matches(str(name).casefold(), folded, 1)]
+        hint = f"; meant {near[0]}?" if near else ""
+        raise OptionError(f"{where}{name!r} is no operator of ONNX{hint}")
+    import onnx
+
+    found = []
+    for version, change in sorted(CHANGES[name].items()):
+        if change is not Change.REMOVED and version <= onnx.defs.onnx_opset_version():
+            found.append(onnx.defs.get_schema(name, version, ""))
+    return found
+
+
+def _parse_rule(
+    name: str,
+    table: Mapping[str, AnyValue],
+    schemas: list[AnyValue],
+    common: OperatorRule,
+    where: str,
+) -> OperatorRule:
+    _check_keys(table, _RULE_KEYS, where)
+    variables = {each.type_param_str for schema in schemas for each in schema.type_constraints}
+    inputs = {each.name for schema in schemas for each in schema.inputs}
+    formals = inputs | {each.name for schema in schemas for each in schema.outputs}
+    constant = _parse_list(table, "constant", where, _check_name(inputs, "input"))
+    max_rank = _parse_count(table, "max_rank", where)
+    return OperatorRule(
+        versions=_parse_list(table, "versions", where, _check_version(name)),
+        dtypes=_parse_dtypes(table, where, variables) or common.dtypes,
+        ranks=_parse_sets(table, "ranks", where, formals, _check_rank),
+        max_rank=common.max_rank if max_rank is None else max_rank,
+        constant=frozenset() if constant is None else constant,
+        max_inputs=_parse_count(table, "max_inputs", where),
+        attributes=_parse_attributes(table, schemas, where),
+    )
+
+
+Check = Callable[[AnyValue], str | None]
+"""Says what is expected instead of a value, None where it may be."""
+
+
+def _parse_list(
+    table: Mapping[str, AnyValue], key: str, where: str, check: Check
+) -> frozenset[AnyValue] | None:
+    value = table.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple, set, frozenset)) or not value:
+        raise OptionError(f"{where}{key}: expected a list that is not empty, found {_kind(value)}")
+    for item in value:
+        expected = check(item)
+        if expected is not None:
+            raise OptionError(f"{where}{key}: expected {expected}, found {_kind(item)}")
+    return frozenset(value)
+
+
+def _parse_sets(
+    table: Mapping[str, AnyValue], key: str, where: str, names: Collection[str], check: Check
+) -> dict[str, frozenset[AnyValue]]:
+    """Return a list under "", or lists under the names that they are for."""
+    value = table.get(key)
+    if not isinstance(value, Mapping):
+        whole = _parse_list(table, key, where, check)
+        return {} if whole is None else {"": whole}
+    _check_keys(value, names, f"{where}{key}: ")
+    lists = {name: _parse_list(value, name, f"{where}{key}: ", check) for name in value}
+    return {name: each for name, each in lists.items() if each is not None}
+
+
+def _parse_dtypes(
+    table: Mapping[str, AnyValue], where: str, variables: Collection[str] = ()
+) -> dict[str, frozenset[str]]:
+    return _parse_sets(table, "dtypes", where, variables, _check_dtype)
+
+
+def _check_dtype(value: AnyValue) -> str | None:
+    known = isinstance(value, str) and (value in CODES or value == "string")
+    return None if known else "the name of a dtype such as float32"
+
+
+def _check_rank(value: AnyValue) -> str | None:
+    return None if type(value) is int and 0 <= value <= MAX_RANK else f"a rank of 0 to {MAX_RANK}"
+
+
+def _check_version(name: str) -> Check:
+    known = [version for version, how in sorted(CHANGES[name].items()) if how is not Change.REMOVED]
+
+    def check(value: AnyValue) -> str | None:
+        text = ", ".join(map(str, known))
+        return None if value in known else f"a version at which {name} changed ({text})"
+
+    return check
+
+
+def _check_name(known: Collection[str], what: str) -> Check:
+    def check(value: AnyValue) -> str | None:
+        return None if value in known else f"the name of an {what} ({', '.join(sorted(known))})"
+
+    return check
+
+
+def _parse_attributes(
+    table: Mapping[str, AnyValue], schemas: list[AnyValue], where: str
+) -> dict[str, tuple[AnyValue, ...] | Bounds]:
+    attributes = _typed(table, "attributes", Mapping, "a table", where) or {}
+    known = {name for schema in schemas for name in schema.attributes}
+    _check_keys(attributes, known, f"{where}attributes: ")
+    return {
+        name: _parse_values(value, f"{where}attributes: {name}: ")
+        for name, value in attributes.items()
+    }
+
+
+def _parse_values(value: AnyValue, where: str) -> tuple[AnyValue, ...] | Bounds:
+    if isinstance(value, Mapping):
+        _check_keys(value, ("max", "min"), where)
+        bounds = Bounds(*(_parse_number(value, key, where) for key in ("min", "max")))
+        if bounds == Bounds():
+            raise OptionError(f"{where}expected min or max")
+        if None not in (bounds.least, bounds.greatest) and bounds.least > bounds.greatest:  # type: ignore[operator]
+            raise OptionError(f"{where}min {bounds.least} is above max {bounds.greatest}")
+        return bounds
+    if not isinstance(value, (list, tuple)) or not value:
+        expected = "a list of values, or min and max"
+        raise OptionError(f"{where}expected {expected}, found {_kind(value)}")
+    return tuple(_as_value(item, where) for item in value)
+
+
+def _parse_number(table: Mapping[str, AnyValue], key: str, where: str) -> float | None:
+    value = table.get(key)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise OptionError(f"{where}{key}: expected a number, found {_kind(value)}")
+    return value
+
+
+def _as_value(value: AnyValue, where: str) -> AnyValue:
+    items = value if isinstance(value, (list, tuple)) else [value]
+    if any(isinstance(item, bool) or not isinstance(item, (int, float, str)) for item in items):
+        raise OptionError(f"{where}expected a number, a text or a list of these: {_kind(value)}")
+    return tuple(value) if isinstance(value, (list, tuple)) else value
