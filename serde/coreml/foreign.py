@@ -25,12 +25,14 @@ __all__ = [
 ]  # fmt: skip
 
 CUSTOM: Final = "custom"
-"""Domain of layers of users' own classes."""
+"""Kind of the layers of users' own classes."""
 
 CUSTOM_LAYER: Final = "custom_layer"
 """Operator of MIL that is one."""
 
-_MIL: Final = "mil"
+_IS_MIL: Final = "$mil"
+"""Attribute that tells that an operator is one of MIL."""
+
 _ORDER: Final = "$order"
 _DESCRIPTION: Final = "$description"
 _BINDINGS: Final = frozenset(("class_name", "description", "input_order", "parameters", "weights"))
@@ -119,11 +121,12 @@ def mil_node(
     if name:
         attributes[_ORDER] = tuple(listed) or Empty("strings")
         attributes[_DESCRIPTION] = _text(op, "description")
+    else:
+        attributes[_IS_MIL] = True
     known = [each for each in mil_types(op) if each is not None]
     found = Foreign(
         framework="coreml",
         name=name or op.type,
-        domain=CUSTOM if name else _MIL,
         attributes=attributes,
         results=tuple(known) if len(known) == len(op.outputs) else (),
     )
@@ -205,7 +208,6 @@ def layer_node(
     return Foreign(
         framework="coreml",
         name=parameters.className,
-        domain=CUSTOM,
         attributes=attributes,
         results=tuple(results) if len(results) == len(message.output) else (),
     )
@@ -229,7 +231,7 @@ def write_foreign(
         pairs = node.attributes.get(ARGUMENTS, pairs)
     inputs = {key: _placed(held, operands) for key, held in pairs}
     attributes = {key: _literal(key, each) for key, each in node.plain_attributes.items()}
-    if own and node.domain == _MIL:
+    if own and node.attributes.get(_IS_MIL):
         found = builder.add_unknown(node.name, {**inputs, **attributes}, node.results, source)
     else:
         order = node.attributes.get(_ORDER, tuple(inputs)) if own else tuple(inputs)
