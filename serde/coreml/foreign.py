@@ -20,8 +20,18 @@ if TYPE_CHECKING:
     from serde.coreml.value import Builder, Value
 
 __all__ = [
-    "CUSTOM", "CUSTOM_LAYER", "bind_inputs", "custom_name", "input_order", "is_binding",
-    "layer_node", "layer_parameters", "mil_node", "mil_types", "write_foreign",
+    "CUSTOM",
+    "CUSTOM_LAYER",
+    "bind_inputs",
+    "custom_name",
+    "input_order",
+    "is_binding",
+    "layer_node",
+    "layer_parameters",
+    "mil_node",
+    "mil_types",
+    "parameter_names",
+    "write_foreign",
 ]  # fmt: skip
 
 CUSTOM: Final = "custom"
@@ -60,6 +70,11 @@ def _texts(op: AnyValue, name: str) -> list[str]:
 def input_order(op: AnyValue) -> list[str]:
     """Return the names of inputs in the order in which a custom layer lists them."""
     return _texts(op, "input_order")
+
+
+def parameter_names(op: AnyValue) -> list[str]:
+    """Return the names of inputs of a custom layer that are no tensors."""
+    return _texts(op, "parameters")
 
 
 def is_binding(op: AnyValue, name: str) -> bool:
@@ -105,7 +120,7 @@ def mil_node(
     places: list[tuple[str, AnyValue]] = []
     attributes: dict[str, AnyValue] = {}
     listed = input_order(op)
-    parameters = _texts(op, "parameters")
+    parameters = parameter_names(op)
     order = [key for key in listed if key in inputs]
     for key in [*order, *sorted(inputs.keys() - set(order))]:
         values = inputs[key]
@@ -142,6 +157,7 @@ def bind_inputs(
     attributes: Mapping[str, AnyValue],
     inputs: Mapping[str, Sequence[AnyValue]],
     order: Sequence[str],
+    parameters: Sequence[str],
     *,
     variadic: bool,
 ) -> tuple[list[Expr | None], dict[str, Sequence[AnyValue]]]:
@@ -152,11 +168,13 @@ def bind_inputs(
         attributes: Its attributes.
         inputs: What the inputs are.
         order: In which order the operation lists them, where it does.
+        parameters: Which of them it says are no tensors.
         variadic: Whether there may be many.
     """
     names = [*(each for each in order if each in inputs), *(n for n in inputs if n not in order)]
     is_tensor = {n: all(isinstance(each, Expr) for each in inputs[n]) for n in names}
-    named = {n: inputs[n] for n in names if n in attributes or not is_tensor[n]}
+    plain = {n for n in parameters if n not in operands}
+    named = {n: inputs[n] for n in names if n in attributes or n in plain or not is_tensor[n]}
     tensors = [n for n in names if n not in named]
     if variadic or not set(tensors) <= set(operands):
         given: list[Expr | None] = [each for n in tensors for each in inputs[n]]

@@ -149,9 +149,7 @@ def test_kept_it_is_run_by_mxnet(mx: Any) -> None:
     assert node.plain_attributes == {"beta": "1.5"}
     assert node.results == (TensorType((2, 4), "float32"),)
     np.testing.assert_allclose(by_relay(found), by_mxnet(mx, net(mx))[0], rtol=1e-6, atol=1e-6)
-    assert [(each.op, each.node) for each in report.fallbacks] == [
-        ("serde_test_swish", "act")
-    ]
+    assert [(each.op, each.node) for each in report.fallbacks] == [("serde_test_swish", "act")]
 
 
 @pytest.mark.parametrize("strict", [False, True])
