@@ -26,6 +26,7 @@ from serde.relay.transform.fold_shape import FoldShape as FoldShape
 from serde.relay.transform.infer_type import InferType as InferType
 from serde.relay.transform.inline_calls import InlineCalls as InlineCalls
 from serde.relay.transform.inline_calls import ToGraphNormalForm as ToGraphNormalForm
+from serde.relay.transform.lists_to_sequences import ListsToSequences as ListsToSequences
 from serde.relay.transform.merge_equal_nodes import MergeEqualNodes as MergeEqualNodes
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat as QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear as QuantizedAsLinear

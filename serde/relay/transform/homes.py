@@ -20,6 +20,7 @@ HOMES: Final = {
     "infer_type": "InferType",
     "inline_calls": "InlineCalls ToGraphNormalForm",
     "instrument": "instrument",
+    "lists_to_sequences": "ListsToSequences",
     "merge_equal_nodes": "MergeEqualNodes",
     "quantized_as_float": "QuantizedAsFloat",
     "quantized_as_linear": "QuantizedAsLinear",
