@@ -42,4 +42,4 @@ def bind_params_by_name(func: Function, params: Mapping[str, AnyValue]) -> Funct
 
 
 def _as_constant(value: AnyValue) -> Constant:
-    return value if isinstance(value, Constant) else const(value)
+    return value if isinstance(value, Constant) else const(value, None)
