@@ -204,7 +204,7 @@ ERRORS = [
     ("match (Some(%x)) { None => %x }", r"no clause for Some\(_\)"),
     ("ref_read(%x)", "ref"),
     ("ref_write(ref(%x), %i)", "expected"),
-    ("@id(Nil) + 1", "operand"),
+    ("@id(Nil) + 1", "tensor"),
     ("let %y: List[int32] = Cons(%x, Nil); %y", "expected"),
     ("@map(%x, Nil)", "argument 0"),
     ("@compose(fn (%y: bool) { %y }, fn (%y: int32) { %y })", "argument"),

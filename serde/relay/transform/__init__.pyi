@@ -46,6 +46,7 @@ from serde.relay.transform.transpose_to_layout import TransposeToLayout as Trans
 from serde.relay.transform.transpose_to_layout import channels_first as channels_first
 from serde.relay.transform.tvm import fake_quantization_to_integer as fake_quantization_to_integer
 from serde.relay.transform.tvm import mixed_precision as mixed_precision
+from serde.relay.transform.tvm.annotate_spans import AnnotateSpans as AnnotateSpans
 from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps

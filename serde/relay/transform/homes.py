@@ -35,6 +35,7 @@ HOMES: Final = {
     "sequences_to_tuples": "SequencesToTuples",
     "to_float16": "ToFloat16 float16_overflows",
     "transpose_to_layout": "TransposeToLayout channels_first",
+    "tvm.annotate_spans": "AnnotateSpans",
     "tvm.a_normal_form": "ToANormalForm",
     "tvm.annotate_target": "AnnotateTarget",
     "tvm.basic_block": "ToBasicBlockNormalForm",
