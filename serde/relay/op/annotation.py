@@ -20,7 +20,7 @@ def _unmarked(data: Expr, *, compiler: str) -> Expr:
     return data
 
 
-_SAMPLES = [sample((2, 3), compiler="onnx")]
+_SAMPLES = [sample((2, 3), compiler="chip")]
 
 
 @relay_op(
@@ -29,6 +29,7 @@ _SAMPLES = [sample((2, 3), compiler="onnx")]
     samples=_SAMPLES,
     traits=[SameType],
     decompose=_unmarked,
+    meta_class="relay.attrs.CompilerAttrs",
 )
 def _compiler_begin(data: AnyValue, *, compiler: str) -> AnyValue:
     """Mark an edge on which a region of an external compiler begins: ``y = x``."""
@@ -41,6 +42,7 @@ def _compiler_begin(data: AnyValue, *, compiler: str) -> AnyValue:
     samples=_SAMPLES,
     traits=[SameType],
     decompose=_unmarked,
+    meta_class="relay.attrs.CompilerAttrs",
 )
 def _compiler_end(data: AnyValue, *, compiler: str) -> AnyValue:
     """Mark an edge on which a region of an external compiler ends: ``y = x``."""
