@@ -166,7 +166,7 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
     Raises:
         Unsupported: An attribute is none of ONNX's.
     """
-    domain = node.domain if node.framework in ("onnx", "torch") else node.framework
+    domain = node.domain or node.framework
     found = ctx.emit_custom(
         node.name,
         "" if domain == PLAIN else domain,

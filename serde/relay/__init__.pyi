@@ -98,6 +98,7 @@ from serde.relay.ir.verify import verify as verify
 from serde.relay.run.executor import create_executor as create_executor
 from serde.relay.scope_builder import ScopeBuilder as ScopeBuilder
 from serde.relay.text.parser import fromtext as fromtext
+from serde.relay.text.parser import parse as parse
 from serde.relay.text.parser import parse_expr as parse_expr
 from serde.relay.ty import scalar_type as scalar_type
 

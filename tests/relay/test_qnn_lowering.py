@@ -507,3 +507,61 @@ def test_scales_are_constants(build_node: Any) -> None:
     mod = relay.IRModule.from_expr(_unbound(build_node))
     with pytest.raises(Unsupported, match="scale"):
         CanonicalizeOps()(mod)
+
+
+DYNAMIC: dict[str, tuple[Any, ...]] = {
+    "dense": ((4, 6), (5, 6), 5, {}),
+    "conv2d": ((1, 2, 6, 6), (5, 2, 3, 3), 5, {"padding": (1, 2, 0, 1)}),
+    "depthwise": ((1, 4, 6, 6), (4, 1, 3, 3), 4, {"groups": 4}),
+    "pointwise": ((1, 4, 6, 6), (5, 4, 1, 1), 5, {"strides": (2, 3)}),
+    "dilated": ((1, 2, 7, 7), (5, 2, 3, 3), 5, {"dilation": (2, 1)}),
+    "batch_matmul": ((2, 3, 4), (2, 5, 4), None, {}),
+}
+KINDS = [(name, vector) for name in DYNAMIC for vector in (False, True)]
+
+
+def _quantised_product(name: str, operands: list[Var]) -> Expr:
+    _, weight_shape, channels, attrs = DYNAMIC[name]
+    one = relay.const(1.0)
+    if name == "batch_matmul":
+        return relay.qnn.op.batch_matmul(*operands, one, one)
+    if name == "dense":
+        return relay.qnn.op.dense(*operands, one, one, units=channels)
+    return relay.qnn.op.conv2d(*operands, one, one, weight_shape[2:], channels, **attrs)
+
+
+def _plain_product(name: str, x: Var, w: Var) -> Expr:
+    if name in ("dense", "batch_matmul"):
+        return getattr(relay.nn, name)(x, w)
+    return relay.nn.conv2d(x, w, **DYNAMIC[name][3])
+
+
+@pytest.mark.parametrize("dtypes", [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8")])
+@pytest.mark.parametrize(("name", "vector"), KINDS[:-1])
+def test_zero_points_that_are_computed(name: str, vector: bool, dtypes: tuple[str, str]) -> None:
+    """Zero points arrive as arguments; the weight may have one for each channel."""
+    data_shape, weight_shape, channels, _ = DYNAMIC[name]
+    rng = np.random.default_rng(11)
+    shapes = (data_shape, weight_shape, (), (channels,) if vector else ())
+    kinds = (*dtypes, "int32", "int32")
+    variables = [
+        relay.var(letter, shape=shape, dtype=dtype)
+        for letter, shape, dtype in zip("xwab", shapes, kinds, strict=True)
+    ]
+    args = [
+        rng.integers(0, 100, shape).astype(dtype)
+        for shape, dtype in zip(shapes, kinds, strict=True)
+    ]
+    before = relay.IRModule.from_expr(
+        relay.Function(variables, _quantised_product(name, variables))
+    )
+    mod = CanonicalizeOps()(before)
+    verify(mod)
+    assert not [each for each in _names(mod) if each.startswith("qnn.")]
+    zero = args[3].reshape(-1, *[1] * (len(weight_shape) - 1)) if vector else args[3]
+    plain = [relay.var("x", shape=data_shape, dtype="int64")]
+    plain.append(relay.var("w", shape=weight_shape, dtype="int64"))
+    wide = _plain_product(name, *plain)
+    differences = [args[0].astype("int64") - args[2], args[1].astype("int64") - zero]
+    expected = _evaluate(relay.IRModule.from_expr(relay.Function(plain, wide)), differences)
+    np.testing.assert_array_equal(_evaluate(mod, args), expected)

@@ -109,10 +109,20 @@ def test_reshape_like_a_part_names_the_whole_shape() -> None:
         (["reshape(%x, newshape=[-1])", "reshape({}, newshape=[4, 6])"], [4, 6]),
         (["reshape(%x, newshape=[0, -1])", "reshape({}, newshape=[3, 0, 4])"], None),
         (["reshape(%x, newshape=[6, 4])", "contrib_reverse_reshape({}, newshape=[-1, 0])"], [6, 4]),
-        (["contrib_reverse_reshape(%x, newshape=[-1, 0])", "reshape({}, newshape=[2, 12])"], [2, 12]),
-        (["reshape(%x, newshape=[24])", "reshape({}, newshape=[2, 12])", "reshape({}, newshape=[12, 2])"], [12, 2]),
+        (
+            ["contrib_reverse_reshape(%x, newshape=[-1, 0])", "reshape({}, newshape=[2, 12])"],
+            [2, 12],
+        ),
+        (
+            [
+                "reshape(%x, newshape=[24])",
+                "reshape({}, newshape=[2, 12])",
+                "reshape({}, newshape=[12, 2])",
+            ],
+            [12, 2],
+        ),
     ],
-)  # fmt: skip
+)
 def test_reshapes_in_a_row_become_one(steps: list[str], shape: list[int] | None) -> None:
     if shape is None:
         steps, shape = [steps[0], "reshape({}, newshape=[3, -1, 4])"], [3, 2, 4]
@@ -163,26 +173,36 @@ LAYOUTS = {
     "back": ((2, 8, 3, 5), [("NCHW", "NHWC"), ("NHWC", "NCHW")], "%x"),
     "blocks and back": ((2, 8, 3, 5), [("NCHW", "NCHW4c"), ("NCHW4c", "NCHW")], "%x"),
     "other blocks and back": (
-        (2, 2, 3, 5, 4), [("NCHW4c", "NCHW2c"), ("NCHW2c", "NCHW4c")], "%x",
+        (2, 2, 3, 5, 4),
+        [("NCHW4c", "NCHW2c"), ("NCHW2c", "NCHW4c")],
+        "%x",
     ),
     "into other blocks": (
-        (2, 2, 3, 5, 4), [("NCHW4c", "NCHW"), ("NCHW", "NCHW8c")],
+        (2, 2, 3, 5, 4),
+        [("NCHW4c", "NCHW"), ("NCHW", "NCHW8c")],
         _layouts("%x", ("NCHW4c", "NCHW8c")),
     ),
     "around": (
-        (2, 8, 3, 5), [("NCHW", "NHWC"), ("NHWC", "CHWN")], "transpose(%x, axes=[1, 2, 3, 0])",
+        (2, 8, 3, 5),
+        [("NCHW", "NHWC"), ("NHWC", "CHWN")],
+        "transpose(%x, axes=[1, 2, 3, 0])",
     ),
     "last into blocks": (
-        (2, 3, 5, 8), [("NHWC", "NCHW"), ("NCHW", "NCHW4c")], _layouts("%x", ("NHWC", "NCHW4c")),
+        (2, 3, 5, 8),
+        [("NHWC", "NCHW"), ("NCHW", "NCHW4c")],
+        _layouts("%x", ("NHWC", "NCHW4c")),
     ),
     "blocks into last": (
-        (2, 2, 3, 5, 4), [("NCHW4c", "NCHW"), ("NCHW", "NHWC")],
+        (2, 2, 3, 5, 4),
+        [("NCHW4c", "NCHW"), ("NCHW", "NHWC")],
         _layouts("%x", ("NCHW4c", "NHWC")),
     ),
     "kernels": (
-        (4, 8, 3, 3), [("OIHW", "OIHW2i4o"), ("OIHW2i4o", "OIHW")], "%x",
+        (4, 8, 3, 3),
+        [("OIHW", "OIHW2i4o"), ("OIHW2i4o", "OIHW")],
+        "%x",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -193,11 +213,17 @@ def test_layouts_in_a_row_become_one(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("axes", "layout", "source"),
-    [([0, 3, 1, 2], "NCHW", "NHWC"), ([0, 2, 3, 1], "NHWC", "NCHW"), ([1, 0, 2, 3], "NCHW", "CNHW")],
-)  # fmt: skip
+    [
+        ([0, 3, 1, 2], "NCHW", "NHWC"),
+        ([0, 2, 3, 1], "NHWC", "NCHW"),
+        ([1, 0, 2, 3], "NCHW", "CNHW"),
+    ],
+)
 def test_a_transpose_goes_into_blocks(axes: list[int], layout: str, source: str) -> None:
     target = f"{layout}4c"
-    shape = [8 if letter == "C" else length for letter, length in zip(source, (4, 3, 5, 7))]
+    shape = [
+        8 if letter == "C" else length for letter, length in zip(source, (4, 3, 5, 7), strict=True)
+    ]
     before = _layouts(f"transpose(%x, axes={axes})", (layout, target))
     after = _layouts("%x", (source, target))
     check_bodies(SimplifyExpr(), f"%x: {tensor(*shape)}", before, after)
@@ -216,15 +242,26 @@ def test_a_cast_to_the_same_dtype_goes(dtype: str) -> None:
 
 
 WIDER = [
-    ("int8", "int16", "int32"), ("int8", "int32", "int64"), ("uint8", "uint16", "uint32"),
-    ("int8", "uint8", "float32"), ("int16", "float32", "int32"), ("float16", "float32", "float64"),
-    ("uint8", "float32", "int8"), ("bool", "uint8", "int32"), ("int32", "float32", "int64"),
-]  # fmt: skip
+    ("int8", "int16", "int32"),
+    ("int8", "int32", "int64"),
+    ("uint8", "uint16", "uint32"),
+    ("int8", "uint8", "float32"),
+    ("int16", "float32", "int32"),
+    ("float16", "float32", "float64"),
+    ("uint8", "float32", "int8"),
+    ("bool", "uint8", "int32"),
+    ("int32", "float32", "int64"),
+]
 NARROWER = [
-    ("float32", "int32", "float32"), ("int64", "int32", "int64"), ("int64", "bool", "int32"),
-    ("float64", "float32", "float64"), ("float32", "bfloat16", "float32"), ("uint8", "int8", "int32"),
-    ("int32", "float16", "float32"), ("float16", "bfloat16", "float32"),
-]  # fmt: skip
+    ("float32", "int32", "float32"),
+    ("int64", "int32", "int64"),
+    ("int64", "bool", "int32"),
+    ("float64", "float32", "float64"),
+    ("float32", "bfloat16", "float32"),
+    ("uint8", "int8", "int32"),
+    ("int32", "float16", "float32"),
+    ("float16", "bfloat16", "float32"),
+]
 
 
 @pytest.mark.parametrize(("source", "between", "target"), [*WIDER, *NARROWER])
@@ -273,11 +310,16 @@ def test_casts_that_hold_what_a_clip_lets_through_go(
 @pytest.mark.parametrize(
     ("dtype", "low", "high", "goes"),
     [
-        ("uint8", 0, 255, True), ("uint8", -3, 300, True), ("uint8", 1, 255, False),
-        ("int8", -128, 127, True), ("int8", -127, 127, False), ("int32", 0, 6, False),
-        ("int16", -32768, 32767, True), ("float32", -1, 1, False),
+        ("uint8", 0, 255, True),
+        ("uint8", -3, 300, True),
+        ("uint8", 1, 255, False),
+        ("int8", -128, 127, True),
+        ("int8", -127, 127, False),
+        ("int32", 0, 6, False),
+        ("int16", -32768, 32767, True),
+        ("float32", -1, 1, False),
     ],
-)  # fmt: skip
+)
 def test_a_clip_to_all_of_its_dtype_goes(dtype: str, low: int, high: int, goes: bool) -> None:
     body = _clip("%x", low, high)
     check_bodies(SimplifyExpr(), _params(dtype, "x"), body, "%x" if goes else body)
@@ -290,7 +332,9 @@ def test_a_tensor_twice_is_a_product(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("operator", ["add", "multiply"])
-@pytest.mark.parametrize("order", ["{0}({0}(%x, 3{1}), 5{1})", "{0}({0}(3{1}, %x), 5{1})", "{0}(5{1}, {0}(%x, 3{1}))"])  # fmt: skip
+@pytest.mark.parametrize(
+    "order", ["{0}({0}(%x, 3{1}), 5{1})", "{0}({0}(3{1}, %x), 5{1})", "{0}(5{1}, {0}(%x, 3{1}))"]
+)
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
 def test_two_constants_become_one(operator: str, order: str, dtype: str) -> None:
     number = {"add": 8, "multiply": 15}[operator]
@@ -301,10 +345,12 @@ def test_two_constants_become_one(operator: str, order: str, dtype: str) -> None
 @pytest.mark.parametrize(
     "before",
     [
-        "multiply(add(%x, 3{0}), 2{0})", "multiply(add(3{0}, %x), 2{0})",
-        "multiply(2{0}, add(%x, 3{0}))", "multiply(2{0}, add(3{0}, %x))",
+        "multiply(add(%x, 3{0}), 2{0})",
+        "multiply(add(3{0}, %x), 2{0})",
+        "multiply(2{0}, add(%x, 3{0}))",
+        "multiply(2{0}, add(3{0}, %x))",
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_a_sum_comes_after_a_product(before: str, dtype: str) -> None:
     suffix = NUMBER[dtype]
@@ -331,13 +377,14 @@ def test_order_is_asked_of_quantised_numbers(name: str, axis: int) -> None:
     check_bodies(SimplifyExpr(), _params("int8", "x"), before, f"{name}(%x, {rest})")
 
 
+XX, XY, YY = "multiply(%x, %x)", "multiply(%x, %y)", "multiply(%y, %y)"
 FORMS = [
-    ("add(add(multiply(%x, %x), multiply(multiply(%x, %y), 2{0})), multiply(%y, %y))", (1, 1)),
-    ("add(add(multiply(multiply(%x, %y), 2{0}), multiply(%x, %x)), multiply(%y, %y))", (1, 1)),
-    ("add(add(multiply(%x, %x), multiply(%y, %y)), multiply(2{0}, multiply(%x, %y)))", (1, 1)),
-    ("add(add(multiply(%x, multiply(5{0}, %y)), multiply(%x, %x)), multiply(6{0}, multiply(%y, %y)))", (3, 2)),
-    ("add(add(multiply(%x, %x), multiply(4{0}, multiply(%y, %y))), multiply(4{0}, multiply(%x, %y)))", (2, 2)),
-]  # fmt: skip
+    (f"add(add({XX}, multiply({XY}, 2{{0}})), {YY})", (1, 1)),
+    (f"add(add(multiply({XY}, 2{{0}}), {XX}), {YY})", (1, 1)),
+    (f"add(add({XX}, {YY}), multiply(2{{0}}, {XY}))", (1, 1)),
+    (f"add(add(multiply(%x, multiply(5{{0}}, %y)), {XX}), multiply(6{{0}}, {YY}))", (3, 2)),
+    (f"add(add({XX}, multiply(4{{0}}, {YY})), multiply(4{{0}}, {XY}))", (2, 2)),
+]
 
 
 @pytest.mark.parametrize(("before", "roots"), FORMS)
@@ -368,7 +415,10 @@ def test_a_form_of_integers_without_integer_roots_stays() -> None:
 
 AFTER_LAYOUTS = {
     "identity": ("add(%x, 0f)", "%x"),
-    "reshapes": ("reshape(reshape(%x, newshape=[24]), newshape=[4, 6])", "reshape(%x, newshape=[4, 6])"),
+    "reshapes": (
+        "reshape(reshape(%x, newshape=[24]), newshape=[4, 6])",
+        "reshape(%x, newshape=[4, 6])",
+    ),
     "cast": ('cast(%x, dtype="float32")', "%x"),
     "casts": ('cast(cast(%x, dtype="float64"), dtype="float32")', "%x"),
     "twice": ("add(%x, %x)", None),
@@ -376,7 +426,7 @@ AFTER_LAYOUTS = {
     "transposes": ("transpose(transpose(%x, axes=[2, 1, 0]), axes=[2, 1, 0])", None),
     "like": ("zeros_like(%x)", None),
     "sums": ("add(add(%x, 1f), 2f)", None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", AFTER_LAYOUTS)
