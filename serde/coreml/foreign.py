@@ -20,17 +20,29 @@ if TYPE_CHECKING:
     from serde.coreml.value import Builder, Value
 
 __all__ = [
-    "CUSTOM", "CUSTOM_LAYER", "bind_inputs", "custom_name", "input_order", "is_binding",
-    "layer_node", "layer_parameters", "mil_node", "mil_types", "write_foreign",
+    "CUSTOM",
+    "CUSTOM_LAYER",
+    "bind_inputs",
+    "custom_name",
+    "input_order",
+    "is_binding",
+    "layer_node",
+    "layer_parameters",
+    "mil_node",
+    "mil_types",
+    "parameter_names",
+    "write_foreign",
 ]  # fmt: skip
 
 CUSTOM: Final = "custom"
-"""Domain of layers of users' own classes."""
+"""Kind of the layers of users' own classes."""
 
 CUSTOM_LAYER: Final = "custom_layer"
 """Operator of MIL that is one."""
 
-_MIL: Final = "mil"
+_IS_MIL: Final = "$mil"
+"""Attribute that tells that an operator is one of MIL."""
+
 _ORDER: Final = "$order"
 _DESCRIPTION: Final = "$description"
 _BINDINGS: Final = frozenset(("class_name", "description", "input_order", "parameters", "weights"))
@@ -58,6 +70,11 @@ def _texts(op: AnyValue, name: str) -> list[str]:
 def input_order(op: AnyValue) -> list[str]:
     """Return the names of inputs in the order in which a custom layer lists them."""
     return _texts(op, "input_order")
+
+
+def parameter_names(op: AnyValue) -> list[str]:
+    """Return the names of inputs of a custom layer that are no tensors."""
+    return _texts(op, "parameters")
 
 
 def is_binding(op: AnyValue, name: str) -> bool:
@@ -103,7 +120,7 @@ def mil_node(
     places: list[tuple[str, AnyValue]] = []
     attributes: dict[str, AnyValue] = {}
     listed = input_order(op)
-    parameters = _texts(op, "parameters")
+    parameters = parameter_names(op)
     order = [key for key in listed if key in inputs]
     for key in [*order, *sorted(inputs.keys() - set(order))]:
         values = inputs[key]
@@ -119,11 +136,12 @@ def mil_node(
     if name:
         attributes[_ORDER] = tuple(listed) or Empty("strings")
         attributes[_DESCRIPTION] = _text(op, "description")
+    else:
+        attributes[_IS_MIL] = True
     known = [each for each in mil_types(op) if each is not None]
     found = Foreign(
         framework="coreml",
         name=name or op.type,
-        domain=CUSTOM if name else _MIL,
         attributes=attributes,
         results=tuple(known) if len(known) == len(op.outputs) else (),
     )
@@ -139,6 +157,7 @@ def bind_inputs(
     attributes: Mapping[str, AnyValue],
     inputs: Mapping[str, Sequence[AnyValue]],
     order: Sequence[str],
+    parameters: Sequence[str],
     *,
     variadic: bool,
 ) -> tuple[list[Expr | None], dict[str, Sequence[AnyValue]]]:
@@ -149,11 +168,13 @@ def bind_inputs(
         attributes: Its attributes.
         inputs: What the inputs are.
         order: In which order the operation lists them, where it does.
+        parameters: Which of them it says are no tensors.
         variadic: Whether there may be many.
     """
     names = [*(each for each in order if each in inputs), *(n for n in inputs if n not in order)]
     is_tensor = {n: all(isinstance(each, Expr) for each in inputs[n]) for n in names}
-    named = {n: inputs[n] for n in names if n in attributes or not is_tensor[n]}
+    plain = {n for n in parameters if n not in operands}
+    named = {n: inputs[n] for n in names if n in attributes or n in plain or not is_tensor[n]}
     tensors = [n for n in names if n not in named]
     if variadic or not set(tensors) <= set(operands):
         given: list[Expr | None] = [each for n in tensors for each in inputs[n]]
@@ -205,7 +226,6 @@ def layer_node(
     return Foreign(
         framework="coreml",
         name=parameters.className,
-        domain=CUSTOM,
         attributes=attributes,
         results=tuple(results) if len(results) == len(message.output) else (),
     )
@@ -229,7 +249,7 @@ def write_foreign(
         pairs = node.attributes.get(ARGUMENTS, pairs)
     inputs = {key: _placed(held, operands) for key, held in pairs}
     attributes = {key: _literal(key, each) for key, each in node.plain_attributes.items()}
-    if own and node.domain == _MIL:
+    if own and node.attributes.get(_IS_MIL):
         found = builder.add_unknown(node.name, {**inputs, **attributes}, node.results, source)
     else:
         order = node.attributes.get(_ORDER, tuple(inputs)) if own else tuple(inputs)

@@ -26,6 +26,8 @@ CUSTOM: Final = "Custom"
 """MXNet's operator for those that users write in Python, which ``op_type`` names."""
 
 _OP_TYPE: Final = "op_type"
+_IS_CUSTOM: Final = "$custom"
+"""Attribute that tells that an operator is a ``Custom``."""
 
 
 def user_names(node: Node, op: str) -> tuple[str, ...]:
@@ -51,12 +53,14 @@ def foreign_node(node: Node, inputs: Sequence[Expr | None]) -> Foreign:
     """
     if node.subgraphs:
         raise Unsupported(f"{node.op} has graphs inside, which are not kept")
-    name, domain = node.op, ""
+    name: str = node.op
+    attributes: dict[str, AnyValue] = dict(own_attributes(node))
     if node.op == CUSTOM:
         if _OP_TYPE not in node.attrs:
             raise Unsupported("a Custom without op_type")
-        name, domain = node.attrs[_OP_TYPE], CUSTOM
-    found = Foreign(framework="mxnet", name=name, domain=domain, attributes=own_attributes(node))
+        name = node.attrs[_OP_TYPE]
+        attributes[_IS_CUSTOM] = True
+    found = Foreign(framework="mxnet", name=name, attributes=attributes)
     types = [None if each is None else each.type for each in inputs]
     known = [each for each in types if isinstance(each, TensorType) and each.concrete_shape]
     results = infer_types(found, known) if len(known) == len(types) else ()
@@ -87,14 +91,18 @@ def infer_types(node: Foreign, types: Sequence[TensorType]) -> tuple[TensorType,
 
 
 def _call(module: AnyValue, node: Foreign) -> Callable[..., AnyValue]:
-    if node.domain == CUSTOM:
+    if _is_custom(node):
         return lambda *args, **attrs: module.Custom(*args, op_type=node.name, **attrs)
     found: Callable[..., AnyValue] = getattr(module, node.name)
     return found
 
 
+def _is_custom(node: Foreign) -> bool:
+    return bool(node.attributes.get(_IS_CUSTOM))
+
+
 def _texts(node: Foreign) -> dict[str, str]:
-    return {name: str(value) for name, value in node.attributes.items()}
+    return {name: str(value) for name, value in node.plain_attributes.items()}
 
 
 def run_foreign(node: Foreign, inputs: Sequence[Array | None]) -> list[Array]:
@@ -129,7 +137,7 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[AnyValue
         raise Unsupported(f"{node.full_name} leaves out an input, which MXNet's operators do not")
     attributes = {name: _text(name, each) for name, each in node.plain_attributes.items()}
     op = node.name
-    if node.framework != "mxnet" or node.domain == CUSTOM:
+    if node.framework != "mxnet" or _is_custom(node):
         op = CUSTOM
         attributes[_OP_TYPE] = node.name
     found = ctx.emit_tuple(op, *operands, outputs=len(node.results), **attributes)

@@ -77,7 +77,7 @@ def fold(model: NnefModel) -> NnefModel:
         folded = replace(
             model,
             operations=[*declared, *main.operations],
-            definitions=tuple(folding.definitions()),
+            definitions=(*model.definitions, *folding.definitions()),
             blocks=(),
         )
         if best is None or _lines(best) - _lines(folded) > len(model.operations) / 10:
@@ -152,6 +152,7 @@ class _Folding:
         self._kinds: dict[str, str] = {}
         self._made: dict[Hashable, _Body] = {}
         self._fragments: dict[str, _Body] = {}
+        self._declared = {each.name: each for each in model.definitions}
         self._quantized = model.quantization.keys()
         self._weights = {name for each in declared for name in each.results()} - {*model.inputs}
         self._note_kinds([*declared, *model.operations[len(declared) :]])
@@ -192,6 +193,11 @@ class _Folding:
                 body = self._fragments[each.op]
                 found = [self._kinds[name] for name in body.results]
                 self._kinds.update(zip(each.results(), found, strict=True))
+                continue
+            if each.op in self._declared:
+                kinds = self._declared[each.op].results.values()
+                plain = [kind.partition("<")[2].rstrip(">") for kind in kinds]
+                self._kinds.update(zip(each.results(), plain, strict=True))
                 continue
             signature = FRAGMENTS[each.op]
             for declared, result in zip(signature.outputs, each.outputs, strict=False):
@@ -361,7 +367,7 @@ class _Folding:
     def _make(self, body: _Body, start: int, stop: int, run: _Run, name: str) -> _Body:
         """Return a fragment that does what a run does, under names of its own."""
         operations = body.operations[start:stop]
-        names = Identifiers(self._fragments)
+        names = Identifiers([*self._fragments, *self._declared])
         data = [each for each in run.outer if each not in self._weights]
         renamed = {each: names.claim("x") for each in data}
         for parameter, each in _parameters(operations):
@@ -404,7 +410,7 @@ class _Folding:
 
     def _title(self, name: str, operations: Sequence[Operation], run: _Run) -> str:
         """Return a readable name that no fragment has."""
-        taken = Identifiers(self._fragments)
+        taken = Identifiers([*self._fragments, *self._declared])
         for each in self._kinds:
             if "." not in each:
                 taken.claim(each, exact=True)

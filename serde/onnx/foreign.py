@@ -14,14 +14,13 @@ from onnx import helper, numpy_helper
 from serde._optional import is_installed, require
 from serde.engine.base import first_line
 from serde.errors import OptionError, RelayError, Unsupported
-from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.interface import declared_shape, input_dtype
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import domain_name
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay.ir.dims import as_dim
-from serde.relay.ir.foreign import Empty, Foreign
+from serde.relay.ir.foreign import MAX_ATTRIBUTE_BYTES, Empty, Foreign
 from serde.relay.ir.types import TensorType
 from serde.weights import Array
 
@@ -156,7 +155,7 @@ def _text(value: bytes) -> str | bytes:
 
 def _array(name: str, tensor: onnx.TensorProto, model: OnnxModel) -> Array:
     weight = model.weight(tensor)
-    if weight.nbytes > MAX_INLINE_BYTES:
+    if weight.nbytes > MAX_ATTRIBUTE_BYTES:
         raise Unsupported(f"attribute {name} is a tensor of {weight.nbytes} bytes")
     return weight.array()
 
@@ -167,7 +166,7 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
     Raises:
         Unsupported: An attribute is none of ONNX's.
     """
-    domain = node.domain if node.framework in ("onnx", "torch") else node.framework
+    domain = node.domain or node.framework
     found = ctx.emit_custom(
         node.name,
         "" if domain == PLAIN else domain,

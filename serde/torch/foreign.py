@@ -173,7 +173,7 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
         Unsupported: A name is none of Python's, or an attribute no argument.
     """
     own = node.framework == "torch"
-    domain = node.domain if own or node.framework == "onnx" else node.framework
+    domain = node.domain or node.framework
     name = node.name if own else _plain(node.name)
     domain = domain if own else _plain(domain)
     if not all(part.isidentifier() for part in (domain, *name.split("."))):

@@ -147,10 +147,9 @@ def _arguments(
     body = call.attrs["body"]
     if body is None:
         attrs = _without_defaults(own, get(node.name), attrs)
-    elif "body" in own.converter.attributes:
-        attrs["body"] = body
     else:
-        attrs = {n: v for n, v in attrs.items() if n in own.converter.attributes}
+        known = own.converter.attributes
+        attrs = {n: v for n, v in {**attrs, "body": body}.items() if n in known}
     return [_operand(each, operands) for each in given], attrs
 
 

@@ -474,9 +474,9 @@ def _check_results(
     Raises:
         OptionError: It is so.
     """
-    wrong = next((each for each in results if not isinstance(each, Expr)), None)
-    if wrong is not None or len(results) < ctx.outputs:
-        what = f"{len(results)}" if wrong is None else f"{wrong!r:.100}"
+    wrong = [each for each in results if not isinstance(each, Expr)]
+    if wrong or len(results) < ctx.outputs:
+        what = f"{wrong[0]!r:.100}" if wrong else str(len(results))
         raise OptionError(
             f"{own.where}: node {ctx.node} ({op}): expected {max(ctx.outputs, 1)} Relay "
             f"expressions, found {what}"

@@ -350,6 +350,5 @@ def set_texts(value: AnyValue, texts: Sequence[str]) -> None:
     value.Clear()
     value.type.listType.type.tensorType.dataType = _STRING
     value.type.listType.length.constant.size = len(texts)
-    value.immediateValue.list.SetInParent()
     for each in texts:
         set_text(value.immediateValue.list.values.add(), each)

@@ -13,6 +13,7 @@ from serde.coreml.foreign import (
     input_order,
     is_binding,
     mil_node,
+    parameter_names,
 )
 from serde.coreml.interface.interface import declared_dims, model_meta
 from serde.coreml.mlprogram.constants import NonTensor, element_of, read_value
@@ -228,6 +229,7 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
             converter.attributes,
             inputs,
             input_order(op),
+            parameter_names(op),
             variadic=converter.accepted is None,
         )
         attributes = {name: self._attribute(each, ctx, op, name) for name, each in named.items()}

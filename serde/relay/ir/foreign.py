@@ -29,7 +29,8 @@ from serde.relay.ir.types import TensorType, Type
 from serde.weights import dtype_name, numpy_dtype
 
 __all__ = [
-    "ARGUMENTS", "FOREIGN", "PIVOT_FRAMEWORK", "Empty", "Foreign", "Input", "decode_attributes",
+    "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "Empty", "Foreign", "Input",
+    "decode_attributes",
     "encode_attributes", "has_foreign", "is_foreign", "operands_of", "result_type",
 ]  # fmt: skip
 
@@ -41,6 +42,9 @@ ARGUMENTS: Final = "$arguments"
 
 PIVOT_FRAMEWORK: Final = "relay"
 """The framework of operators and functions of Relay itself that are kept whole."""
+
+MAX_ATTRIBUTE_BYTES: Final = 2**20
+"""Most bytes of an array among the attributes: they stand in the text of a module."""
 
 _MAX_DEPTH: Final = 40
 """Lists and objects inside each other in attributes that are read."""

@@ -14,7 +14,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetI
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.purity import is_random
+from serde.relay.transform.purity import is_unrepeatable
 
 __all__ = ["MergeEqualNodes", "exact_key", "value_key"]
 
@@ -54,7 +54,7 @@ def value_key(
         number: Gives what equal children have in common; by default the children are it.
     """
     if isinstance(node, Call) and isinstance(node.op, OpDef):
-        if is_random(node) or node.op.name == _DRAWS_IN_TRAINING:
+        if is_unrepeatable(node) or node.op.name == _DRAWS_IN_TRAINING:
             return None
         attrs = tuple((name, exact_key(value)) for name, value in node.attrs.items())
         return (node.op, tuple(map(number, node.args)), attrs)

@@ -7,22 +7,33 @@ from collections.abc import Callable
 from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, Var
 from serde.relay.ir.registry import has_trait
-from serde.relay.ir.traits import Decompresses, Foreign, Random
+from serde.relay.ir.traits import Decompresses, Foreign, Random, Trait
 from serde.relay.ir.visit import children, post_order
 
-__all__ = ["compressed", "is_random", "must_wait", "unpacks"]
+__all__ = ["compressed", "is_random", "is_unrepeatable", "must_wait", "unpacks"]
 
 
 def is_random(call: Call) -> bool:
+    """Whether a call draws numbers anew each time, and so does a loop around it.
+
+    Relay's own random operators take a key and are functions of it; those without an operand
+    called ``key`` draw.
+    """
+    return _has(call, Random)
+
+
+def is_unrepeatable(call: Call) -> bool:
     """Whether a call must neither be merged with an equal one nor evaluated beforehand.
 
-    Relay's own random operators take a key and are functions of it; those
-    without an operand called ``key`` draw anew each time, and so does a loop around them. Of a
-    foreign operator nobody knows.
+    That is so for random numbers, and for a foreign operator, of which nobody knows.
     """
+    return _has(call, Random, Foreign)
+
+
+def _has(call: Call, *kinds: type[Trait]) -> bool:
     bodies = carried(call)
-    return has_trait(call, Random, Foreign) or (
-        bool(bodies) and any(has_trait(node, Random, Foreign) for node in all_nodes(*bodies))
+    return has_trait(call, *kinds) or (
+        bool(bodies) and any(has_trait(node, *kinds) for node in all_nodes(*bodies))
     )
 
 
@@ -33,7 +44,7 @@ def must_wait(call: Call) -> bool:
     unpacks compressed weights: evaluated beforehand, they would be several times as large, and a
     runtime would not know that they were compressed.
     """
-    return unpacks(call) or bool(carried(call)) or is_random(call)
+    return unpacks(call) or bool(carried(call)) or is_unrepeatable(call)
 
 
 def unpacks(node: Expr) -> bool:

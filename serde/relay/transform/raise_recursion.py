@@ -39,7 +39,7 @@ from serde.relay.transform.base import Pass
 from serde.relay.transform.fold_shape import shape_value
 from serde.relay.transform.inline_calls import ToGraphNormalForm
 from serde.relay.transform.loop_to_scan import as_scan
-from serde.relay.transform.purity import is_random
+from serde.relay.transform.purity import is_unrepeatable
 
 __all__ = ["RaiseRecursion"]
 
@@ -209,7 +209,7 @@ def _parse_recursion(function: Function, own: Expr) -> _Recursion | None:
         return None
     found = _Recursion(function.params, lets, going, again, leaves, result)
     twice = found.reached([going]) & found.reached([again, result])
-    if any(isinstance(node, Call) and is_random(node) for node in twice):
+    if any(isinstance(node, Call) and is_unrepeatable(node) for node in twice):
         return None
     return found
 

@@ -10,7 +10,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetI
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.merge_equal_nodes import exact_key
-from serde.relay.transform.purity import is_random
+from serde.relay.transform.purity import is_unrepeatable
 from serde.relay.transform.tvm.typed import TypedPass
 
 __all__ = ["EliminateCommonSubexpr"]
@@ -53,7 +53,7 @@ def _key(node: Expr) -> Hashable | None:
         return ("field", node.tuple_value, node.index)
     if not isinstance(node, Call) or not isinstance(node.op, OpDef) or not node.args:
         return None
-    if node.op.name == "nn.dropout" or is_random(node):
+    if node.op.name == "nn.dropout" or is_unrepeatable(node):
         return None
     attrs = tuple((name, exact_key(value)) for name, value in node.attrs.items())
     return (node.op, tuple(map(_operand_key, node.args)), attrs)
