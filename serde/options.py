@@ -136,6 +136,11 @@ class ExportOptions:
         return False
 
     @property
+    def keeps_lists(self) -> bool:
+        """Whether the target has algebraic data types, of which lists are one."""
+        return False
+
+    @property
     def keeps_training(self) -> bool:
         """Whether operators that only matter in training stay until the bridge sees them."""
         return False

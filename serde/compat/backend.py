@@ -27,6 +27,8 @@ def to_onnx(
     name: str,
     opset_version: int = 17,
     path: str | os.PathLike[str] | None = None,
+    *,
+    local_functions: bool = False,
 ) -> AnyValue:
     """Return a Relay module as an ``onnx.ModelProto`` and, with `path`, write it too.
 
@@ -36,6 +38,9 @@ def to_onnx(
         name: Name of the ONNX graph.
         opset_version: Version of ONNX's operator set.
         path: Where to write.
+        local_functions: Whether global, composite and fused functions, and those that external
+            compilers run, become local functions of the ONNX model, from opset 15 on; otherwise
+            their nodes go where they are called.
 
     Raises:
         OptionError: An argument cannot be used.
@@ -44,9 +49,10 @@ def to_onnx(
     model = to_relay((relay_ir, dict(params or {})), format="relay")
     named = replace(model.meta, extra={**model.meta.extra, "name": name})
     model = model.evolve(meta=named)
+    options = {"opset": opset_version, "local_functions": local_functions}
     if path is None:
-        return from_relay(model, format="onnx", opset=opset_version)
-    written = from_relay(model, format="onnx", path=path, opset=opset_version)
+        return from_relay(model, format="onnx", **options)
+    written = from_relay(model, format="onnx", path=path, **options)
     return require("onnx").load(os.fspath(written))
 
 

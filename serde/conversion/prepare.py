@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from serde.errors import OptionError, raise_if_refused
 from serde.relay import transform
+from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.report import Issue, Report
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
@@ -122,6 +124,7 @@ def prepare(
     *,
     keep_globals: bool = False,
     keep_training: bool = False,
+    keep_lists: bool = False,
     report: Report,
 ) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
@@ -139,6 +142,7 @@ def prepare(
         keep_globals: Whether global functions stay whole too.
         keep_training: Whether operators that only matter in training stay, and batch
             normalisations with them.
+        keep_lists: Whether lists of tensors stay lists; otherwise they become sequences.
         report: Filled with notes and refused steps.
 
     Raises:
@@ -146,7 +150,9 @@ def prepare(
     """
     fold_batch_norm = options.simplify and not options.keep_batch_norm
     inference = transform.FoldBatchNorm(frozenset(model.params), fold_batch_norm)
+    lists = [transform.ListsToSequences()] if model.mod.type_definitions else []
     needed: list[transform.Pass] = [
+        *([] if keep_lists else lists),
         transform.InlineCalls(keep_globals=keep_globals),
         transform.RaiseRecursion(),
         transform.InlineCalls(keep_globals=keep_globals),
@@ -158,12 +164,19 @@ def prepare(
     ]
     smaller = [transform.RemoveIdentities(keep_training), transform.MergeEqualNodes()]
     passes = [*needed, *(smaller if options.simplify else ()), transform.RemoveDeadCode()]
+    if _has_references(model):
+        return model  # The passes take a value for the same wherever it is computed.
     model = transform.flatten_results(model)
     mod = transform.Sequential(passes).run(model.mod)[0]
     model = transform.fold_weights(model.evolve(mod=mod), report=report)
     if not options.float16:
         return model
     return _as_float16(model, options, report)
+
+
+def _has_references(model: RelayModel) -> bool:
+    nodes = all_nodes(*model.mod.functions.values())
+    return any(isinstance(node, (RefCreate, RefRead, RefWrite)) for node in nodes)
 
 
 def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> RelayModel:

@@ -99,6 +99,7 @@ def write_model(
             passes,
             keep_globals=options.keeps_functions,
             keep_training=options.keeps_training,
+            keep_lists=options.keeps_lists,
             report=report,
         )
     report.title = f"relay -> {bridge.name}"

@@ -69,7 +69,8 @@ class LocalFunctions:
     def name(self, function: Function, name: str) -> str:
         """Return a readable name that no other function has."""
         given = [str(function.attrs[key]) for key in _NAMING if key in function.attrs]
-        base = next(iter([*given, name]), "") or _operators(function)
+        symbol = name or str(function.attrs.get("global_symbol", ""))
+        base = next(iter([*given, symbol]), "") or _operators(function)
         base = re.sub(r"\W", "_", base).strip("_") or "function"
         base = f"_{base}" if base[0].isdigit() else base
         unique = base

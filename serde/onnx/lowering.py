@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any as AnyValue
 from typing import ClassVar, Final
 
 from serde.onnx.ops import TABLE
@@ -91,7 +92,13 @@ def arrange(
 
 
 def spell_out(
-    model: RelayModel, opset: int, report: Report, *, takes: Takes = _take_all, share: bool = True
+    model: RelayModel,
+    opset: int,
+    report: Report,
+    *,
+    takes: Takes = _take_all,
+    expansion: Callable[[str], Callable[..., AnyValue] | None] = TABLE.expansion,
+    share: bool = True,
 ) -> RelayModel:
     """Return an arranged model with operators that cannot be written made of others.
 
@@ -100,6 +107,7 @@ def spell_out(
         opset: Version of the operator set that is written.
         report: Gets notes on large weights.
         takes: Which operators that can be made of others may be written as they are.
+        expansion: What these are made of, by name, before their own decompositions.
         share: See :func:`serde.relay.transform.fold_weights`.
     """
 
@@ -107,7 +115,7 @@ def spell_out(
         return TABLE.can_export(node, opset) and takes(node)
 
     passes = transform.Sequential(
-        [transform.Decompose(supported=supported, expansion=TABLE.expansion), _DenseAsProduct()]
+        [transform.Decompose(supported=supported, expansion=expansion), _DenseAsProduct()]
     )
     lowered = passes.run(model.mod)[0]
     return transform.fold_weights(model.evolve(mod=lowered), report=report, share=share)

@@ -20,6 +20,7 @@ from serde.relay import expr as expr
 from serde.relay import expr_functor as expr_functor
 from serde.relay import function as function
 from serde.relay import op as op
+from serde.relay import prelude as prelude
 from serde.relay import scope_builder as scope_builder
 from serde.relay import transform as transform
 from serde.relay import ty as ty
@@ -76,6 +77,9 @@ from serde.relay.ir.refs import RefWrite as RefWrite
 from serde.relay.ir.span import SequentialSpan as SequentialSpan
 from serde.relay.ir.span import SourceName as SourceName
 from serde.relay.ir.span import Span as Span
+from serde.relay.ir.type_functor import TypeFunctor as TypeFunctor
+from serde.relay.ir.type_functor import TypeMutator as TypeMutator
+from serde.relay.ir.type_functor import TypeVisitor as TypeVisitor
 from serde.relay.ir.types import FuncType as FuncType
 from serde.relay.ir.types import GlobalTypeVar as GlobalTypeVar
 from serde.relay.ir.types import IncompleteType as IncompleteType
@@ -94,6 +98,7 @@ from serde.relay.ir.verify import verify as verify
 from serde.relay.run.executor import create_executor as create_executor
 from serde.relay.scope_builder import ScopeBuilder as ScopeBuilder
 from serde.relay.text.parser import fromtext as fromtext
+from serde.relay.text.parser import parse as parse
 from serde.relay.text.parser import parse_expr as parse_expr
 from serde.relay.ty import scalar_type as scalar_type
 

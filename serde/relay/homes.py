@@ -7,7 +7,7 @@ from typing import Final
 __all__ = ["HOMES"]
 
 _MODULES: Final = (
-    "adt analysis build_module dataflow_pattern expr expr_functor function op transform"
+    "adt analysis build_module dataflow_pattern expr expr_functor function op prelude transform"
 )
 
 HOMES: Final = {
@@ -30,6 +30,7 @@ HOMES: Final = {
     "serde.relay.ir.module": "IRModule",
     "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
     "serde.relay.ir.span": "SequentialSpan SourceName Span",
+    "serde.relay.ir.type_functor": "TypeFunctor TypeMutator TypeVisitor",
     "serde.relay.ir.types": (
         "FuncType GlobalTypeVar IncompleteType RefType RelayRefType SequenceType TensorType "
         "TupleType Type TypeCall TypeConstraint TypeKind TypeRelation TypeVar"
@@ -37,7 +38,7 @@ HOMES: Final = {
     "serde.relay.ir.verify": "verify",
     "serde.relay.run.executor": "create_executor",
     "serde.relay.scope_builder": "scope_builder ScopeBuilder",
-    "serde.relay.text.parser": "fromtext parse_expr",
+    "serde.relay.text.parser": "fromtext parse parse_expr",
     "serde.relay.ty": "ty scalar_type",
 }
 """Names by the module that has them; a module that bears its own name is meant itself."""

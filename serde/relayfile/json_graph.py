@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import FormatError, RelayError
 from serde.limits import MAX_NAME_BYTES, MAX_NODES, MAX_RANK
+from serde.relay.ir.adt import TypeData
 from serde.relay.ir.dims import Any, SymDim, symbol
 from serde.relay.ir.expr import (
     Call,
@@ -34,32 +35,25 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, get
-from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
+from serde.relay.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    TensorType,
+    TupleType,
+    Type,
+)
 from serde.relay.ir.verify import verify
 from serde.relay.text.containers import array_from_bytes
 from serde.relay.transform.infer_type import InferType
 from serde.relayfile.json_attributes import AttributeReader, Node
+from serde.relayfile.json_data import DataReader, Step, as_expr, as_types, type_vars
 
 __all__ = ["read_graph"]
-
-Step = Generator[int, AnyValue, AnyValue]
 
 _MAX_EXPANDED: Final = 1_000_000
 _MAX_TERMS: Final = 100
 _MAX_DIM_CHARS: Final = 1000
-_LACKING: Final = {
-    "relay.Match": "match expressions",
-    "relay.Constructor": "algebraic data types",
-    "relay.RefCreate": "references",
-    "relay.RefRead": "references",
-    "relay.RefWrite": "references",
-    "relay.RefType": "references",
-    "relay.TypeCall": "algebraic data types",
-    "TypeCall": "algebraic data types",
-    "TypeData": "algebraic data types",
-    "TypeVar": "functions with type parameters",
-    "relay.TypeVar": "functions with type parameters",
-}
 
 
 def read_graph(data: bytes, *, path: str | None = None) -> IRModule:
@@ -99,7 +93,7 @@ def _parse_graph(data: bytes) -> Mapping[str, AnyValue]:
     return graph
 
 
-class _Reader:
+class _Reader(DataReader):
     """A graph while its nodes are read.
 
     Args:
@@ -128,8 +122,6 @@ class _Reader:
             "FloatImm": lambda node: _number(node.fields.get("value")),
             "relay.Constant": self._constant,
             "tir.Any": lambda node: Any(),
-            "relay.IncompleteType": lambda node: None,
-            "IncompleteType": lambda node: None,
         }
         self._compound: dict[str, Callable[[Node], Step]] = {
             "Array": self._array,
@@ -157,6 +149,7 @@ class _Reader:
             "tir.Sub": self._arithmetic(lambda a, b: a - b),
             "tir.Mul": self._arithmetic(lambda a, b: a * b),
             "tir.FloorDiv": self._arithmetic(lambda a, b: a // b),
+            **self._data_readers(),
             "Span": self._span,
             "SequentialSpan": self._spans,
         }
@@ -222,8 +215,6 @@ class _Reader:
             return (yield from self._compound[key](node))
         if key in self._leaf_readers:
             return self._leaf_readers[key](node)
-        if key in _LACKING:
-            raise ValueError(f"the pivot has no {_LACKING[key]}")
         raise ValueError(f"a {key[:60]} has no counterpart here")
 
     # Values.
@@ -285,8 +276,13 @@ class _Reader:
             if not isinstance(variable, GlobalVar) or not isinstance(function, Function):
                 raise ValueError(f"the module maps {variable!r} to {function!r}"[:200])
             functions[variable] = function
+        types: dict[GlobalTypeVar, TypeData] = {}
+        for header, data in _pairs((yield node.reference("type_definitions", missing=0))):
+            if not isinstance(header, GlobalTypeVar) or not isinstance(data, TypeData):
+                raise ValueError(f"the module maps {header!r} to {data!r}"[:200])
+            types[header] = data
         attrs = (yield node.reference("attrs")) if "attrs" in node.fields else None
-        return IRModule(functions, attrs=_facts(attrs))
+        return IRModule(functions, types, _facts(attrs))
 
     def _global_var(self, node: Node) -> Step:
         name = yield from self._name(node)
@@ -321,22 +317,20 @@ class _Reader:
             raise ValueError("a function has a parameter that is no variable")
         if len(set(params)) != len(params):
             raise ValueError("a function has one parameter twice")
-        kinds = yield node.reference("type_params", missing=0)
-        if kinds:
-            raise ValueError("the pivot has no functions with type parameters")
+        kinds = type_vars((yield node.reference("type_params", missing=0)))
         result = yield node.reference("ret_type")
         attrs = yield node.reference("attrs")
-        body = _expr((yield node.reference("body")))
+        body = as_expr((yield node.reference("body")))
         place = yield from self._place(node)
-        return Function(params, body, _optional_type(result), attrs=_facts(attrs), span=place)
+        return Function(params, body, _optional_type(result), kinds, _facts(attrs), place)
 
     def _call(self, node: Node) -> Step:
         callee = yield node.reference("op")
         args = yield node.reference("args")
-        operands = [_expr(arg) for arg in _items(args)]
+        operands = [as_expr(arg) for arg in _items(args)]
         place = yield from self._place(node)
         if not isinstance(callee, OpDef):
-            return Call(_expr(callee), operands, None, span=place)
+            return Call(as_expr(callee), operands, None, span=place)
         while len(operands) < len(callee.operands) and callee.operands[len(operands)].optional:
             operands.append(Tuple(()))
         if len(operands) != len(callee.operands):
@@ -350,24 +344,24 @@ class _Reader:
 
     def _tuple(self, node: Node) -> Step:
         fields = yield node.reference("fields")
-        return Tuple([_expr(field) for field in _items(fields)], (yield from self._place(node)))
+        return Tuple([as_expr(field) for field in _items(fields)], (yield from self._place(node)))
 
     def _field(self, node: Node) -> Step:
-        value = _expr((yield node.reference("tuple_value")))
+        value = as_expr((yield node.reference("tuple_value")))
         return TupleGetItem(value, _integer(node.fields.get("index")))
 
     def _let(self, node: Node) -> Step:
         variable = yield node.reference("var")
         if not isinstance(variable, Var):
             raise ValueError("a let binds something that is no variable")
-        value = _expr((yield node.reference("value")))
-        body = _expr((yield node.reference("body")))
+        value = as_expr((yield node.reference("value")))
+        body = as_expr((yield node.reference("body")))
         return Let(variable, value, body, (yield from self._place(node)))
 
     def _if(self, node: Node) -> Step:
-        cond = _expr((yield node.reference("cond")))
-        then = _expr((yield node.reference("true_branch")))
-        other = _expr((yield node.reference("false_branch")))
+        cond = as_expr((yield node.reference("cond")))
+        then = as_expr((yield node.reference("true_branch")))
+        other = as_expr((yield node.reference("false_branch")))
         return If(cond, then, other, (yield from self._place(node)))
 
     def _place(self, node: Node) -> Step:
@@ -400,14 +394,16 @@ class _Reader:
 
     def _tuple_type(self, node: Node) -> Step:
         fields = yield node.reference("fields")
-        types = _types(fields)
+        types = as_types(fields)
         return self._bound_expansion(TupleType(types), types)
 
     def _func_type(self, node: Node) -> Step:
         arguments = yield node.reference("arg_types")
         result = yield node.reference("ret_type")
-        types = _types(arguments)
-        return self._bound_expansion(FuncType(types, _types((result,))[0]), (*types, result))
+        params = type_vars((yield node.reference("type_params", missing=0)))
+        types = as_types(arguments)
+        whole = FuncType(types, as_types((result,))[0], params)
+        return self._bound_expansion(whole, (*types, result))
 
     def _symbol(self, node: Node) -> Step:
         """Read a named dimension; two of one name are two dimensions."""
@@ -441,12 +437,6 @@ class _Reader:
         return read
 
 
-def _expr(value: AnyValue) -> Expr:
-    if not isinstance(value, Expr) or isinstance(value, Op):
-        raise ValueError(f"expected an expression, found {value!r}"[:200])
-    return value
-
-
 def _items(value: AnyValue) -> Sequence[AnyValue]:
     if value is None or isinstance(value, tuple):
         return value or ()
@@ -466,15 +456,10 @@ def _facts(value: AnyValue) -> Mapping[str, AnyValue]:
 
 
 def _optional_type(value: AnyValue) -> Type | None:
-    return None if value is None else _types((value,))[0]
-
-
-def _types(values: AnyValue) -> Sequence[AnyValue]:
-    if isinstance(values, tuple) and all(
-        isinstance(value, (TensorType, TupleType, FuncType)) for value in values
-    ):
-        return values
-    raise ValueError("a type has a part that is no type")
+    if value is None or isinstance(value, IncompleteType):
+        return None
+    found: Type = as_types((value,))[0]
+    return found
 
 
 def _fact(key: str, value: AnyValue) -> AnyValue:

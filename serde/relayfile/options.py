@@ -32,3 +32,8 @@ class RelayExportOptions(ExportOptions):
     """
 
     strict: bool = field(default=False, metadata={"help": "Write text that TVM 0.18 reads."})
+
+    @property
+    def keeps_lists(self) -> bool:
+        """Relay has lists."""
+        return True

@@ -24,8 +24,8 @@ from serde.onnx.declarations import value_type_proto
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
 from serde.onnx.model import OnnxModel
-from serde.relay.ir.bodies import all_nodes, carried
-from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.bodies import carried
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.leaves import holds_values, value_types
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
@@ -35,6 +35,7 @@ from serde.relay.ir.visit import rewrite
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.report import Report
 from serde.target.supported import Bounds, OperatorRule, SupportedOperators
+from serde.target.units import nodes_inside
 from serde.target.writing import write_part
 from serde.weights import Weight
 
@@ -98,7 +99,7 @@ class Judge:
             operands: Where it ends: tensors that are computed elsewhere, weights and constants.
         """
         if not self._supported.dynamic_shapes:
-            moving = _find_dynamic(root)
+            moving = _find_dynamic(root, operands)
             if moving is not None:
                 return Verdict((), (Gap("", f"the shape of {moving!r} is not fixed"),))
         key = self._key(root, operands)
@@ -232,12 +233,9 @@ _ValueType = tuple[str, int | None]
 """dtype and rank of a value; without a dtype where it is no tensor."""
 
 
-def _find_dynamic(root: Expr) -> AnyValue:
-    """Return a type of an operand or a result, or inside a body, that is not fixed."""
-    nodes: Iterable[Expr] = (root, *_leaves_of(root))
-    if isinstance(root, If) or carried(root) or not isinstance(getattr(root, "op", None), OpDef):
-        nodes = all_nodes(root)
-    for node in nodes:
+def _find_dynamic(root: Expr, operands: Sequence[Expr]) -> AnyValue:
+    """Return a type of an operand or a result, or of a value inside, that is not fixed."""
+    for node in (*operands, *nodes_inside(root, operands)):
         if holds_values(node.type):
             for each in value_types(node.type):
                 if not isinstance(each, TensorType) or each.concrete_shape is None:

@@ -249,7 +249,8 @@ def _schemas(name: AnyValue, where: str) -> list[AnyValue]:
         OptionError: There is no such operator.
     """
     if not isinstance(name, str) or name not in CHANGES:
-        near = difflib.get_close_matches(str(name), CHANGES, 1)
+        folded = {each.casefold(): each for each in CHANGES}
+        near = [folded[each] for each in difflib.get_close_matches(str(name).casefold(), folded, 1)]
         hint = f"; meant {near[0]}?" if near else ""
         raise OptionError(f"{where}{name!r} is no operator of ONNX{hint}")
     import onnx

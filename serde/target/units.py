@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -23,6 +24,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.foreign import is_foreign
 from serde.relay.ir.leaves import holds_values, value_types
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
@@ -30,7 +32,7 @@ from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.walk.biases import fused_biases
 from serde.walk.placement import Placement, Scope, place
 
-__all__ = ["Unit", "UnitGraph", "as_leaves", "find_units", "spread_tuples"]
+__all__ = ["Unit", "UnitGraph", "as_leaves", "find_units", "nodes_inside", "spread_tuples"]
 
 MAX_LETS: Final = 64
 """Most lets that are looked into; a function with more stays whole."""
@@ -241,7 +243,7 @@ class _UnitFinder:
     ) -> Unit:
         graph = self._graph
         leaves = tuple(dict.fromkeys(operands))
-        own = may_leave and _may_leave(root) and all(map(_is_tensor, leaves))
+        own = may_leave and _may_leave(root, leaves) and all(map(_is_tensor, leaves))
         unit = Unit(len(graph.units), root, leaves, inner, own)
         graph.units.append(unit)
         graph.producers[root] = unit
@@ -314,8 +316,25 @@ def _bound_by_lets(body: Expr) -> dict[Expr, frozenset[Var]]:
     return found
 
 
-def _may_leave(root: Expr) -> bool:
+def nodes_inside(root: Expr, operands: Sequence[Expr]) -> Iterator[Expr]:
+    """Yield the nodes of an expression down to its operands, those of bodies included."""
+    seen = set(operands)
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        stack += children(node)
+        for body in carried(node):
+            yield from all_nodes(body)
+
+
+def _may_leave(root: Expr, operands: Sequence[Expr]) -> bool:
     """Whether an expression is of a kind that a target may take."""
+    if any(map(is_foreign, nodes_inside(root, operands))):
+        return False
     if not holds_values(root.type) or not all(map(_holds_tensor, value_types(root.type))):
         return False
     if not isinstance(root, Call):

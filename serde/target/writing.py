@@ -8,6 +8,7 @@ from serde.onnx.model import OnnxModel
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
+from serde.target.alternatives import expansion_of
 
 __all__ = ["lower_part", "write_part"]
 
@@ -32,7 +33,7 @@ def lower_part(
     """
     report = Report() if report is None else report
     model = arrange(model, opset, keep_functions=False, takes=None)
-    return spell_out(model, opset, report, takes=takes, share=False)
+    return spell_out(model, opset, report, takes=takes, expansion=expansion_of, share=False)
 
 
 def write_part(

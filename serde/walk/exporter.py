@@ -52,6 +52,7 @@ from serde.walk.export_context import (
 )
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.holes import Incomplete
+from serde.walk.lacking import why_not_called, why_without_value
 from serde.walk.placement import Placement, Scope, callee, place
 from serde.walk.table import ConverterTable
 from serde.weights import Weight
@@ -374,7 +375,7 @@ class ExportWalk(ABC, Generic[ValueT]):
             return values[node.body]
         if isinstance(node, Var):
             return self._with_types(values.get(placed.placement.lets[node]), node.type)
-        raise Unsupported("a function as a value has no counterpart")
+        raise Unsupported(why_without_value(node))
 
     def _operator(
         self, placed: _Placed, scope: Scope, values: Known[ValueT], node: Call
@@ -496,7 +497,7 @@ class ExportWalk(ABC, Generic[ValueT]):
         if own or lost or function in self._active:
             raise Unsupported(_RECURSION, hint=_RECURSION_HINT)
         if function is None:
-            raise Unsupported("what is called is only known when the model runs")
+            raise Unsupported(why_not_called(node))
         captures = self._captures_of(function)
         given = [values[each] for each in (*node.args, *captures)]
         bound: Known[ValueT] = dict(zip((*function.params, *captures), given, strict=True))

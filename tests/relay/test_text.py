@@ -476,7 +476,7 @@ def test_expression_with_free_variables() -> None:
     expr = relay.add(relay.exp(x), relay.const(1.0))
     text = expr.astext()
     assert text == (
-        '#[version = "0.0.5"]\nfree_var %x: Tensor[(2), float32];\n%0 = exp(%x);\nadd(%0, 1f)\n'
+        '#[version = "0.0.5"]\nfree_var %x: Tensor[(2), float32];\n%0 = exp(%x);\nadd(%0, 1f)'
     )
     assert first_difference(parse_expr(text), expr, map_free_vars=True) is None
     assert parse_expr(text).type is None

@@ -120,12 +120,19 @@ _EDGES = "jumps at the edges of an image or a bin, where no value of a net lies 
 _BASIS = "the sign or the order of vectors is free"
 _CONSTANT = "of what is constant, rounding is all that is left to be scaled"
 _PRODUCT = "no filters: both operands are computed, or the weight is sparse"
+_MARKS = _named(
+    "a mark on any value, tuples included, that others look for where it stands",
+    "annotation.compiler_begin annotation.compiler_end annotation.stop_fusion",
+)
 
 DEFINITIONS = {
     "elementwise": Definition(
         (Elementwise,),
         _always(properties.is_elementwise),
-        unclaimed=_named("the second operand gives a dtype and does not broadcast", "cast_like"),
+        unclaimed={
+            **_named("the second operand gives a dtype and does not broadcast", "cast_like"),
+            **_MARKS,
+        },
     ),
     "commutative": Definition((Commutative,), _always(properties.is_commutative)),
     "same type": Definition(
@@ -137,9 +144,12 @@ DEFINITIONS = {
     "moves": Definition(
         (Moves,),
         _always(properties.is_move),
-        unclaimed=_named("zeros where an axis does not divide into blocks", "layout_transform"),
+        unclaimed={
+            **_named("zeros where an axis does not divide into blocks", "layout_transform"),
+            **_MARKS,
+        },
     ),
-    "reshape": Definition((Reshape,), _always(properties.is_reshape)),
+    "reshape": Definition((Reshape,), _always(properties.is_reshape), unclaimed=_MARKS),
     "truth": Definition(
         (Truth,),
         _always(properties.is_truth),
@@ -153,6 +163,7 @@ DEFINITIONS = {
         found=_always(properties.is_value_of((0,), 1e-6)),
         somewhere=False,
         unclaimed={
+            **_MARKS,
             **_named("only as far as float64 goes", "serde.gelu serde.hard_swish"),
             **_named("a key, or parts of one", "random.threefry_generate"),
             **_named("nothing but the filler", "zeros_like"),
@@ -171,6 +182,7 @@ DEFINITIONS = {
         _always(properties.follows_row_rule),
         found=_always(properties.comes_in_pieces),
         unclaimed={
+            **_MARKS,
             **_named(
                 "rows are images, regions or sequences of a batch, which a weight is not",
                 """dyn.one_hot image.affine_grid image.dilation2d image.grid_sample image.resize1d
@@ -214,7 +226,10 @@ DEFINITIONS = {
     "same axes, none named": Definition(
         (SameAxes,),
         lambda op: properties.has_same_axes(op.trait(SameAxes) or SameAxes()),
-        unclaimed=_named("its second operand is in the order of the axes", "dyn.broadcast_to"),
+        unclaimed={
+            **_named("its second operand is in the order of the axes", "dyn.broadcast_to"),
+            **_MARKS,
+        },
         among=lambda op: (
             "axis" not in op.attributes and op.name not in RULES and not op.has(Elementwise)
         ),

@@ -7,3 +7,6 @@ def compiler_begin(data: Expr, compiler: str) -> Call:
 
 def compiler_end(data: Expr, compiler: str) -> Call:
     """Return `data` as it leaves a region that `compiler` runs."""
+
+def stop_fusion(data: Expr) -> Expr:
+    """Keep what comes before and after in functions of their own when fusing: ``y = x``."""

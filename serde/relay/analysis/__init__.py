@@ -24,5 +24,6 @@ __getattr__, __all__ = lazy_names(
         ),
         "serde.relay.ir.exhaustion": "unmatched_cases",
         "serde.relay.ir.kinds": "check_kind",
+        "serde.relay.transform.tvm.annotated_regions": "AnnotatedRegion AnnotatedRegionSet",
     },
 )

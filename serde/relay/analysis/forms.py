@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.relay.analysis.variables import parts
+from serde.relay.ir.adt import Match
 from serde.relay.ir.expr import (
     Constant,
     Expr,
@@ -90,6 +91,8 @@ def _binds(node: Expr) -> list[Var]:
     """Return the variables that a node binds in what is below it."""
     if isinstance(node, Function):
         return list(node.params)
+    if isinstance(node, Match):
+        return [variable for clause in node.clauses for variable in clause.variables]
     return [node.var] if isinstance(node, Let) else []
 
 
@@ -167,7 +170,7 @@ def _needs(node: Expr) -> list[tuple[int, Expr]]:
     below = [each for each in parts(node) if not isinstance(each, Op)]
     if isinstance(node, (Function, Let)):
         found = [(1, each) for each in below]
-    elif isinstance(node, If):
+    elif isinstance(node, (If, Match)):
         found = list(enumerate(below))
     else:
         found = [(0, each) for each in below]

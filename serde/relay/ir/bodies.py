@@ -13,6 +13,8 @@ from typing import TypeVar
 
 from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Op, Var
 from serde.relay.ir.registry import infer_call
+from serde.relay.ir.specialize import specialize_for
+from serde.relay.ir.types import Type
 from serde.relay.ir.visit import bound_vars, post_order, rewrite
 
 __all__ = [
@@ -142,8 +144,16 @@ def substitute(expr: Expr, values: Mapping[NodeT, Expr]) -> Expr:
     return rewrite(expr, lambda _node, new: new, memo)
 
 
-def instantiate(function: Function, args: Sequence[Expr]) -> Expr:
-    """Return the body of `function` with `args` for its parameters and fresh bound variables."""
+def instantiate(function: Function, args: Sequence[Expr], result: Type | None = None) -> Expr:
+    """Return the body of `function` with `args` for its parameters and fresh bound variables.
+
+    Args:
+        function: The function.
+        args: The arguments.
+        result: The type of the call, which a polymorphic function's body takes.
+    """
+    if function.type_params:
+        function = specialize_for(function, args, result)
     return substitute(function.body, dict(zip(function.params, args, strict=True)))
 
 

@@ -89,7 +89,7 @@ class Expr:
         return text
 
     def __str__(self) -> str:
-        return self.astext(show_meta_data=False).removesuffix("\n")
+        return self.astext(show_meta_data=False)
 
     def astype(self, dtype: AnyValue) -> Expr:
         """Return this value cast to `dtype`."""

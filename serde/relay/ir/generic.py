@@ -18,7 +18,7 @@ from serde.relay.ir.types import (
 )
 from serde.relay.ir.unify import Term, Unifier, Unknown, close, instantiate, settle
 
-__all__ = ["infer_function_call", "type_args"]
+__all__ = ["find_type_args", "infer_function_call", "type_args"]
 
 
 def infer_function_call(node: Call) -> Type | None:
@@ -52,7 +52,7 @@ def infer_function_call(node: Call) -> Type | None:
                     lengths[wanted.name] = found
     result: Type = callee.ret_type
     if callee.type_params:
-        params = _find_type_args(node, callee)
+        params = find_type_args(node, callee)
         if params is None:
             return None
         result = bind_type_vars(result, params)
@@ -64,7 +64,7 @@ def _mismatch(node: Call, index: int, expected: object, given: object) -> TypeIn
     return TypeInferenceError(f"{node.op!r}: {text}")
 
 
-def _find_type_args(node: Call, callee: FuncType) -> dict[TypeVar, Type] | None:
+def find_type_args(node: Call, callee: FuncType) -> dict[TypeVar, Type] | None:
     """Return what the type parameters of a callee stand for; None where one is not known."""
     terms: dict[TypeVar, Term] = {param: Unknown() for param in callee.type_params}
     given = node.given_type_args or ()
@@ -112,5 +112,5 @@ def type_args(node: Call) -> tuple[Type, ...]:
         return tuple(known) if len(known) == len(types) else ()
     if not isinstance(callee, FuncType) or not callee.type_params:
         return ()
-    found = _find_type_args(node, callee)
+    found = find_type_args(node, callee)
     return () if found is None else tuple(found[param] for param in callee.type_params)

@@ -34,6 +34,7 @@ _VALUES: dict[str, dict[str, tuple[int, AnyValue]]] = {}
 
 _LISTS: Final = "serde.relay.transform.tvm."
 _HOMES: dict[str, str] = {
+    "FTVMLegalize": f"{_LISTS}legalizations",
     "FInferCorrectLayout": f"{_LISTS}layout.rules",
     "FTVMConvertOpLayout": f"{_LISTS}layout.conversions",
     "FTVMMixedPrecisionConversionType": f"{_LISTS}mixed_precision",

@@ -31,6 +31,7 @@ _REGISTRATIONS: Final = {
     "register_alter_op_layout": "FTVMAlterOpLayout",
     "register_convert_op_layout": "FTVMConvertOpLayout",
     "register_fake_quantization_to_integer": "FTVMFakeQuantizationToInteger",
+    "register_infer_correct_layout": "FInferCorrectLayout",
     "register_legalize": "FTVMLegalize",
     "register_mixed_precision_conversion": "FTVMMixedPrecisionConversionType",
     "register_optional_fake_quantization_to_integer": "FTVMOptionalFakeQuantizationToInteger",

@@ -27,9 +27,12 @@ class Span:
         end_line: Last line; by default the first.
         column: First column.
         end_column: Last column; by default the first.
+
+    Attributes:
+        has_place: Whether a place was given; text shows it then.
     """
 
-    __slots__ = ("column", "end_column", "end_line", "line", "source_name")
+    __slots__ = ("column", "end_column", "end_line", "has_place", "line", "source_name")
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class Span:
         end_column: int | None = None,
     ) -> None:
         self.source_name = SourceName(source_name or "")
+        self.has_place = end_line is not None
         self.line = line
         self.end_line = line if end_line is None else end_line
         self.column = column

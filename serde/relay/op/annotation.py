@@ -20,7 +20,7 @@ def _unmarked(data: Expr, *, compiler: str) -> Expr:
     return data
 
 
-_SAMPLES = [sample((2, 3), compiler="onnx")]
+_SAMPLES = [sample((2, 3), compiler="chip")]
 
 
 @relay_op(
@@ -29,6 +29,7 @@ _SAMPLES = [sample((2, 3), compiler="onnx")]
     samples=_SAMPLES,
     traits=[SameType],
     decompose=_unmarked,
+    meta_class="relay.attrs.CompilerAttrs",
 )
 def _compiler_begin(data: AnyValue, *, compiler: str) -> AnyValue:
     """Mark an edge on which a region of an external compiler begins: ``y = x``."""
@@ -41,6 +42,7 @@ def _compiler_begin(data: AnyValue, *, compiler: str) -> AnyValue:
     samples=_SAMPLES,
     traits=[SameType],
     decompose=_unmarked,
+    meta_class="relay.attrs.CompilerAttrs",
 )
 def _compiler_end(data: AnyValue, *, compiler: str) -> AnyValue:
     """Mark an edge on which a region of an external compiler ends: ``y = x``."""
@@ -67,3 +69,23 @@ def compiler_end(data: Expr, compiler: str) -> Call:
         compiler: The name of the target, or ``"default"`` for what no external compiler runs.
     """
     return call("annotation.compiler_end", data, compiler=compiler)
+
+
+def _its_type(data: Type) -> Type:
+    return data
+
+
+def _itself(data: Expr) -> Expr:
+    return data
+
+
+@relay_op(
+    "annotation.stop_fusion",
+    infer=_its_type,
+    samples=[sample((2, 3))],
+    traits=[SameType],
+    decompose=_itself,
+)
+def _stop_fusion(data: AnyValue) -> AnyValue:
+    """Keep what comes before and after in functions of their own when fusing: ``y = x``."""
+    return data

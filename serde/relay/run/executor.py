@@ -11,8 +11,10 @@ from serde.errors import RelayError
 from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.ndarray import NDArray
+from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import evaluate, run
 from serde.relay.run.values import ConstructorValue, RefValue
+from serde.weights import numpy_dtype
 
 __all__ = ["Executor", "NDArray", "create_executor"]
 
@@ -20,9 +22,12 @@ __all__ = ["Executor", "NDArray", "create_executor"]
 class Executor:
     """Evaluates expressions in a module; made by :func:`create_executor`."""
 
-    def __init__(self, mod: IRModule, params: Mapping[str, AnyValue]) -> None:
+    def __init__(
+        self, mod: IRModule, params: Mapping[str, AnyValue], *, casts: bool = False
+    ) -> None:
         self.mod = mod
         self._params = dict(params)
+        self._casts = casts
 
     def evaluate(
         self, expr: Expr | None = None, binds: Mapping[Var, AnyValue] | None = None
@@ -58,6 +63,8 @@ class Executor:
         def call(*args: AnyValue, **named: AnyValue) -> AnyValue:
             given = {name: _value_of(value) for name, value in named.items()}
             arguments = _bind_arguments(function, [*map(_value_of, args)], given, preset)
+            if self._casts:
+                arguments = [*map(_fit, function.params, arguments)]
             return _hand_out(run(function, arguments, env=env, mod=self.mod))
 
         return call
@@ -109,6 +116,22 @@ def _bind_arguments(
             + (f"missing {', '.join(missing)}" if missing else f"found {len(args)} by position")
         )
     return [values[place] for place in range(count)]
+
+
+def _fit(param: Var, value: AnyValue) -> AnyValue:
+    """Return an argument in the type of its parameter, where that can hold its numbers.
+
+    Floating-point numbers are rounded; others stay as they are, unless the cast is exact.
+    """
+    if not isinstance(param.type, TensorType) or isinstance(value, (list, tuple)):
+        return value
+    data, wanted = np.asarray(value), numpy_dtype(param.type.dtype)
+    if data.dtype == wanted or data.dtype.kind not in "biuf" or wanted.kind not in "biuf":
+        return value
+    with np.errstate(all="ignore"):
+        cast = data.astype(wanted)
+        same = data.dtype.kind == wanted.kind == "f" or np.array_equal(cast, data)
+    return cast if same else value
 
 
 def _value_of(given: AnyValue) -> AnyValue:
@@ -173,6 +196,8 @@ def create_executor(
 
     Args:
         kind: ``"debug"``, ``"graph"``, ``"vm"`` or ``"aot"``; all run the same interpreter.
+            As in TVM, ``"graph"`` and ``"aot"`` cast arguments to the types of parameters; here
+            only where that keeps integers as they are.
         mod: The module; an empty one by default.
         device: Taken for compatibility; the processor runs everything.
         target: Taken for compatibility.
@@ -184,4 +209,5 @@ def create_executor(
     del device, target
     if kind not in ("debug", "graph", "vm", "aot"):
         raise RelayError(f"expected an executor of kind debug, graph, vm or aot, found {kind!r}")
-    return Executor(mod if mod is not None else IRModule(), params or {})
+    casts = kind in ("graph", "aot")
+    return Executor(mod if mod is not None else IRModule(), params or {}, casts=casts)

@@ -16,6 +16,7 @@ PREFIX: Final = "relay.attrs."
 
 FIELDS: Final[dict[str, dict[str, str]]] = {
     "AllClassNonMaximumSuppressionAttrs": {"output_format": "String"},
+    "CompilerAttrs": {"compiler": "String"},
     "DFTAttrs": {"inverse": "Bool"},
     "DilateAttrs": {"strides": "ints", "dilation_value": "double"},
     "DynExpandDimsAttrs": {"num_newaxis": "int"},

@@ -211,6 +211,7 @@ class Metadata:
         self._arrays: list[AnyValue] = []
         self._lists: dict[str, list[int]] = {}
         self._made: dict[int, tuple[AnyValue, int]] = {}
+        self._more: dict[str, tuple[AnyValue, ...]] = {}
         if text:
             self._read_graph(text)
 
@@ -244,6 +245,10 @@ class Metadata:
             raise ValueError(f"node {index} of the metadata is no object")
         return node
 
+    def extend(self, tables: Mapping[str, Sequence[AnyValue]]) -> None:
+        """Let these objects by type key follow those of the section."""
+        self._more = {key: tuple(values) for key, values in tables.items()}
+
     def get(self, key: str, index: int) -> AnyValue:
         """Return entry `index` below a type key; the same object each time.
 
@@ -251,6 +256,9 @@ class Metadata:
             ValueError: There is none, it is malformed, or of a kind that the pivot lacks.
         """
         entries = self._lists.get(key, [])
+        more = self._more.get(key, ())
+        if len(entries) <= index < len(entries) + len(more):
+            return more[index - len(entries)]
         if not 0 <= index < len(entries):
             raise ValueError(f"the metadata section has no meta[{key}][{index}]")
         return self._make(entries[index], 0)[0]

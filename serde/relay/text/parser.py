@@ -7,7 +7,7 @@ all the same; lines are not.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
@@ -25,24 +25,28 @@ from serde.relay.ir.expr import (
     GlobalVar,
     Let,
     Tuple,
-    TupleGetItem,
     Var,
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.infer import infer_function, infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, find
+from serde.relay.ir.span import Span
 from serde.relay.ir.types import Type, accepts
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import children, free_vars
 from serde.relay.text.composite import raise_composites
-from serde.relay.text.data_parser import REFERENCE_WORDS, DataParser, Step, run_steps
+from serde.relay.text.data_parser import REFERENCE_WORDS, Step, run_steps
+from serde.relay.text.enclosed_parser import EnclosedParser
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.metadata import AttributeObject
 from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
 from serde.relay.text.value_parser import NUMERIC, WORDS
 
-__all__ = ["fromtext", "parse_attributes", "parse_definitions", "parse_expr"]
+__all__ = [
+    "fromtext", "parse", "parse_attributes", "parse_definitions", "parse_expr",
+    "parse_with_places",
+]  # fmt: skip
 
 _INFIX: Final = {
     "*": (12, "multiply"),
@@ -62,7 +66,12 @@ _OBJECT: Final = "meta[...]"
 
 
 @pause_garbage_collection()
-def fromtext(text: str, name: str = "<text>", init_module: IRModule | None = None) -> IRModule:
+def fromtext(
+    text: str,
+    name: str = "<text>",
+    init_module: IRModule | None = None,
+    init_meta_table: Mapping[str, Sequence[AnyValue]] | None = None,
+) -> IRModule:
     """Return the module that `text` holds, with its types inferred.
 
     Reads what TVM up to 0.19 printed and both of serde's spellings.
@@ -71,12 +80,14 @@ def fromtext(text: str, name: str = "<text>", init_module: IRModule | None = Non
         text: Text of version 0.0.5.
         name: What errors call it, such as a file's name.
         init_module: Functions and types that the text may name; the module has them, too.
+        init_meta_table: Objects that ``meta[key][index]`` may name, after those of the text.
 
     Raises:
         ParseError: The text does not parse, or holds what the pivot lacks.
         IllTypedError: Its operators do not fit their operands.
     """
     parser = _Parser(text, name, init_module)
+    parser.add_metadata(init_meta_table or {})
     mod = parser.module()
     try:
         checked, _ = infer_module(mod)
@@ -85,6 +96,25 @@ def fromtext(text: str, name: str = "<text>", init_module: IRModule | None = Non
         return raised if raised is checked else infer_module(raised)[0]
     except (TypeInferenceError, VerifyError) as error:
         raise parser.located(error) from None
+
+
+parse = fromtext
+
+
+def parse_with_places(text: str, name: str) -> IRModule:
+    """Return the module that `text` holds, each call knowing its place in the text.
+
+    Args:
+        text: Text of version 0.0.5.
+        name: What the places call it.
+
+    Raises:
+        ParseError: The text does not parse, or holds what the pivot lacks.
+    """
+    parser = _Parser(text, name)
+    mod = parser.module()
+    parser.note_places()
+    return mod
 
 
 def parse_expr(
@@ -141,7 +171,7 @@ def parse_attributes(text: str) -> dict[str, AnyValue]:
     return _Parser(text, "attributes").attribute_list()
 
 
-class _Parser(DataParser):
+class _Parser(EnclosedParser):
     def __init__(self, text: str, name: str, init: IRModule | None = None) -> None:
         super().__init__(Lexer(text, name))
         self._name = name
@@ -160,8 +190,6 @@ class _Parser(DataParser):
             self._type_names[header.name_hint] = header
             self._constructors.update({each.name_hint: each for each in data.constructors})
         self._globals.update({each.name_hint: each for each in self._init.functions})
-
-    # What a text is as a whole.
 
     def module(self) -> IRModule:
         """Read definitions to the end of the text."""
@@ -191,10 +219,14 @@ class _Parser(DataParser):
         return IRModule(functions, self._types, self._module)
 
     def single_expression(self) -> Expr:
-        """Read one expression to the end of the text."""
+        """Read one expression, or the name of an operator, to the end of the text."""
         self._lexer.header(required=False)
         self._start_definition()
         token = self._lexer.peek()
+        if token.kind == "ident" and self._lexer.peek(1).kind == "end":
+            definition = find(token.text)
+            if definition is not None:
+                return definition
         expr: Expr = run_steps(self._sequence())
         self._expect_end()
         self._refuse_undefined_types()
@@ -221,6 +253,12 @@ class _Parser(DataParser):
             position = self._places[node]
         line, column = self._lexer.place(position)
         return IllTypedError(str(error), line=line, column=column, name=self._name)
+
+    def note_places(self) -> None:
+        """Let every node that was read know where it stands."""
+        for node, position in self._places.items():
+            line, column = self._lexer.place(position)
+            node.span = Span(self._name, line, line, column, column)
 
     def _expect_end(self) -> None:
         if self._lexer.peek().kind != "end":
@@ -441,15 +479,6 @@ class _Parser(DataParser):
             return self._note_position(Call(value, ()), token)
         return value
 
-    def _projection(self, value: Expr) -> Expr:
-        token = self._expect_kind("number", "the number of a field")
-        if not token.text.isdecimal() or len(token.text) > 9:
-            raise self._fail(f"expected the number of a field, found {token.text[:40]}", token)
-        try:
-            return TupleGetItem(value, int(token.text))
-        except RelayError as error:
-            raise self._fail(str(error), token) from None
-
     def _atom(self) -> Step:
         token = self._lexer.take()
         if token.kind in ("local", "graph", "global"):
@@ -492,28 +521,6 @@ class _Parser(DataParser):
         if find(token.text) is not None:
             raise self._fail(f"the operator {token.text} is not called", token)
         raise self._fail(f"no Relay operator is called {token.text[:60]}", token)
-
-    def _parenthesis(self, start: Token) -> Step:
-        fields: list[Expr] = []
-        comma = False
-        self._enter()
-        while not self._accept(")"):
-            field = self._simple()
-            fields.append(field if field is not None else (yield self._expr()))
-            if not self._next_is(")"):
-                self._expect(",")
-                comma = True
-        self._depth -= 1
-        if len(fields) == 1 and not comma:
-            return fields[0]
-        return self._note_position(Tuple(fields), start)
-
-    def _simple(self) -> Expr | None:
-        """Read an argument that is one name, if that is what comes next."""
-        token = self._lexer.peek()
-        if token.kind not in ("local", "graph") or self._lexer.peek(1).text not in (",", ")"):
-            return None
-        return self._lookup(self._lexer.take())
 
     # Calls and attributes.
 
@@ -582,15 +589,3 @@ class _Parser(DataParser):
         call = Call(definition, args, bound)
         self._places[call] = token.position
         return call
-
-    def _key_value(self, values: dict[str, AnyValue]) -> Step:
-        token = self._expect_kind("ident", "an attribute's name")
-        self._expect("=")
-        if token.text in values:
-            raise self._fail(f"the attribute {token.text} is given twice", token)
-        start = self._lexer.peek()
-        if start.kind in ("local", "graph", "global") or self._next_is("fn"):
-            values[token.text] = yield self._expr()
-        else:
-            values[token.text] = self._value(0)
-        return None

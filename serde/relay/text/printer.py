@@ -150,7 +150,7 @@ def print_expr(
         RelayError: A value has no form in text.
     """
     printer = _Printer(typed=False, strict=strict, readable=not show_meta_data, annotate=annotate)
-    body = f"{printer.expression(expr)}\n"
+    body = printer.expression(expr)
     return printer.finish(body) if show_meta_data else body
 
 
@@ -257,9 +257,12 @@ class _Printer(DataPrinter):
     def _comment(self, node: Expr) -> str:
         if self._annotate is not None:
             return self._annotate(node)
-        if not self._typed or node.type is None:
-            return ""
-        return f" /* ty={self._type(node.type)} */"
+        facts = []
+        if self._typed and node.type is not None:
+            facts.append(f"ty={self._type(node.type)}")
+        if node.span is not None and node.span.has_place:
+            facts.append(f"span={node.span!r}".replace("*/", "* /"))
+        return f" /* {' '.join(facts)} */" if facts else ""
 
     def _line(self, text: str) -> None:
         self._scopes[-1].append(f"{self._indent}{text}")
@@ -324,7 +327,7 @@ class _Printer(DataPrinter):
         if isinstance(node, If):
             return self._if(node)
         if isinstance(node, Let):
-            return self._braces(node)
+            return self._enclosed_let(node)
         if isinstance(node, Match):
             return self._match(node)
         if isinstance(node, (RefCreate, RefRead, RefWrite)):
@@ -352,15 +355,13 @@ class _Printer(DataPrinter):
         self._indent = outer
         return f"{{\n{body}\n{outer}}}"
 
-    def _braces(self, node: Expr) -> Step:
-        # A let that is no line of a scope; the braces keep the text legal, where TVM's is not.
-        if self._counts.get(node, 0) > 1:
-            self._counts[node] = 1
-            text = yield self._print_indented(node)
-            self._counts[node] = 2
-            return text
+    def _enclosed_let(self, node: Expr) -> Step:
+        # A let that is no line of a scope.
+        count = self._counts.get(node, 0)
+        self._counts[node] = min(count, 1)
         text = yield self._print_indented(node)
-        return text
+        self._counts[node] = count
+        return f"({text[1:-1]})"
 
     def _operands(self, nodes: tuple[Expr, ...]) -> Generator[Step, str, list[str]]:
         texts = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final, NoReturn
 
@@ -46,6 +47,10 @@ class ValueParser(TypeParser):
             self._metadata = Metadata(lexer.metadata)
         except (ValueError, TypeError) as error:
             raise lexer.error(str(error), lexer.metadata_position) from None
+
+    def add_metadata(self, tables: Mapping[str, Sequence[AnyValue]]) -> None:
+        """Let references to metadata find these objects, too, after those of the text."""
+        self._metadata.extend(tables)
 
     def _raise_unexpected(self, token: Token, what: str) -> NoReturn:
         raise self._fail(f"expected {what}, found {token.text[:40]}", token)

@@ -26,6 +26,7 @@ from serde.relay.transform.fold_shape import FoldShape as FoldShape
 from serde.relay.transform.infer_type import InferType as InferType
 from serde.relay.transform.inline_calls import InlineCalls as InlineCalls
 from serde.relay.transform.inline_calls import ToGraphNormalForm as ToGraphNormalForm
+from serde.relay.transform.lists_to_sequences import ListsToSequences as ListsToSequences
 from serde.relay.transform.merge_equal_nodes import MergeEqualNodes as MergeEqualNodes
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat as QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear as QuantizedAsLinear
@@ -45,6 +46,7 @@ from serde.relay.transform.transpose_to_layout import TransposeToLayout as Trans
 from serde.relay.transform.transpose_to_layout import channels_first as channels_first
 from serde.relay.transform.tvm import fake_quantization_to_integer as fake_quantization_to_integer
 from serde.relay.transform.tvm import mixed_precision as mixed_precision
+from serde.relay.transform.tvm.annotate_spans import AnnotateSpans as AnnotateSpans
 from serde.relay.transform.tvm.annotate_target import AnnotateTarget as AnnotateTarget
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast as CanonicalizeCast
 from serde.relay.transform.tvm.canonicalize import CanonicalizeOps as CanonicalizeOps
@@ -56,6 +58,15 @@ from serde.relay.transform.tvm.combine_parallel import (
     CombineParallelConv2D as CombineParallelConv2D,
 )
 from serde.relay.transform.tvm.combine_parallel import CombineParallelDense as CombineParallelDense
+from serde.relay.transform.tvm.compiler_functions import (
+    InlineCompilerFunctionsBoundTo as InlineCompilerFunctionsBoundTo,
+)
+from serde.relay.transform.tvm.compiler_functions import (
+    MarkCompilerFunctionsAsExtern as MarkCompilerFunctionsAsExtern,
+)
+from serde.relay.transform.tvm.compiler_functions import (
+    OutlineCompilerFunctionsWithExistingGlobalSymbols as OutlineCompilerFunctionsWithExistingGlobalSymbols,
+)
 from serde.relay.transform.tvm.dead_code_elimination import (
     DeadCodeElimination as DeadCodeElimination,
 )

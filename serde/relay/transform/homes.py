@@ -20,6 +20,7 @@ HOMES: Final = {
     "infer_type": "InferType",
     "inline_calls": "InlineCalls ToGraphNormalForm",
     "instrument": "instrument",
+    "lists_to_sequences": "ListsToSequences",
     "merge_equal_nodes": "MergeEqualNodes",
     "quantized_as_float": "QuantizedAsFloat",
     "quantized_as_linear": "QuantizedAsLinear",
@@ -34,7 +35,10 @@ HOMES: Final = {
     "sequences_to_tuples": "SequencesToTuples",
     "to_float16": "ToFloat16 float16_overflows",
     "transpose_to_layout": "TransposeToLayout channels_first",
+    "tvm.annotate_spans": "AnnotateSpans",
+    "tvm.a_normal_form": "ToANormalForm",
     "tvm.annotate_target": "AnnotateTarget",
+    "tvm.basic_block": "ToBasicBlockNormalForm",
     "tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
     "tvm.change_batch": "ChangeBatch",
     "tvm.combine_parallel": (
@@ -43,6 +47,10 @@ HOMES: Final = {
     "tvm.dead_code_elimination": "DeadCodeElimination",
     "tvm.div_to_mul": "DivToMul",
     "tvm.dynamic_to_static": "DynamicToStatic",
+    "tvm.compiler_functions": (
+        "InlineCompilerFunctionsBoundTo MarkCompilerFunctionsAsExtern "
+        "OutlineCompilerFunctionsWithExistingGlobalSymbols"
+    ),
     "tvm.eliminate_common_subexpr": "EliminateCommonSubexpr",
     "tvm.eta_expand": "EtaExpand",
     "tvm.extension_forms": "extension_patterns",

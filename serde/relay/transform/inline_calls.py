@@ -78,7 +78,7 @@ class InlineCalls(Pass):
             if total + size > self.max_nodes or not symbols_agree(callee, new.args):
                 return new
             total += size
-            return instantiate(callee, new.args)
+            return instantiate(callee, new.args, new.type)
 
         result = rewrite(function, replace)
         return result if isinstance(result, Function) else function

@@ -44,7 +44,7 @@ class FuseOps(TypedPass):
 
     The configuration of the current :class:`PassContext` is asked for ``relay.FuseOps.max_depth``,
     the most nodes of one function, and ``relay.FuseOps.link_params``, whether all constants go
-    along.
+    along. ``annotation.stop_fusion`` parts what is before it from what is after it, and goes.
 
     Args:
         fuse_opt_level: 0 puts each operator into a function of its own; above 0 groups; -1 is
@@ -239,6 +239,8 @@ class _Grouper:
     def _group_node(self, place: int, node: Expr) -> Expr:
         root = self._groups.root(place)
         if isinstance(node, Call) and isinstance(node.op, OpDef):
+            if node.op.name == "annotation.stop_fusion":
+                return self._done[node.args[0]]
             new: Expr = Call(
                 node.op, self._arguments(node, node.op, root), node.attrs, span=node.span
             )

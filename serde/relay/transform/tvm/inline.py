@@ -85,7 +85,7 @@ def _inline(function: Function, ready: Mapping[str, Function]) -> Function:
         if callee is None or not symbols_agree(callee, new.args):
             return new
         if callee.attrs.get("Compiler", "default") == "default":
-            return instantiate(callee, new.args)
+            return instantiate(callee, new.args, new.type)
         result = Call(_copy(callee), new.args, new.attrs, span=new.span)
         result.type = new.type
         return result

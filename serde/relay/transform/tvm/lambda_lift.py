@@ -62,8 +62,12 @@ class _Lifter:
             if isinstance(node, Let) and isinstance(node.value, Function)
         }
 
+        own: set[Expr] = {function}
+        if function.attrs.get("Closure"):
+            own.add(function.body)
+
         def replace(old: Expr, new: Expr) -> Expr:
-            lifted = isinstance(old, Function) and old is not function
+            lifted = isinstance(old, Function) and old not in own
             if not lifted or not isinstance(new, Function) or new.attrs.get("Primitive"):
                 return new
             return self._lift(new, owners.get(old))

@@ -86,21 +86,22 @@ class SimplifyClipAndConsecutiveCast(DFPatternCallback):
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         """Return the clip, after it the casts that lose something, and one for the dtype."""
-        kept: list[str] = []
+        casts: list[str] = []
         clip = post
         while is_call(clip, "cast"):
-            kept.append(_dtype(clip))
+            casts.insert(0, _dtype(clip))
             clip = _operand(clip)
         if not isinstance(clip, Call):
             return post
         low, high = clip.attrs["a_min"], clip.attrs["a_max"]
-        kept = [dtype for dtype in kept if not _holds(dtype, low, high)]
-        wanted = _dtype(post)
+        kept = [dtype for dtype in casts if not _holds(dtype, low, high)]
+        if (kept or [_dtype(clip)])[-1] != casts[-1]:
+            kept.append(casts[-1])
+        if kept == casts:
+            return post
         result: Expr = clip
-        for dtype in reversed(kept):
+        for dtype in kept:
             result = call("cast", result, dtype=dtype, span=post.span)
-        if _dtype(result) != wanted:
-            result = call("cast", result, dtype=wanted, span=post.span)
         return result
 
 

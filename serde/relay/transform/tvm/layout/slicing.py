@@ -146,6 +146,8 @@ def _in_blocks(
 ) -> Attrs | None:
     """Return the attributes for axes in blocks, which follow the old ones; None if none fit."""
     begins, ends, steps = list(attrs["begin"]), list(attrs["end"]), _steps(attrs)
+    if len(begins) != len(ends):
+        return None
     axes = attrs["axes"]
     over = range(len(begins)) if axes is None else [normalize_axis(a, len(layout)) for a in axes]
     for place, axis in enumerate(over):

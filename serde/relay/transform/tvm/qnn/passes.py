@@ -23,6 +23,7 @@ class CanonicalizeOps(RewriteByAttribute):
     """
 
     name: ClassVar[str] = "CanonicalizeOps"
+    opt_level: ClassVar[int] = 1
 
     @property
     def key(self) -> str:
@@ -39,6 +40,7 @@ class Legalize(RewriteByAttribute):
     """
 
     name: ClassVar[str] = "Legalize"
+    opt_level: ClassVar[int] = 1
 
     @property
     def key(self) -> str:

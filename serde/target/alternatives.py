@@ -1,0 +1,75 @@
+"""What operators may be made of for a toolchain that lacks the one that they are written as.
+
+The exporter has one way to say each operator at a version. Where a toolchain does not take that,
+these are tried, and after them the operator's own decomposition; what comes out is judged again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.errors import Unsupported
+from serde.onnx.ops import TABLE
+from serde.relay.ir.expr import Expr, const, tensor_type
+from serde.relay.ir.registry import call
+
+__all__ = ["expansion_of"]
+
+
+def expansion_of(name: str) -> Callable[..., AnyValue] | None:
+    """Return what makes an operator of others, None where there is nothing."""
+    return TABLE.expansion(name) or _ALTERNATIVES.get(name)
+
+
+def _spell_layer_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Expr:
+    """Return mean and variance in reductions, as the exporter does below version 17."""
+    type_ = tensor_type(data)
+    trailing = type_.rank - 1 - axis % type_.rank
+    mean = call("mean", data, axis=(axis,), keepdims=True)
+    centred = call("subtract", data, mean)
+    variance = call("mean", call("multiply", centred, centred), axis=(axis,), keepdims=True)
+    spread = call("sqrt", call("add", variance, const(epsilon, type_.dtype)))
+    result = call("divide", centred, spread)
+    if scale:
+        result = call("multiply", result, _along(gamma, trailing))
+    return call("add", result, _along(beta, trailing)) if center else result
+
+
+def _along(vector: Expr, trailing: int) -> Expr:
+    """Return a vector with axes of length one behind it."""
+    return call("expand_dims", vector, axis=1, num_newaxis=trailing) if trailing else vector
+
+
+def _spell_dense(data: Expr, weight: Expr, *, units: int | None, out_dtype: AnyValue) -> Expr:
+    """Return a product with the transposed weight: MatMul where Gemm is missing."""
+    if tensor_type(data).rank != 2:
+        raise Unsupported("of more axes it is a product already")
+    turned = call("transpose", weight, axes=(1, 0))
+    return call("nn.matmul", data, turned, units=units, out_dtype=out_dtype)
+
+
+def _spell_global_average(data: Expr, *, layout: str, **_attrs: AnyValue) -> Expr:
+    """Return a mean over the axes of the image."""
+    axes = tuple(place for place, axis in enumerate(layout) if axis in "DHW")
+    return call("mean", data, axis=axes, keepdims=True)
+
+
+_ALTERNATIVES: Final[Mapping[str, Callable[..., AnyValue]]] = MappingProxyType(
+    {
+        "nn.layer_norm": _spell_layer_norm,
+        "nn.dense": _spell_dense,
+        "nn.global_avg_pool2d": _spell_global_average,
+    }
+)

@@ -1,0 +1,567 @@
+"""Quantised operators in plain Relay and for targets: their form written out, and their numbers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from support.golden import evaluate
+from support.samples import build
+
+import serde.relay as relay
+from serde.errors import RelayError, Unsupported
+from serde.relay.ir.expr import Call, Constant, Expr, Var
+from serde.relay.ir.infer import infer_function
+from serde.relay.ir.op_attributes import get_op_attr
+from serde.relay.ir.registry import OpDef, Sample, all_ops
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order, rewrite
+from serde.relay.transform import InferType
+from serde.relay.transform.tvm.qnn import CanonicalizeOps, Legalize
+from serde.relay.transform.tvm.qnn.canonicalizations import (
+    create_integer_lookup_op,
+    create_integer_lookup_table,
+    run_const_expr,
+)
+from serde.relay.transform.tvm.qnn.requantize_config import (
+    current_requantize_config,
+    requantize_config,
+)
+from serde.relay.transform.tvm.qnn.targets import Target
+
+HEAD = '#[version = "0.0.5"]\n'
+LOWERED = "FTVMQnnCanonicalize"
+TARGETS = [
+    "llvm",
+    "llvm -mcpu=cascadelake",
+    "llvm -mcpu=skylake-avx512",
+    "cuda",
+    "llvm -device=arm_cpu -mtriple=aarch64-linux-gnu",
+    "llvm -device=arm_cpu -mtriple=aarch64-linux-gnu -mattr=+v8.2a,+dotprod",
+]
+
+
+def _samples(key: str) -> list[Any]:
+    return [
+        pytest.param(definition, given, id=f"{name}-{index}")
+        for name, definition in all_ops().items()
+        if name.startswith("qnn.") and get_op_attr(name, key) is not None
+        for index, given in enumerate(definition.samples)
+    ]
+
+
+def _bound(definition: OpDef, given: Sample) -> tuple[relay.Function, list[np.ndarray], Any]:
+    """Return a sample as a function of its tensors, with scales and zero points as constants."""
+    built = build(definition, given)
+    scales = {
+        variable: Constant(array)
+        for variable, array in zip(built.variables, built.arrays, strict=True)
+        if array.dtype.name in ("float32", "int32") and array.ndim < 2
+    }
+    scales.pop(built.call.args[0], None)
+    rest = [variable for variable in built.variables if variable not in scales]
+    body = rewrite(built.call, lambda _old, new: new, dict(scales))
+    function = infer_function(relay.Function(rest, body))
+    arrays = dict(zip(built.variables, built.arrays, strict=True))
+    return function, [arrays[variable] for variable in rest], built.run()[0]
+
+
+def _names(mod: relay.IRModule) -> list[str]:
+    return [n.op.name for n in post_order(mod["main"]) if isinstance(n, Call)]
+
+
+def _evaluate(mod: relay.IRModule, args: list[np.ndarray]) -> np.ndarray:
+    (found,) = evaluate(mod["main"], args)
+    return found
+
+
+@pytest.mark.parametrize(("definition", "given"), _samples(LOWERED))
+def test_the_plain_form_gives_the_bits_of_the_operator(definition: OpDef, given: Sample) -> None:
+    function, args, expected = _bound(definition, given)
+    mod = CanonicalizeOps()(relay.IRModule.from_expr(function))
+    verify(mod)
+    assert not [name for name in _names(mod) if name.startswith("qnn.")]
+    found = _evaluate(mod, args)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("definition", "given"), _samples("FTVMQnnLegalize"))
+def test_the_form_for_a_target_gives_the_bits_of_the_operator(
+    definition: OpDef, given: Sample, target: str
+) -> None:
+    function, args, expected = _bound(definition, given)
+    with Target(target):
+        mod = Legalize()(relay.IRModule.from_expr(function))
+    verify(mod)
+    np.testing.assert_array_equal(_evaluate(mod, args), expected)
+    np.testing.assert_array_equal(_evaluate(CanonicalizeOps()(mod), args), expected)
+
+
+def _mod(text: str) -> relay.IRModule:
+    mod = InferType()(relay.fromtext(HEAD + text))
+    verify(mod)
+    return mod
+
+
+def _check(before: str, after: str) -> None:
+    found = CanonicalizeOps()(_mod(before))
+    verify(found)
+    relay.assert_structural_equal(found, _mod(after))
+
+
+X = "def @main(%x: Tensor[(2, 3), {}])"
+QUANTIZE = {
+    "plain": (
+        'qnn.quantize(%x, 0.5f, 3, out_dtype="int8")',
+        'cast(clip(add(round(divide(%x, 0.5f)), cast(3, dtype="float32")), a_min=-128f, '
+        'a_max=127f), dtype="int8")',
+    ),
+    "unsigned": (
+        'qnn.quantize(%x, 2f, 0, out_dtype="uint8")',
+        'cast(clip(add(round(divide(%x, 2f)), cast(0, dtype="float32")), a_min=0f, '
+        'a_max=255f), dtype="uint8")',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUANTIZE)
+def test_quantisation(name: str) -> None:
+    before, after = (f"{X.format('float32')} {{ {body} }}" for body in QUANTIZE[name])
+    _check(before, after)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
+def test_dequantisation(dtype: str) -> None:
+    head = X.format(dtype)
+    before = f'{head} {{ qnn.dequantize(%x, 0.5f, 3, out_dtype="float32") }}'
+    level = 'subtract(cast(%x, dtype="int32"), 3)'
+    _check(before, f'{head} {{ multiply(cast({level}, dtype="float32"), 0.5f) }}')
+
+
+REQUANTIZE = {
+    # 0.5 / 0.25 is 2**30 / 2**31 times 2**2.
+    "ratio": (
+        'qnn.requantize(%x, 0.5f, 0, 0.25f, 0, out_dtype="int8")',
+        'cast(clip(fixed_point_multiply(cast(%x, dtype="int32"), multiplier=1073741824, '
+        'shift=2), a_min=-128f, a_max=127f), dtype="int8")',
+    ),
+    "same-scale": (
+        'qnn.requantize(%x, 0.5f, 0, 0.5f, 0, out_dtype="int8")',
+        'cast(clip(cast(%x, dtype="int32"), a_min=-128f, a_max=127f), dtype="int8")',
+    ),
+    "zero-points": (
+        'qnn.requantize(%x, 0.5f, 3, 0.5f, -7, out_dtype="int32")',
+        'add(cast(-7, dtype="int32"), subtract(cast(%x, dtype="int32"), '
+        'cast(reshape(3, newshape=[-1]), dtype="int32")))',
+    ),
+    "third": (
+        'qnn.requantize(%x, 1f, 0, 3f, 0, out_dtype="int32")',
+        'fixed_point_multiply(cast(%x, dtype="int32"), multiplier=1431655765, shift=-1)',
+    ),
+    "floats-up": (
+        'qnn.requantize(%x, 0.5f, 0, 0.25f, 1, rounding="UPWARD", compute_dtype="float32", '
+        'out_dtype="int32")',
+        'cast(floor(add(add(multiply(2f, cast(%x, dtype="float32")), '
+        'cast(1, dtype="float32")), 0.5f)), dtype="int32")',
+    ),
+    "floats-away": (
+        'qnn.requantize(%x, 0.5f, 0, 0.25f, 0, rounding="TONEAREST", compute_dtype="float32", '
+        'out_dtype="int32")',
+        'cast(round(multiply(2f, cast(%x, dtype="float32"))), dtype="int32")',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REQUANTIZE)
+def test_requantisation(name: str) -> None:
+    before, after = (f"{X.format('int32')} {{ {body} }}" for body in REQUANTIZE[name])
+    _check(before, after)
+
+
+def _round(value: Fraction, rounding: str) -> int:
+    if rounding == "UPWARD":
+        return math.floor(value + Fraction(1, 2))
+    return int(math.copysign(math.floor(abs(value) + Fraction(1, 2)), value))
+
+
+SCALES = [(0.5, 1.0), (0.75, 1.0), (1.0, 0.5), (3.0, 4.0), (0.25, 0.25)]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("compute_dtype", ["int64", "float32", "float64"])
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+@pytest.mark.parametrize("scales", SCALES)
+def test_requantisation_rounds(
+    scales: tuple[float, float], rounding: str, compute_dtype: str, axis: int | None
+) -> None:
+    """Ratios are exact in any arithmetic, so that rational numbers tell what comes out."""
+    data = np.arange(-61, 63).reshape(31, 4).astype("int32")
+    length = data.shape[axis or 0]
+    factors = [1] if axis is None else [1 << index % 3 for index in range(length)]
+    source = np.float32(scales[0]) * np.array(factors, np.float32)
+    x = relay.var("x", shape=data.shape, dtype="int32")
+    node = relay.qnn.op.requantize(
+        x,
+        relay.const(source[0] if axis is None else source),
+        relay.const(2),
+        relay.const(np.float32(scales[1])),
+        relay.const(-3),
+        axis=-1 if axis is None else axis,
+        rounding=rounding,
+        compute_dtype=compute_dtype,
+        out_dtype="int8",
+    )
+    mod = CanonicalizeOps()(relay.IRModule.from_expr(node))
+    found = _evaluate(mod, [data])
+    for place in np.ndindex(data.shape):
+        factor = factors[0 if axis is None else place[axis]]
+        real = (int(data[place]) - 2) * Fraction(scales[0]) * factor / Fraction(scales[1])
+        # In floating point, the zero point is added before the result is rounded.
+        level = _round(real, rounding) - 3 if compute_dtype == "int64" else None
+        wanted = _round(real - 3, rounding) if level is None else level
+        assert found[place] == min(max(wanted, -128), 127)
+
+
+@pytest.mark.parametrize(
+    ("rounding", "compute_dtype"), list(product(["UPWARD", "TONEAREST"], ["int64", "float32"]))
+)
+def test_configurations_tell_what_the_operator_does_not(rounding: str, compute_dtype: str) -> None:
+    x = relay.var("x", shape=(4,), dtype="int32")
+    parameters = (relay.const(0.5), relay.const(0), relay.const(1.0), relay.const(0))
+    node = relay.qnn.op.requantize(x, *parameters, out_dtype="int8")
+    with requantize_config(rounding=rounding, compute_dtype=compute_dtype):
+        mod = CanonicalizeOps()(relay.IRModule.from_expr(node))
+    assert current_requantize_config().rounding == "UPWARD"
+    found = _evaluate(mod, [np.array([-3, -1, 1, 3], "int32")])
+    assert found.tolist() == ([-1, 0, 1, 2] if rounding == "UPWARD" else [-2, -1, 1, 2])
+    assert ("fixed_point_multiply" in _names(mod)) == (
+        compute_dtype == "int64" and rounding == "UPWARD"
+    )
+    assert any("float" in str(t) for t in mod.astext().split("\n")) == (compute_dtype != "int64")
+
+
+@pytest.mark.parametrize("wrong", [{"rounding": "DOWN"}, {"compute_dtype": "int8"}])
+def test_configurations_are_checked(wrong: dict[str, str]) -> None:
+    with pytest.raises(RelayError, match="expected"):
+        requantize_config(**wrong)
+
+
+ADD = "def @main(%x: Tensor[(2, 3), int8], %y: Tensor[(2, 3), int8])"
+SUMS = {
+    "same-scales": (
+        "qnn.add(%x, %y, 0.5f, 0, 0.5f, 0, 0.5f, 0)",
+        'add(cast(%x, dtype="int32"), cast(%y, dtype="int32"))',
+    ),
+    "zero-point": (
+        "qnn.add(%x, %y, 0.5f, 3, 0.5f, 3, 0.5f, 3)",
+        'subtract(add(cast(%x, dtype="int32"), cast(%y, dtype="int32")), 3)',
+    ),
+    "one-scale": (
+        "qnn.add(%x, %y, 0.5f, 0, 1f, 0, 0.5f, 0)",
+        'add(cast(%x, dtype="int32"), fixed_point_multiply(cast(%y, dtype="int32"), '
+        "multiplier=1073741824, shift=2))",
+    ),
+    "difference": (
+        "qnn.subtract(%x, %y, 0.5f, 3, 0.5f, 3, 0.5f, 3)",
+        'add(subtract(cast(%x, dtype="int32"), cast(%y, dtype="int32")), 3)',
+    ),
+    "product": (
+        "qnn.mul(%x, %y, 0.5f, 0, 0.5f, 2, 0.25f, 0)",
+        'multiply(cast(%x, dtype="int32"), subtract(cast(%y, dtype="int32"), 2))',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_arithmetic(name: str) -> None:
+    before, level = SUMS[name]
+    if name == "product":
+        level = f'cast({level}, dtype="int32")'
+    after = f'cast(clip({level}, a_min=-128f, a_max=127f), dtype="int8")'
+    _check(f"{ADD} {{ {before} }}", f"{ADD} {{ {after} }}")
+
+
+def test_joins_rescale_where_they_must() -> None:
+    before = "qnn.concatenate((%x, %y), (0.5f, 1f), (0, 0), 0.5f, 0, axis=1)"
+    y = 'fixed_point_multiply(cast(%y, dtype="int32"), multiplier=1073741824, shift=2)'
+    y = f'cast(clip({y}, a_min=-128f, a_max=127f), dtype="int8")'
+    _check(f"{ADD} {{ {before} }}", f"{ADD} {{ concatenate((%x, {y}), axis=1) }}")
+
+
+DENSE = "def @main(%x: Tensor[(4, 6), uint8], %w: Tensor[(5, 6), uint8])"
+DENSE_TERMS = {
+    ("0", "0"): "{p}",
+    ("0", "2"): "subtract({p}, {w_times})",
+    ("3", "0"): "subtract({p}, {x_times})",
+    ("3", "2"): "add(subtract({p}, {w_times}), subtract(36, {x_times}))",
+}
+
+
+@pytest.mark.parametrize("zeros", DENSE_TERMS)
+def test_dense_layers(zeros: tuple[str, str]) -> None:
+    x_zero, w_zero = zeros
+    before = f'qnn.dense(%x, %w, {x_zero}, {w_zero}, 1f, 1f, units=5, out_dtype="int32")'
+    parts = {
+        "p": 'nn.dense(%x, %w, units=5, out_dtype="int32")',
+        "w_times": f'multiply({w_zero}, sum(cast(%x, dtype="int32"), axis=[1], keepdims=True))',
+        "x_times": f'multiply({x_zero}, sum(cast(%w, dtype="int32"), axis=[1]))',
+    }
+    after = DENSE_TERMS[zeros].format(**parts)
+    _check(f"{DENSE} {{ {before} }}", f"{DENSE} {{ {after} }}")
+
+
+BATCH = "def @main(%x: Tensor[(2, 3, 4), int8], %y: Tensor[(2, 5, 4), int8])"
+
+
+@pytest.mark.parametrize("zeros", DENSE_TERMS)
+def test_batches_of_matrices(zeros: tuple[str, str]) -> None:
+    x_zero, y_zero = zeros
+    attrs = 'out_dtype="int32", transpose_b=True'
+    before = f"qnn.batch_matmul(%x, %y, {x_zero}, {y_zero}, 1f, 1f, {attrs})"
+    y_sum = 'sum(cast(%y, dtype="int32"), axis=[2], keepdims=True)'
+    parts = {
+        "p": f"nn.batch_matmul(%x, %y, {attrs})",
+        "w_times": f'multiply({y_zero}, sum(cast(%x, dtype="int32"), axis=[2], keepdims=True))',
+        "x_times": f"reshape(multiply({x_zero}, {y_sum}), newshape=[0, 1, 5])",
+    }
+    after = DENSE_TERMS[zeros].format(**parts).replace("(36,", "(24,")
+    _check(f"{BATCH} {{ {before} }}", f"{BATCH} {{ {after} }}")
+
+
+CONV = "def @main(%x: Tensor[(1, 2, 5, 5), uint8], %w: Tensor[(3, 2, {k}, {k}), uint8])"
+WINDOW = "channels=3, kernel_size=[{k}, {k}]"
+POOL = (
+    "nn.avg_pool2d(multiply({}, 9), pool_size=[3, 3], strides=[1, 1], dilation=[1, 1], "
+    'padding=[0, 0, 0, 0], layout="NCHW")'
+)
+
+
+@pytest.mark.parametrize("padding", ["[0, 0, 0, 0]", "[1, 2, 1, 0]"])
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("zeros", DENSE_TERMS)
+def test_convolutions(zeros: tuple[str, str], size: int, padding: str) -> None:
+    x_zero, w_zero = zeros
+    head, window = CONV.format(k=size), WINDOW.format(k=size)
+    before = f"qnn.conv2d(%x, %w, {x_zero}, {w_zero}, 1f, 1f, padding={padding}, {window}, "
+    before += 'out_dtype="int32")'
+    data = "%x"
+    if padding != "[0, 0, 0, 0]":
+        data = f"nn.pad(%x, {x_zero}, pad_width=[[0, 0], [0, 0], [1, 1], [2, 0]])"
+    sums = 'sum(cast(%p, dtype="int32"), axis=[1], keepdims=True)'
+    w_sums = 'reshape(sum(cast(%w, dtype="int32"), axis=[1, 2, 3]), newshape=[1, 3, 1, 1])'
+    parts = {
+        "p": f'nn.conv2d(%p, %w, padding=[0, 0, 0, 0], {window}, out_dtype="int32")',
+        "w_times": f"multiply({w_zero}, {sums if size == 1 else POOL.format(sums)})",
+        "x_times": f"multiply({x_zero}, {w_sums})",
+    }
+    count = 6 * 2 * size * size
+    after = DENSE_TERMS[zeros].format(**parts).replace("(36,", f"({count},")
+    after = after.replace("%p", "%x") if data == "%x" else after.replace("%p", "%0")
+    lets = "" if data == "%x" else f"%0 = {data}; "
+    _check(f"{head} {{ {before} }}", f"{head} {{ {lets}{after} }}")
+
+
+def test_convolutions_whose_windows_are_dilated_are_of_differences() -> None:
+    head, window = CONV.format(k=2), WINDOW.format(k=2) + ", dilation=[2, 2]"
+    before = f'qnn.conv2d(%x, %w, 3, 2, 1f, 1f, padding=[1, 1, 1, 1], {window}, out_dtype="int32")'
+    x = 'subtract(cast(%x, dtype="int32"), cast(3, dtype="int32"))'
+    w = 'subtract(cast(%w, dtype="int32"), cast(2, dtype="int32"))'
+    after = f'nn.conv2d({x}, {w}, padding=[1, 1, 1, 1], {window}, out_dtype="int32")'
+    _check(f"{head} {{ {before} }}", f"{head} {{ {after} }}")
+
+
+GRID = list(
+    product(
+        [("NCHW", "OIHW"), ("NHWC", "HWIO"), ("NHWC", "HWOI"), ("NHWC", "OHWI")],
+        [(0, 0), (7, 0), (0, -3), (7, -3), (7, [1, -2, 3, 0])],
+        [{"strides": (2, 1)}, {"padding": (1, 0, 2, 1)}, {"dilation": (2, 2)}],
+    )
+)
+
+
+@pytest.mark.parametrize(("layouts", "zeros", "attrs"), GRID)
+def test_convolutions_in_all_layouts(
+    layouts: tuple[str, str], zeros: tuple[int, Any], attrs: dict[str, Any]
+) -> None:
+    """What comes out is the convolution of differences in int64, taken apart here."""
+    _check_convolution(layouts, zeros, attrs, groups=1)
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+@pytest.mark.parametrize(("layouts", "zeros", "attrs"), GRID[::4])
+def test_convolutions_in_groups(
+    layouts: tuple[str, str], zeros: tuple[int, Any], attrs: dict[str, Any], groups: int
+) -> None:
+    _check_convolution(layouts, zeros, attrs, groups)
+
+
+def _check_convolution(
+    layouts: tuple[str, str], zeros: tuple[int, Any], attrs: dict[str, Any], groups: int
+) -> None:
+    rng = np.random.default_rng(3)
+    lengths = {"N": 2, "C": 4, "H": 7, "W": 6}
+    filters = {"O": 4, "I": 4 // groups, "H": 3, "W": 2}
+    if layouts[1] == "HWOI" and groups == 4:
+        filters = {"O": 4, "I": 1, "H": 3, "W": 2}
+    data = rng.integers(-128, 128, [lengths[c] for c in layouts[0]]).astype("int8")
+    weight = rng.integers(-128, 128, [filters[c] for c in layouts[1]]).astype("int8")
+    x = relay.var("x", shape=data.shape, dtype="int8")
+    w = relay.var("w", shape=weight.shape, dtype="int8")
+    window = {"channels": 4, "kernel_size": (3, 2), "groups": groups, **attrs}
+    window |= {"data_layout": layouts[0], "kernel_layout": layouts[1]}
+    parameters = (relay.const(zeros[0]), relay.const(zeros[1]), relay.const(1.0), relay.const(1.0))
+    node = relay.qnn.op.conv2d(x, w, *parameters, **window)
+    mod = CanonicalizeOps()(relay.IRModule.from_expr(node))
+    verify(mod)
+    shape = [4 if c == "O" else 1 for c in layouts[1]]
+    w_zero = np.asarray(zeros[1])
+    w_zero = w_zero.reshape(shape) if w_zero.ndim else w_zero
+    plain = relay.nn.conv2d(
+        relay.var("x", shape=data.shape, dtype="int64"),
+        relay.var("w", shape=weight.shape, dtype="int64"),
+        **window,
+    )
+    wide = relay.IRModule.from_expr(plain)
+    expected = _evaluate(wide, [data.astype("int64") - zeros[0], weight.astype("int64") - w_zero])
+    np.testing.assert_array_equal(_evaluate(mod, [data, weight]), expected)
+
+
+FUNCTIONS = {
+    "identity": lambda x: x,
+    "tanh": np.tanh,
+    "exp": np.exp,
+    "root": lambda x: np.sqrt(np.abs(x)),
+}
+
+
+@pytest.mark.parametrize("out_dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("in_dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_tables(name: str, in_dtype: str, out_dtype: str) -> None:
+    """Each entry is the function of what its bits stand for, rounded away from zero."""
+    function = FUNCTIONS[name]
+    values = np.arange(256, dtype="uint8").view(in_dtype)
+    parameters = (relay.const(0.0625), relay.const(5), relay.const(0.25), relay.const(-3))
+    table = create_integer_lookup_table(
+        function, *parameters, in_dtype=in_dtype, out_dtype=out_dtype
+    )
+    info = np.iinfo(out_dtype)
+    real = function((values.astype("float32") - 5) * np.float32(0.0625)) / np.float32(0.25)
+    away = np.trunc(real.astype("float32") + np.copysign(np.float32(0.5), real)) - 3
+    np.testing.assert_array_equal(table, np.clip(away, info.min, info.max).astype(out_dtype))
+    node = create_integer_lookup_op(
+        relay.const(values.reshape(2, 2, 64)), function, *parameters, in_dtype=in_dtype,
+        out_dtype=out_dtype,
+    )  # fmt: skip
+    np.testing.assert_array_equal(run_const_expr(node), table.reshape(2, 2, 64))
+
+
+@pytest.mark.parametrize("wrong", ["float32", "float16"])
+def test_tables_are_of_integers(wrong: str) -> None:
+    parameters = (relay.const(1.0), relay.const(0), relay.const(1.0), relay.const(0))
+    with pytest.raises(ValueError, match="expected integer types"):
+        create_integer_lookup_table(np.tanh, *parameters, in_dtype=wrong)
+
+
+def test_tables_need_constants() -> None:
+    scale = relay.var("s", shape=(), dtype="float32")
+    with pytest.raises(Unsupported, match="must be constant numbers"):
+        create_integer_lookup_table(
+            np.tanh, scale, relay.const(0), relay.const(1.0), relay.const(0)
+        )
+
+
+@pytest.mark.parametrize("op", ["qnn.conv2d_transpose", "qnn.simulated_quantize"])
+def test_what_has_no_plain_form_stays(op: str) -> None:
+    assert get_op_attr(op, LOWERED) is None
+
+
+def _unbound(build_node: Any) -> Expr:
+    scale = Var("s", relay.TensorType((), "float32"))
+    x = relay.var("x", shape=(2, 3), dtype="int8")
+    return build_node(x, scale)
+
+
+@pytest.mark.parametrize(
+    "build_node",
+    [
+        lambda x, s: relay.qnn.op.requantize(
+            x, s, relay.const(0), relay.const(1.0), relay.const(0)
+        ),
+        lambda x, s: relay.qnn.op.mul(
+            x, x, s, relay.const(0), s, relay.const(0), relay.const(1.0), relay.const(0)
+        ),
+        lambda x, s: relay.qnn.op.requantize(
+            x, relay.const(1.0), relay.const(0), relay.const(0.0), relay.const(0)
+        ),
+    ],
+    ids=["requantize", "mul", "zero"],
+)
+def test_scales_are_constants(build_node: Any) -> None:
+    mod = relay.IRModule.from_expr(_unbound(build_node))
+    with pytest.raises(Unsupported, match="scale"):
+        CanonicalizeOps()(mod)
+
+
+DYNAMIC: dict[str, tuple[Any, ...]] = {
+    "dense": ((4, 6), (5, 6), 5, {}),
+    "conv2d": ((1, 2, 6, 6), (5, 2, 3, 3), 5, {"padding": (1, 2, 0, 1)}),
+    "depthwise": ((1, 4, 6, 6), (4, 1, 3, 3), 4, {"groups": 4}),
+    "pointwise": ((1, 4, 6, 6), (5, 4, 1, 1), 5, {"strides": (2, 3)}),
+    "dilated": ((1, 2, 7, 7), (5, 2, 3, 3), 5, {"dilation": (2, 1)}),
+    "batch_matmul": ((2, 3, 4), (2, 5, 4), None, {}),
+}
+KINDS = [(name, vector) for name in DYNAMIC for vector in (False, True)]
+
+
+def _quantised_product(name: str, operands: list[Var]) -> Expr:
+    _, weight_shape, channels, attrs = DYNAMIC[name]
+    one = relay.const(1.0)
+    if name == "batch_matmul":
+        return relay.qnn.op.batch_matmul(*operands, one, one)
+    if name == "dense":
+        return relay.qnn.op.dense(*operands, one, one, units=channels)
+    return relay.qnn.op.conv2d(*operands, one, one, weight_shape[2:], channels, **attrs)
+
+
+def _plain_product(name: str, x: Var, w: Var) -> Expr:
+    if name in ("dense", "batch_matmul"):
+        return getattr(relay.nn, name)(x, w)
+    return relay.nn.conv2d(x, w, **DYNAMIC[name][3])
+
+
+@pytest.mark.parametrize("dtypes", [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8")])
+@pytest.mark.parametrize(("name", "vector"), KINDS[:-1])
+def test_zero_points_that_are_computed(name: str, vector: bool, dtypes: tuple[str, str]) -> None:
+    """Zero points arrive as arguments; the weight may have one for each channel."""
+    data_shape, weight_shape, channels, _ = DYNAMIC[name]
+    rng = np.random.default_rng(11)
+    shapes = (data_shape, weight_shape, (), (channels,) if vector else ())
+    kinds = (*dtypes, "int32", "int32")
+    variables = [
+        relay.var(letter, shape=shape, dtype=dtype)
+        for letter, shape, dtype in zip("xwab", shapes, kinds, strict=True)
+    ]
+    args = [
+        rng.integers(0, 100, shape).astype(dtype)
+        for shape, dtype in zip(shapes, kinds, strict=True)
+    ]
+    before = relay.IRModule.from_expr(
+        relay.Function(variables, _quantised_product(name, variables))
+    )
+    mod = CanonicalizeOps()(before)
+    verify(mod)
+    assert not [each for each in _names(mod) if each.startswith("qnn.")]
+    zero = args[3].reshape(-1, *[1] * (len(weight_shape) - 1)) if vector else args[3]
+    plain = [relay.var("x", shape=data_shape, dtype="int64")]
+    plain.append(relay.var("w", shape=weight_shape, dtype="int64"))
+    wide = _plain_product(name, *plain)
+    differences = [args[0].astype("int64") - args[2], args[1].astype("int64") - zero]
+    expected = _evaluate(relay.IRModule.from_expr(relay.Function(plain, wide)), differences)
+    np.testing.assert_array_equal(_evaluate(mod, args), expected)
