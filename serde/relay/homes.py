@@ -21,8 +21,8 @@ HOMES: Final = {
     "serde.relay.ir.compare": "assert_structural_equal structural_equal",
     "serde.relay.ir.dims": "Any symbol",
     "serde.relay.ir.expr": (
-        "Call Constant Expr Function GlobalVar If Let Op Tuple TupleGetItem TupleWrapper Var "
-        "const var"
+        "Call Constant Expr Function GlobalVar If Let Op RelayExpr Tuple TupleGetItem "
+        "TupleWrapper Var const var"
     ),
     "serde.relay.ir.functor": "ExprFunctor ExprMutator ExprVisitor MixedModeMutator",
     "serde.relay.ir.hashing": "structural_hash",
@@ -40,6 +40,6 @@ HOMES: Final = {
     "serde.relay.run.executor": "create_executor",
     "serde.relay.scope_builder": "scope_builder ScopeBuilder",
     "serde.relay.text.parser": "fromtext parse parse_expr",
-    "serde.relay.ty": "ty scalar_type",
+    "serde.relay.ty": "ty Kind scalar_type",
 }
 """Names by the module that has them; a module that bears its own name is meant itself."""

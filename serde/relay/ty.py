@@ -6,7 +6,7 @@ from typing import Any as AnyValue
 
 from serde._lazy import lazy_names
 from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
+from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeKind
 
 __getattr__, _LATER = lazy_names(
     __name__,
@@ -18,7 +18,11 @@ __getattr__, _LATER = lazy_names(
         ),
     },
 )
-__all__ = ["is_dynamic", "scalar_type", "type_has_any", *_LATER]
+__all__ = ["Kind", "is_dynamic", "scalar_type", "type_has_any", *_LATER]
+
+
+Kind = TypeKind
+"""As older releases of TVM call it."""
 
 
 def scalar_type(dtype: AnyValue) -> TensorType:
