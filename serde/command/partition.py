@@ -98,6 +98,7 @@ def partition_line(found: Partition) -> str:
 def partition_dict(found: Partition) -> dict[str, AnyValue]:
     """Return what is known of a partition as values that JSON can hold."""
     return {
+        "outcome": "done" if found.is_whole else "some stays on the host",
         "opset": found.opset,
         "whole": found.is_whole,
         "regions": [
