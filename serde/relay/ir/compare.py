@@ -154,9 +154,17 @@ class _Comparer:
         if left.keys() != right.keys():
             only = sorted(left.keys() ^ right.keys())[0]
             raise _Difference(f"module: only one has a function {only}")
+        self._compare_definitions(a, b)
         self._compare_mappings(a.attrs, b.attrs, _Path("module.attrs"), [])
         for name in sorted(left):
             self.run(left[name], right[name], _Path(name))
+
+    def _compare_definitions(self, a: IRModule, b: IRModule) -> None:
+        left = {header.name_hint: data for header, data in a.type_definitions.items()}
+        right = {header.name_hint: data for header, data in b.type_definitions.items()}
+        if left != right:
+            names = (n for n in sorted(left.keys() | right.keys()) if left.get(n) != right.get(n))
+            raise _Difference(f"module: the definitions of the type {next(names)} differ")
 
     def run(self, a: Expr, b: Expr, path: _Path) -> None:
         """Compare two expressions; raise :class:`_Difference` at the first difference."""

@@ -98,6 +98,9 @@ class _Hasher:
         functions = {variable.name_hint: function for variable, function in mod.functions.items()}
         for expr in self._put_mapping(mod.attrs):
             self.run(expr)
+        definitions = mod.type_definitions.values()
+        for data in sorted(definitions, key=lambda data: data.header.name_hint):
+            self.definition(data)
         for name in sorted(functions):
             self.put("def", name)
             self.run(functions[name])
