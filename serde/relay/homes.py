@@ -34,13 +34,14 @@ HOMES: Final = {
     "serde.relay.ir.span": "SequentialSpan SourceName Span",
     "serde.relay.ir.type_functor": "TypeFunctor TypeMutator TypeVisitor",
     "serde.relay.ir.types": (
-        "FuncType GlobalTypeVar IncompleteType RefType RelayRefType SequenceType TensorType "
+        "FuncType GlobalTypeVar IncompleteType Kind RefType RelayRefType SequenceType "
+        "TensorType "
         "TupleType Type TypeCall TypeConstraint TypeKind TypeRelation TypeVar"
     ),
     "serde.relay.ir.verify": "verify",
     "serde.relay.run.executor": "create_executor",
     "serde.relay.scope_builder": "scope_builder ScopeBuilder",
     "serde.relay.text.parser": "fromtext parse parse_expr",
-    "serde.relay.ty": "ty Kind scalar_type",
+    "serde.relay.ty": "ty scalar_type",
 }
 """Names by the module that has them; a module that bears its own name is meant itself."""

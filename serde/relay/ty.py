@@ -6,23 +6,19 @@ from typing import Any as AnyValue
 
 from serde._lazy import lazy_names
 from serde.relay.ir.dims import Any as AnyDim
-from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeKind
+from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 
 __getattr__, _LATER = lazy_names(
     __name__,
     {
         "serde.relay.ir.dims": "Any",
         "serde.relay.ir.types": (
-            "FuncType GlobalTypeVar IncompleteType RefType TensorType TupleType Type TypeCall "
+            "FuncType GlobalTypeVar IncompleteType Kind RefType TensorType TupleType Type TypeCall "
             "TypeConstraint TypeKind TypeRelation TypeVar"
         ),
     },
 )
-__all__ = ["Kind", "is_dynamic", "scalar_type", "type_has_any", *_LATER]
-
-
-Kind = TypeKind
-"""As older releases of TVM call it."""
+__all__ = ["is_dynamic", "scalar_type", "type_has_any", *_LATER]
 
 
 def scalar_type(dtype: AnyValue) -> TensorType:
