@@ -8,11 +8,11 @@ import numpy as np
 
 from serde.relay.ir.expr import Call, Expr, Function, Op, TupleWrapper, astuple
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.ndarray import NDArray
 from serde.relay.ir.visit import post_order
 from serde.relay.prelude import Prelude
 from serde.relay.transform.base import Pass
 from serde.relay.transform.infer_type import InferType
-from serde.weights import Array
 
 __all__ = ["count_ops", "rand", "run_infer_type", "run_opt_pass"]
 
@@ -35,8 +35,11 @@ def run_opt_pass(expr: Expr | TupleWrapper, opt_pass: Pass, import_prelude: bool
         import_prelude: Whether the expression may name what the Prelude defines.
 
     Raises:
-        TypeInferenceError: Its types do not fit.
+        TypeError: `opt_pass` is no pass.
+        TypeInferenceError: The types of the expression do not fit.
     """
+    if not isinstance(opt_pass, Pass):
+        raise TypeError(f"expected a pass, found {opt_pass!r}")
     mod = IRModule()
     if import_prelude:
         Prelude(mod)
@@ -56,6 +59,6 @@ def count_ops(expr: Expr | TupleWrapper) -> dict[str, int]:
     return dict(Counter(op.name for op in calls if isinstance(op, Op)))
 
 
-def rand(dtype: str = "float32", *shape: int) -> Array:
+def rand(dtype: str = "float32", *shape: int) -> NDArray:
     """Return an array of random numbers between 0 and 1."""
-    return np.random.default_rng().random(shape).astype(dtype)
+    return np.random.default_rng().random(shape).astype(dtype).view(NDArray)
