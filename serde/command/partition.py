@@ -105,7 +105,7 @@ def partition_dict(found: Partition) -> dict[str, AnyValue]:
             {
                 "name": region.name,
                 "nodes": region.calls,
-                "onnx": dict(sorted(region.nodes.items())),
+                "written": dict(sorted(region.nodes.items())),
                 "inputs": region.inputs,
                 "outputs": region.outputs,
             }
