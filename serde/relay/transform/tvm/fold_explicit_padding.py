@@ -39,7 +39,7 @@ class FoldExplicitPadding(TypedPass):
 
 class _FoldPad(DFPatternCallback):
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         pad = is_op("nn.pad")(wildcard(), wildcard())
         weight = wildcard()
         found = is_op("qnn.conv2d")(pad, weight, *(wildcard() for _ in range(4)))

@@ -35,7 +35,7 @@ class ConcretizeLike(DFPatternCallback):
     """Operators with the shape or the dtype of another tensor name it, if it is known."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         one = [is_op(name)(wildcard()) for name in ("zeros_like", "ones_like")]
         names = ("full_like", "reshape_like", "collapse_sum_like", "broadcast_to_like", "cast_like")
         self.pattern = any_of(*one, *(is_op(name)(wildcard(), wildcard()) for name in names))
@@ -66,7 +66,7 @@ class SimplifyReshape(DFPatternCallback):
     """Two reshapes in a row become one, if the shape of the result is known."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         first, second = (is_op("reshape") | is_op("contrib_reverse_reshape") for _ in range(2))
         self._data = wildcard()
         self.pattern = first(second(self._data))
@@ -83,7 +83,7 @@ class SimplifyTranspose(DFPatternCallback):
     """Two transposes in a row become one; so do those that ``layout_transform`` is."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         first, second = (is_op("transpose") | is_op("layout_transform") for _ in range(2))
         self._data = wildcard()
         self.pattern = first(second(self._data))
@@ -105,7 +105,7 @@ class SimplifyNoOpTranspose(DFPatternCallback):
     """A transpose that keeps the order of axes goes, and a layout that becomes itself."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data = wildcard()
         self.pattern = is_op("transpose")(self._data) | is_op("layout_transform")(self._data)
 
