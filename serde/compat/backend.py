@@ -49,7 +49,7 @@ def to_onnx(
     model = to_relay((relay_ir, dict(params or {})), format="relay")
     named = replace(model.meta, extra={**model.meta.extra, "name": name})
     model = model.evolve(meta=named)
-    options = {"opset": opset_version, "local_functions": local_functions}
+    options: dict[str, AnyValue] = {"opset": opset_version, "local_functions": local_functions}
     if path is None:
         return from_relay(model, format="onnx", **options)
     written = from_relay(model, format="onnx", path=path, **options)

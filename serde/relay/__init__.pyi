@@ -22,6 +22,7 @@ from serde.relay import function as function
 from serde.relay import op as op
 from serde.relay import prelude as prelude
 from serde.relay import scope_builder as scope_builder
+from serde.relay import testing as testing
 from serde.relay import transform as transform
 from serde.relay import ty as ty
 from serde.relay._builders import annotation as annotation
@@ -43,6 +44,8 @@ from serde.relay.ir.adt import PatternTuple as PatternTuple
 from serde.relay.ir.adt import PatternVar as PatternVar
 from serde.relay.ir.adt import PatternWildcard as PatternWildcard
 from serde.relay.ir.adt import TypeData as TypeData
+from serde.relay.ir.affine_type import TensorAffineType as TensorAffineType
+from serde.relay.ir.affine_type import TupleAffineType as TupleAffineType
 from serde.relay.ir.bind import bind as bind
 from serde.relay.ir.compare import assert_structural_equal as assert_structural_equal
 from serde.relay.ir.compare import structural_equal as structural_equal
