@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import Final
 
 from serde.relay.dataflow_pattern import DFPatternCallback, has_attr, is_constant, is_op, wildcard
 from serde.relay.dataflow_pattern.rewriting import NodeMap
@@ -14,9 +15,14 @@ from serde.relay.transform.tvm.simplify_shapes import any_of
 from serde.relay.transform.tvm.typed import evaluated, is_scalar, operator_of, scalar
 
 __all__ = [
+    "FILLED",
     "EliminateIdentity", "FullElementwise", "SimplifyAdd", "SimplifyAdjacentMultiplyOrAdd",
     "SimplifyBinomial", "SimplifyRSqrt", "SwitchAddMultiply",
 ]  # fmt: skip
+
+
+FILLED: Final = {"full", "full_like", "ones", "ones_like", "zeros", "zeros_like"}
+"""Operators whose result is one value everywhere; without them nothing is to be done for those."""
 
 
 def _dtype(node: Expr) -> str:

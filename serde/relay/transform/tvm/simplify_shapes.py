@@ -14,16 +14,24 @@ from serde.relay.transform.tvm.typed import is_call, operator_of
 
 __all__ = [
     "ConcretizeLike", "SimplifyNoOpTranspose", "SimplifyReshape", "SimplifyTranspose", "any_of",
-    "concrete",
+    "calls_of", "concrete",
 ]  # fmt: skip
 
 
 def any_of(*patterns: DFPattern) -> DFPattern:
-    """Return the pattern of what matches one of `patterns`, tried in order."""
-    found = patterns[0]
-    for each in patterns[1:]:
-        found = found | each
-    return found
+    """Return the pattern of what matches one of `patterns`, tried in order.
+
+    Halves are nested, so that the pattern is as flat as can be.
+    """
+    if len(patterns) == 1:
+        return patterns[0]
+    half = len(patterns) // 2
+    return any_of(*patterns[:half]) | any_of(*patterns[half:])
+
+
+def calls_of(names: Sequence[str], *args: DFPattern) -> DFPattern:
+    """Return the pattern of a call of one of these operators."""
+    return any_of(*(is_op(name)(*args) for name in names))
 
 
 def concrete(node: Expr) -> tuple[int, ...] | None:
@@ -67,9 +75,9 @@ class SimplifyReshape(DFPatternCallback):
 
     def __init__(self) -> None:
         super().__init__()
-        first, second = (is_op("reshape") | is_op("contrib_reverse_reshape") for _ in range(2))
         self._data = wildcard()
-        self.pattern = first(second(self._data))
+        names = ("reshape", "contrib_reverse_reshape")
+        self.pattern = calls_of(names, calls_of(names, self._data))
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         """Return one reshape."""
@@ -84,9 +92,9 @@ class SimplifyTranspose(DFPatternCallback):
 
     def __init__(self) -> None:
         super().__init__()
-        first, second = (is_op("transpose") | is_op("layout_transform") for _ in range(2))
         self._data = wildcard()
-        self.pattern = first(second(self._data))
+        names = ("transpose", "layout_transform")
+        self.pattern = calls_of(names, calls_of(names, self._data))
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         """Return one call."""
