@@ -165,6 +165,11 @@ class OpDef(Op):
         if len(self.traits) < len(given):
             raise RelayError(f"{name}: a trait is stated twice")
 
+    @property
+    def num_inputs(self) -> int:
+        """How many operands a call has; a tuple of them counts as one."""
+        return len(self.operands)
+
     def has(self, *kinds: type[Trait]) -> bool:
         """Whether one of these traits is stated."""
         return any(kind in self.traits for kind in kinds)
