@@ -13,6 +13,8 @@ __all__: list[str] = []
 
 
 def __getattr__(name: str) -> AnyValue:
+    if name == "contrib":
+        return importlib.import_module("serde.relay.op.contrib")
     if not name.startswith("_"):
         found = importlib.import_module("serde.relay.ir.op_paths").find_op_path(name)
         if found is not None:
