@@ -7,7 +7,8 @@ from typing import Final
 __all__ = ["HOMES"]
 
 _MODULES: Final = (
-    "adt analysis build_module dataflow_pattern expr expr_functor function op prelude transform"
+    "adt analysis build_module dataflow_pattern expr expr_functor function op prelude testing "
+    "transform"
 )
 
 HOMES: Final = {
@@ -16,6 +17,7 @@ HOMES: Final = {
         "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar "
         "PatternWildcard TypeData"
     ),
+    "serde.relay.ir.affine_type": "TensorAffineType TupleAffineType",
     "serde.relay.ir.bind": "bind",
     "serde.relay.ir.compare": "assert_structural_equal structural_equal",
     "serde.relay.ir.dims": "Any symbol",

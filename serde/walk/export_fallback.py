@@ -72,6 +72,11 @@ class ExportFallback:
         """
         if node.framework == self.format_name:
             return
+        if self._custom.isdisjoint(node.names) and node.framework == PIVOT_FRAMEWORK:
+            raise Unsupported(
+                "kept whole for a function of the user's, and there is none",
+                hint=f"give one: converters={{{node.name!r}: function}}",
+            )
         if self._custom.isdisjoint(node.names):
             raise Unsupported(
                 f"an operator of {node.framework} that Relay does not know",

@@ -216,7 +216,8 @@ FOLLOWING = {
     ),
     "strided slice": (
         "strided_slice(%9, begin=[0, 1, 2, 3], end=[1, 5, 6, 7], strides=[1, 2, 1, 1], axes=None)",
-        "%10 = strided_slice(%9, begin=[0, 3, 1, 2], end=[1, 7, 5, 6], strides=[1, 1, 2, 1], axes=None); "
+        "%10 = strided_slice(%9, begin=[0, 3, 1, 2], end=[1, 7, 5, 6], strides=[1, 1, 2, 1], "
+        "axes=None); "
         "[NCHW>NHWC %10]",
     ),
     "strided slice of some axes": (

@@ -410,7 +410,7 @@ def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
     if value is None and operand.optional:
         return Tuple(())
     if isinstance(value, TupleWrapper):
-        value = value.tuple_value
+        value = list(value) if operand.variadic else value.tuple_value
     if isinstance(value, (list, tuple)):
         value = Tuple([astuple(item) for item in value])
     if not isinstance(value, Expr):

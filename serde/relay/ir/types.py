@@ -512,7 +512,9 @@ def accepts(expected: Type, given: Type) -> bool:
             if left != right:
                 return False
             continue
-        if isinstance(left, FuncType) and isinstance(right, FuncType) and left != right:
+        if isinstance(left, FuncType) and isinstance(right, FuncType):
+            if left == right:
+                continue
             left, right = _without_params(left), _without_params(right)
         one, other = type_parts(left), type_parts(right)
         if type(left) is not type(right) or len(one) != len(other):
