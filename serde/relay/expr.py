@@ -12,6 +12,11 @@ __getattr__, __all__ = lazy_names(
             "var"
         ),
         "serde.relay.ir.bind": "bind",
+        "serde.relay.ir.copies": (
+            "CallWithFields ConstantWithFields IfWithFields LetWithFields RefCreateWithFields "
+            "RefReadWithFields RefWriteWithFields TupleGetItemWithFields TupleWithFields "
+            "VarWithFields"
+        ),
         "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
     },
 )

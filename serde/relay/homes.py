@@ -16,6 +16,7 @@ HOMES: Final = {
         "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar "
         "PatternWildcard TypeData"
     ),
+    "serde.relay.ir.affine_type": "TensorAffineType TupleAffineType",
     "serde.relay.ir.bind": "bind",
     "serde.relay.ir.compare": "assert_structural_equal structural_equal",
     "serde.relay.ir.dims": "Any symbol",

@@ -12,8 +12,8 @@ from typing import Final
 
 from serde.errors import RelayError
 from serde.relay.ir.builders import lookup_builder
-from serde.relay.ir.expr import Expr, Var
-from serde.relay.ir.layout import change_layout_of_shape
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.layout import TensorLayout, change_layout_of_shape
 from serde.relay.ir.op_attributes import register_op_attr
 from serde.relay.ir.types import TensorType
 from serde.relay.transform.tvm.layout.config import LayoutConfig
@@ -36,7 +36,7 @@ _USUAL_KERNELS: Final[dict[str, dict[str, str]]] = {
 }
 """For each layout of the data, the layout of the weight that ``"default"`` stands for."""
 
-_BLOCKS: Final = re.compile(r"NCHW(\d+)c")
+_BLOCKS: Final = re.compile(r"NCHW\d+c")
 
 
 def _build(name: str, inputs: Operands, attrs: Attributes) -> AnyValue:
@@ -77,7 +77,7 @@ def _layer(name: str, *, skips: bool = False) -> Conversion:
         data_layout, kernel_layout = _two_layouts(name, desired_layouts)
         blocks = _BLOCKS.fullmatch(data_layout) if name == "nn.conv2d" else None
         if blocks is not None:
-            return _in_blocks(attrs, inputs, int(blocks[1]), data_layout, kernel_layout)
+            return _in_blocks(attrs, inputs, tinfos, data_layout, kernel_layout)
         if kernel_layout == "default":
             found = _USUAL_KERNELS[name].get(data_layout)
             if found is None:
@@ -91,18 +91,24 @@ def _layer(name: str, *, skips: bool = False) -> Conversion:
 
 
 def _in_blocks(
-    attrs: Attributes, inputs: Operands, size: int, data_layout: str, kernel_layout: str
+    attrs: Attributes, inputs: Operands, tinfos: Types, data_layout: str, kernel_layout: str
 ) -> AnyValue:
-    """Return a convolution in blocks; of a variable only if its channels divide into blocks."""
+    """Return a convolution in blocks, if all channels divide into them."""
     if kernel_layout == "default":
         raise RelayError("nn.conv2d: a layout in blocks needs a layout of the weight")
-    data = inputs[0]
-    if isinstance(data, Var) and isinstance(data.type, TensorType):
-        channels = data.type.shape[1]
-        if type(channels) is not int or channels % size:
-            return _build("nn.conv2d", inputs, attrs)
+    whole = _divides(tinfos[0], attrs["data_layout"], data_layout)
+    if not whole or not _divides(tinfos[1], attrs["kernel_layout"], kernel_layout):
+        return _build("nn.conv2d", inputs, attrs)
     new = {**attrs, "data_layout": data_layout, "kernel_layout": kernel_layout}
     return lookup_builder("nn.contrib_conv2d_nchwc")(*inputs, **new)
+
+
+def _divides(type_: TensorType, layout: str, blocks: str) -> bool:
+    """Whether all axes of a tensor divide into the blocks of a layout."""
+    target = TensorLayout(blocks)
+    pairs = zip(TensorLayout(layout), type_.shape, strict=True)
+    factors = [(max(target.factor_of(letter), 1), length) for letter, length in pairs]
+    return all(size == 1 or type(n) is not int or n % size == 0 for size, n in factors)
 
 
 def _pooling(name: str, allowed: Iterable[str] = ()) -> Conversion:
