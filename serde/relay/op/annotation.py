@@ -89,3 +89,15 @@ def _itself(data: Expr) -> Expr:
 def _stop_fusion(data: AnyValue) -> AnyValue:
     """Keep what comes before and after in functions of their own when fusing: ``y = x``."""
     return data
+
+
+@relay_op(
+    "annotation.checkpoint",
+    infer=_its_type,
+    samples=[sample((2, 3))],
+    traits=[SameType],
+    decompose=_itself,
+)
+def _checkpoint(data: AnyValue) -> AnyValue:
+    """Mark what is computed again rather than kept when gradients are taken: ``y = x``."""
+    return data
