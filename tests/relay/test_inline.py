@@ -159,7 +159,7 @@ def test_functions_that_are_values_leave_the_caller_as_untyped_as_it_was(
                 branch = mod.get_global_var(name)
             branches.append(branch)
         condition = var("p", "bool")
-        mod["main"] = Function([condition], Call(If(condition, *branches), []))
+        mod["main"] = Function([condition], Call(If(condition, branches[0], branches[1]), []))
         return mod
 
     assert_structural_equal(Inline()(module(named=True)), module(named=False), map_free_vars=True)
