@@ -22,6 +22,7 @@ from serde.relay import function as function
 from serde.relay import op as op
 from serde.relay import prelude as prelude
 from serde.relay import scope_builder as scope_builder
+from serde.relay import testing as testing
 from serde.relay import transform as transform
 from serde.relay import ty as ty
 from serde.relay._builders import annotation as annotation

@@ -7,7 +7,8 @@ from typing import Final
 __all__ = ["HOMES"]
 
 _MODULES: Final = (
-    "adt analysis build_module dataflow_pattern expr expr_functor function op prelude transform"
+    "adt analysis build_module dataflow_pattern expr expr_functor function op prelude testing "
+    "transform"
 )
 
 HOMES: Final = {

@@ -449,3 +449,27 @@ def test_parameters_become_constants_by_name() -> None:
     twice = relay.Function([X, relay.var("x", "float32")], X)
     with pytest.raises(RelayError, match="several"):
         relay.build_module.bind_params_by_name(twice, {"x": 1.0})
+
+
+# Testing.
+
+
+def test_types_and_passes_in_one_call() -> None:
+    x = relay.var("x", shape=(2,))
+    typed = relay.testing.run_infer_type(relay.split(x, 2))
+    assert typed.checked_type == relay.TupleType([relay.TensorType((1,))] * 2)
+    function = relay.testing.run_infer_type(relay.Function([x], relay.exp(x)))
+    assert function.checked_type == relay.FuncType([x.type], x.type)
+    bound = relay.testing.run_opt_pass(function, relay.transform.ToANormalForm())
+    assert isinstance(bound, relay.Function)
+    assert isinstance(bound.body, relay.Let)
+    body = relay.testing.run_opt_pass(relay.exp(x), relay.transform.ToANormalForm())
+    assert isinstance(body, relay.Let)
+
+
+def test_an_attribute_of_an_operator_for_a_while() -> None:
+    module = importlib.import_module("serde.relay.testing.temp_op_attr")
+    operator, marker = relay.op.get("atanh"), object()
+    with module.TempOpAttr("atanh", "test.mark", marker):
+        assert operator.get_attr("test.mark") is marker
+    assert operator.get_attr("test.mark") is None
