@@ -60,6 +60,7 @@ from serde.relay.ir.expr import GlobalVar as GlobalVar
 from serde.relay.ir.expr import If as If
 from serde.relay.ir.expr import Let as Let
 from serde.relay.ir.expr import Op as Op
+from serde.relay.ir.expr import RelayExpr as RelayExpr
 from serde.relay.ir.expr import Tuple as Tuple
 from serde.relay.ir.expr import TupleGetItem as TupleGetItem
 from serde.relay.ir.expr import TupleWrapper as TupleWrapper
@@ -86,6 +87,7 @@ from serde.relay.ir.type_functor import TypeVisitor as TypeVisitor
 from serde.relay.ir.types import FuncType as FuncType
 from serde.relay.ir.types import GlobalTypeVar as GlobalTypeVar
 from serde.relay.ir.types import IncompleteType as IncompleteType
+from serde.relay.ir.types import Kind as Kind
 from serde.relay.ir.types import RefType as RefType
 from serde.relay.ir.types import RelayRefType as RelayRefType
 from serde.relay.ir.types import SequenceType as SequenceType

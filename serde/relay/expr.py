@@ -8,8 +8,8 @@ __getattr__, __all__ = lazy_names(
     __name__,
     {
         "serde.relay.ir.expr": (
-            "Attrs Call Constant Expr GlobalVar If Let Tuple TupleGetItem TupleWrapper Var const "
-            "var"
+            "Attrs Call Constant Expr GlobalVar If Let RelayExpr Tuple TupleGetItem TupleWrapper "
+            "Var const var"
         ),
         "serde.relay.ir.bind": "bind",
         "serde.relay.ir.copies": (

@@ -412,3 +412,33 @@ def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
     np.testing.assert_array_equal(found[one]["inputs"], [x - y])
     np.testing.assert_array_equal(found[one]["outputs"], [y - x])
     assert set(found) == {both, one}
+
+
+# Type variables.
+
+A, B = relay.TypeVar("a"), relay.TypeVar("b")
+PAIR = relay.Function([relay.Var("x", A)], relay.Var("y", B), None, [A])
+TYPE_VARIABLES = {
+    "type": (relay.FuncType([A], B, [A]), [B], [A], [A, B]),
+    "variable": (relay.Var("x", relay.TupleType([A, B])), [A, B], [], [A, B]),
+    "function": (PAIR, [B], [A], [A, B]),
+    "result": (relay.Function([], relay.const(1), B, [A]), [B], [A], [A, B]),
+    "arguments": (relay.Call(relay.GlobalVar("f"), [], None, [B]), [B], [], [B]),
+    "tensor": (relay.TensorType((2,)), [], [], []),
+}
+
+
+@pytest.mark.parametrize("case", TYPE_VARIABLES)
+def test_type_variables(case: str) -> None:
+    value, free, bound, all_ = TYPE_VARIABLES[case]
+    assert relay.analysis.free_type_vars(value) == free
+    assert relay.analysis.bound_type_vars(value) == bound
+    assert relay.analysis.all_type_vars(value) == all_
+
+
+def test_a_constructor_binds_the_type_variables_of_its_data_type() -> None:
+    mod = module("type Box[A] { Put(A) }\ndef @main() { 1 }")
+    (data,) = mod.type_definitions.values()
+    (put,) = data.constructors
+    assert relay.analysis.bound_type_vars(put, mod) == list(data.type_vars)
+    assert relay.analysis.bound_type_vars(put) == []

@@ -62,8 +62,8 @@ LAYERS = {
         {"nn.conv2d": ["NHWC", "default"]},
         "nn.conv2d(%x, %w, NOPAD, groups=4, channels=4, kernel_size=[3, 3])",
         "%0 = [NCHW>NHWC %x]; %1 = [OIHW>HWOI %w]; "
-        '%2 = nn.conv2d(%0, %1, NOPAD, groups=4, channels=4, kernel_size=[3, 3], data_layout="NHWC", '
-        'kernel_layout="HWOI"); [NHWC>NCHW %2]',
+        '%2 = nn.conv2d(%0, %1, NOPAD, groups=4, channels=4, kernel_size=[3, 3], '
+        'data_layout="NHWC", kernel_layout="HWOI"); [NHWC>NCHW %2]',
     ),
     "depthwise conv2d to NCHW": (
         {"x": "(1, 5, 6, 4)", "w": "(3, 3, 4, 1)"},

@@ -36,6 +36,12 @@ PATHS = {
     "qnn.conv2d": "qnn.op.conv2d",
     "qnn.requantize": "qnn.op.requantize",
     "op.nn.leaky_relu": "nn.leaky_relu",
+    "op.nn.nn.conv2d": "nn.conv2d",
+    "op.vision.nms.non_max_suppression": "vision.non_max_suppression",
+    "op.image.image.resize2d": "image.resize2d",
+    "RelayExpr": "Expr",
+    "expr.RelayExpr": "Expr",
+    "Kind": "TypeKind",
 }
 
 
@@ -458,6 +464,8 @@ def test_types_and_passes_in_one_call() -> None:
     x = relay.var("x", shape=(2,))
     typed = relay.testing.run_infer_type(relay.split(x, 2))
     assert typed.checked_type == relay.TupleType([relay.TensorType((1,))] * 2)
+    assert relay.testing.count_ops(relay.exp(relay.exp(x))) == {"exp": 2}
+    assert relay.testing.rand("float16", 2, 3).shape == (2, 3)
     function = relay.testing.run_infer_type(relay.Function([x], relay.exp(x)))
     assert function.checked_type == relay.FuncType([x.type], x.type)
     bound = relay.testing.run_opt_pass(function, relay.transform.ToANormalForm())

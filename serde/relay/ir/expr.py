@@ -34,6 +34,7 @@ __all__ = [
     "If",
     "Let",
     "Op",
+    "RelayExpr",
     "Span",
     "Tuple",
     "TupleGetItem",
@@ -132,6 +133,10 @@ class Expr:
 
     def __ge__(self, other: Expr) -> Expr:
         return self._apply("greater_equal", other)
+
+
+RelayExpr = Expr
+"""As TVM also calls it."""
 
 
 class Op(OpAttributes, Expr):

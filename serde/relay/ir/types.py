@@ -15,6 +15,7 @@ __all__ = [
     "FuncType",
     "GlobalTypeVar",
     "IncompleteType",
+    "Kind",
     "RefType",
     "RelayRefType",
     "SequenceType",
@@ -160,6 +161,10 @@ class TypeKind(IntEnum):
     Constraint = 4
     AdtHandle = 5
     TypeData = 6
+
+
+Kind = TypeKind
+"""As older releases of TVM call it."""
 
 
 def _read_kind(kind: AnyValue) -> TypeKind:

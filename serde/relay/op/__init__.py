@@ -15,6 +15,8 @@ __all__: list[str] = []
 
 
 def __getattr__(name: str) -> AnyValue:
+    if name == "contrib":
+        return importlib.import_module("serde.relay.op.contrib")
     if name == "_make":
         return sys.modules[__name__]
     if not name.startswith("_"):

@@ -69,7 +69,7 @@ class LayoutRewriter(ABC):
 
     @abstractmethod
     def changes(self, definition: OpDef) -> bool:
-        """Whether calls of an operator that says nothing of layouts are asked about, too."""
+        """Whether calls of an operator whose layouts are not known are asked about, too."""
 
     def run(self, function: Function) -> Function:
         """Return what a function becomes; the function itself if nothing changes.
@@ -134,12 +134,10 @@ class LayoutRewriter(ABC):
         if any(type_ is None for type_ in types):
             return None
         infer = inference_of(definition)
-        if infer is None:
-            return self._change_plainly(node) if self.changes(definition) else None
         old = [each.old for each in inputs]
-        first = _infer(infer, node.attrs, None, old, types)
+        first = None if infer is None else _infer(infer, node.attrs, None, old, types)
         if first is None:
-            return None
+            return self._change_plainly(node) if self.changes(definition) else None
         _require_count("operands", first.input_layouts, inputs)
         current = list(first.input_layouts)
         came = [each.new or layout for each, layout in zip(inputs, current, strict=True)]
