@@ -114,6 +114,8 @@ def passes(given: RelayModel) -> dict[str, Pass]:
     )
     found["ToFloat16, of a model"] = transform.ToFloat16(keep_io=False, weights=weights)
     found["Decompose to nothing"] = transform.Decompose(supported=lambda node: True)
+    found["ConvertLayout"] = transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
+    found["SplitArgs"] = transform.SplitArgs(8)
     found["Compose, all patterns"] = transform.Compose(transform.extension_patterns())
     return found
 

@@ -114,4 +114,5 @@ from serde.relay.transform.tvm.simplify_expr import (
     SimplifyExprPostAlterOp as SimplifyExprPostAlterOp,
 )
 from serde.relay.transform.tvm.simplify_inference import SimplifyInference as SimplifyInference
+from serde.relay.transform.tvm.split_args import SplitArgs as SplitArgs
 from serde.relay.transform.weight_folding import fold_weights as fold_weights

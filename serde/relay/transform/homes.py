@@ -75,6 +75,7 @@ HOMES: Final = {
     "tvm.mixed_precision": "ToMixedPrecision mixed_precision",
     "tvm.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",
     "tvm.simplify_inference": "SimplifyInference",
+    "tvm.split_args": "SplitArgs",
     "weight_folding": "fold_weights",
 }
 """Public names by the module of :mod:`serde.relay.transform` that has them."""

@@ -15,7 +15,7 @@ from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layou
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image import upsampling
 from serde.relay.op.image.resize import Method, Mode, Rounding, run_resize
-from serde.relay.op.shape.dynamic import Given, count_of, integers_of, static_type
+from serde.relay.op.shape.dynamic import Given, integers_of, static_type
 from serde.weights import dtype_name
 
 __all__: list[str] = []
@@ -32,7 +32,8 @@ def _with_unknown_lengths(data: TensorType, layout: str, dtype: AnyValue = None)
 
 
 def _resize2d_type(data: TensorType, size: Given, roi: Given, **attrs: AnyValue) -> TensorType:
-    if count_of(size) != 2 or tuple(roi.shape) != (4,):
+    # Lengths may be whole floats, as TVM has them.
+    if tuple(size.shape) != (2,) or tuple(roi.shape) != (4,):
         raise TypeInferenceError(f"expected two lengths and four edges, found {size!r}, {roi!r}")
     if isinstance(size, np.ndarray):
         edges = tuple(map(float, roi)) if isinstance(roi, np.ndarray) else (0.0,) * 4
