@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ FORMAT: Final = "serde.split"
 VERSION: Final = 1
 _HOST: Final = "host.relay"
 _PARAMS: Final = "host.params"
+_PLAIN_NAME: Final = re.compile("[A-Za-z0-9_-]{1,100}")
 
 
 @dataclass(slots=True)
@@ -84,11 +86,13 @@ def manifest_of(stored: Stored) -> dict[str, AnyValue]:
         "regions": [
             {
                 "name": name,
-                "file": f"{name}.onnx",
+                "file": file,
                 "inputs": list(map(_port_entry, region.inputs)),
                 "outputs": list(map(_port_entry, region.outputs)),
             }
-            for name, region in stored.regions.items()
+            for file, (name, region) in zip(
+                _file_names(stored), stored.regions.items(), strict=True
+            )
         ],
         "hosts": [
             {
@@ -108,6 +112,18 @@ def _port_entry(port: Port) -> dict[str, AnyValue]:
     return {"name": port.name, "dtype": port.type.dtype, "shape": shape}
 
 
+def _file_names(stored: Stored) -> list[str]:
+    """Return the names of the regions' files: their own where any file system takes them."""
+    taken: set[str] = set()
+    found = []
+    for number, name in enumerate(stored.regions):
+        plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in taken
+        stem = name if plain else f"region.{number}"
+        taken.add(stem.lower())
+        found.append(f"{stem}.onnx")
+    return found
+
+
 def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
     """Write the folder, whole or not at all.
 
@@ -121,8 +137,8 @@ def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
     for region in stored.regions.values():
         sources |= set(map(os.fspath, codec.source_paths(region.native)))
     with atomic_directory(path, sources=sources, is_package=is_folder) as staged:
-        for name, region in stored.regions.items():
-            codec.save(region.native, staged / f"{name}.onnx")
+        for file, region in zip(_file_names(stored), stored.regions.values(), strict=True):
+            codec.save(region.native, staged / file)
         if stored.hosts:
             (staged / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
             write_params(weights, staged / _PARAMS)
