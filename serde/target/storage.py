@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any as AnyValue
@@ -27,7 +27,7 @@ from serde.relay.ir.expr import Function, GlobalVar
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.types import TensorType, Type
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
 from serde.relayfile.params import read_params, write_params
@@ -354,30 +354,33 @@ def _check_program(
     manifest: _Table,
 ) -> None:
     """Refuse steps that do not fit what they run, or that take what is not there."""
-    known: set[str] = set()
+    known: dict[str, Type] = {}
 
-    def define(names: tuple[str, ...]) -> None:
-        for name in names:
+    def define(names: Iterable[str], types: Iterable[Type]) -> None:
+        for name, type_ in zip(names, types, strict=True):
             if name in known:
                 raise manifest.fault(f"{name} is given twice")
-            known.add(name)
+            known[name] = type_
 
-    define(tuple(port.name for port in program.inputs))
+    define((port.name for port in program.inputs), (port.type for port in program.inputs))
     seen: set[str] = set()
     for step in program.steps:
         if step.name in seen:
             raise manifest.fault(f"step {step.name} runs twice")
         seen.add(step.name)
-        takes, gives = _counts(step, regions, hosts, manifest)
-        if (len(step.inputs), len(step.outputs)) != (takes, gives):
+        takes, gives = _types_of(step, regions, hosts, manifest)
+        if (len(step.inputs), len(step.outputs)) != (len(takes), len(gives)):
             raise manifest.fault(
-                f"step {step.name}: expected {takes} inputs and {gives} outputs, found "
+                f"step {step.name}: expected {len(takes)} inputs and {len(gives)} outputs, found "
                 f"{len(step.inputs)} and {len(step.outputs)}"
             )
         missing = [name for name in step.inputs if name not in known]
         if missing:
             raise manifest.fault(f"step {step.name} takes {missing[0]}, which is not there yet")
-        define(step.outputs)
+        for name, type_ in zip(step.inputs, takes, strict=True):
+            if not _may_be(known[name], type_):
+                raise manifest.fault(f"step {step.name} takes {type_}, but {name} is {known[name]}")
+        define(step.outputs, gives)
     missing = [name for name in program.results if name not in known]
     if missing or len(program.results) != len(program.outputs):
         raise manifest.fault("results are not values of steps, or have not as many names")
@@ -385,16 +388,28 @@ def _check_program(
         raise manifest.fault("some regions or parts of the host are no steps")
 
 
-def _counts(
+def _types_of(
     step: Step,
     regions: Mapping[str, RegionModule],
     hosts: Mapping[str, RelayModel],
     manifest: _Table,
-) -> tuple[int, int]:
+) -> tuple[list[Type], list[Type]]:
+    """Return the types of what a step takes and gives, as what it runs has them."""
     if step.kind == "region" and step.name in regions:
         region = regions[step.name]
-        return len(region.inputs), len(region.outputs)
+        return [port.type for port in region.inputs], [port.type for port in region.outputs]
     if step.kind == "host" and step.name in hosts:
         part = hosts[step.name]
-        return len(part.meta.inputs), len(value_types(part.main.body.type))
+        takes = [param.checked_type for param in part.inputs()]
+        return takes, list(value_types(part.main.body.type))
     raise manifest.fault(f"step {step.name}: there is no such {step.kind}")
+
+
+def _may_be(given: Type, wanted: Type) -> bool:
+    """Whether a value of one type may be one of another; lengths that are open fit all."""
+    if not isinstance(given, TensorType) or not isinstance(wanted, TensorType):
+        return given == wanted
+    if (given.dtype, given.rank) != (wanted.dtype, wanted.rank):
+        return False
+    pairs = zip(given.shape, wanted.shape, strict=True)
+    return all(a == b or not isinstance(a, int) or not isinstance(b, int) for a, b in pairs)
