@@ -330,7 +330,10 @@ class _Partitioner:
     def _place(self, unit: Unit, region: int | None) -> PlacedNode:
         before = (self._graph.producer(leaf) for leaf in unit.operands)
         sources = dict.fromkeys(each.number for each in before if each is not None)
-        gaps = self._verdicts[unit.number].gaps
+        verdict = self._verdicts[unit.number]
+        gaps = verdict.gaps
+        if region is None and not gaps and not verdict.nodes:
+            gaps = (Gap("", "is written as nothing, and what it passes on is not in a region"),)
         name = unit.root.span.source_name if unit.root.span is not None else ""
         return PlacedNode(unit.name, name, _count(unit), region, gaps, tuple(sources))
 
