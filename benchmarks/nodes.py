@@ -40,6 +40,8 @@ from serde.relay.dataflow_pattern import (  # noqa: E402
 )
 from serde.relay.ir.expr import Call, Expr  # noqa: E402
 from serde.relay.ir.model import ModelMeta, RelayModel  # noqa: E402
+from serde.relay.ir.op_attributes import register_op_attr  # noqa: E402
+from serde.relay.ir.registry import get  # noqa: E402
 from serde.relay.ir.visit import post_order  # noqa: E402
 from serde.relay.run.interpreter import run  # noqa: E402
 from serde.relay.transform import Pass  # noqa: E402
@@ -101,7 +103,9 @@ def passes(given: RelayModel) -> dict[str, Pass]:
         if not inspect.isclass(kind) or not issubclass(kind, Pass) or inspect.isabstract(kind):
             continue
         signature = inspect.signature(kind)
-        if all(p.default is not p.empty for p in signature.parameters.values()):
+        if name == "EtaExpand":
+            found[name] = transform.EtaExpand(expand_global_var=True)
+        elif all(p.default is not p.empty for p in signature.parameters.values()):
             found[name] = kind()
     weights = frozenset(given.params)
     found["FoldBatchNorm, of a model"] = transform.FoldBatchNorm(weights=weights)
@@ -139,6 +143,22 @@ def patterns(given: RelayModel) -> dict[str, Step]:
     }
 
 
+def regions(given: RelayModel) -> dict[str, Step]:
+    """Giving parts of a program to a target that has some of its operators."""
+    for name in ("nn.conv2d", "nn.relu", "tanh", "add"):
+        if get(name).get_attr("target.benchmark") is None:
+            register_op_attr(name, "target.benchmark", lambda call: True)
+    annotated = transform.AnnotateTarget("benchmark")(given.mod)
+    merged = transform.MergeCompilerRegions()(annotated)
+    table = [("benchmark.sum", is_op("tanh")(wildcard() + wildcard()))]
+    return {
+        "MergeComposite": lambda: transform.MergeComposite(table)(given.mod),
+        "AnnotateTarget": lambda: transform.AnnotateTarget("benchmark")(given.mod),
+        "MergeCompilerRegions, annotated": lambda: transform.MergeCompilerRegions()(annotated),
+        "PartitionGraph, annotated": lambda: transform.PartitionGraph()(merged),
+    }
+
+
 def steps(given: RelayModel) -> dict[str, Step]:
     """What is measured, by name."""
     text, strict = given.mod.astext(), given.mod.astext(strict=True)
@@ -162,6 +182,7 @@ def steps(given: RelayModel) -> dict[str, Step]:
         "compare": lambda: relay.structural_equal(given.mod, other),
         "run": lambda: run(main, arguments, mod=given.mod),
         **patterns(given),
+        **regions(given),
         **{name: lambda each=each: each(given.mod) for name, each in passes(given).items()},
         "prepare": lambda: prepare(given, PrepareOptions(), report=Report()),
         "prepare, float16": lambda: prepare(given, PrepareOptions(float16=True), report=Report()),

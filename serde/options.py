@@ -18,7 +18,6 @@ import numpy as np
 from serde.errors import OptionError
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.relay.ir.types import TensorType
-from serde.walk.result_types import read_result_types
 from serde.walk.user_converters import UserConverter, read_converters
 from serde.weights import dtype_name
 
@@ -70,7 +69,10 @@ class ImportOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "converters", read_converters(self.converters, "read"))
-        object.__setattr__(self, "result_types", read_result_types(self.result_types))
+        if self.result_types != {}:
+            from serde.walk.result_types import read_result_types
+
+            object.__setattr__(self, "result_types", read_result_types(self.result_types))
         shapes: AnyValue = self.input_shapes
         dtypes: AnyValue = self.input_dtypes
         named_shapes = shapes if isinstance(shapes, Mapping) else {"": shapes}

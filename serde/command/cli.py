@@ -99,6 +99,7 @@ class Invocation:
         report: What the public functions fill.
         as_json: Whether stdout gets one JSON object and nothing else.
         report_path: Where the report is written, or None.
+        findings: What a command has found besides, for the JSON object and a report in JSON.
     """
 
     def __init__(self, terminal: Terminal) -> None:
@@ -106,6 +107,7 @@ class Invocation:
         self.report = LiveReport(terminal)
         self.as_json = False
         self.report_path: Path | None = None
+        self.findings: dict[str, Any] = {}
 
     def configure(self, options: dict[str, Any]) -> None:
         """Take the flags that all commands have out of `options`."""
@@ -121,7 +123,7 @@ class Invocation:
 
     def close(self, code: int, error: str | None = None) -> None:
         """Write the report file and the JSON object."""
-        data = {"outcome": _OUTCOMES[code], "exit_code": code, "error": error}
+        data = {"outcome": _OUTCOMES[code], "exit_code": code, "error": error, **self.findings}
         path, self.report_path = self.report_path, None
         if path is not None:
             if path.suffix == ".json":
@@ -435,7 +437,8 @@ def partition(ctx: click.Context, /, **options: Any) -> None:
 
         write_text(options["svg"], draw(found))
     code = 0 if found.is_whole else 1
-    run.report.facts |= {"path": target, **partition_dict(found)}
+    run.report.facts["path"] = target
+    run.findings = partition_dict(found)
     for table in partition_tables(found):
         run.terminal.table(table)
     run.terminal.line(partition_line(found), "green" if found.is_whole else "yellow")

@@ -98,13 +98,14 @@ def partition_line(found: Partition) -> str:
 def partition_dict(found: Partition) -> dict[str, AnyValue]:
     """Return what is known of a partition as values that JSON can hold."""
     return {
+        "outcome": "done" if found.is_whole else "some stays on the host",
         "opset": found.opset,
         "whole": found.is_whole,
         "regions": [
             {
                 "name": region.name,
                 "nodes": region.calls,
-                "onnx": dict(sorted(region.nodes.items())),
+                "written": dict(sorted(region.nodes.items())),
                 "inputs": region.inputs,
                 "outputs": region.outputs,
             }

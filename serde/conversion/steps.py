@@ -92,8 +92,9 @@ def write_model(
     bridge: AnyBridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
 ) -> AnyValue:
     with report.stage("optimize"):
-        model = hold_for_user(model, options.converters, bridge.name, report)
-        raise_if_refused(report)
+        if bridge.name != PIVOT:
+            model = hold_for_user(model, options.converters, bridge.name, report)
+            raise_if_refused(report)
         model = prepare(
             model,
             passes,

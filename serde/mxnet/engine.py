@@ -14,7 +14,6 @@ from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import ProcessEngine, can_start
 from serde.errors import CheckError, MissingDependency
-from serde.mxnet.foreign import CUSTOM
 from serde.weights import Array, ArrayWeight, Weight
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def open_engine(native: MxnetModel, model: RelayModel) -> Engine:
     from serde.engine.interpreter import RelayEngine
 
     # Another process would not have what a user registered in this one.
-    own = any(node.op == CUSTOM for node in native.graph.nodes)
+    own = any(node.op == "Custom" for node in native.graph.nodes)
     narrow = own or any(weight.dtype == "float16" for weight in model.params.values())
     if narrow or not is_installed("mxnet"):
         return RelayEngine(model)

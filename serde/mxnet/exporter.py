@@ -10,7 +10,6 @@ from typing import Any as AnyValue
 from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
-from serde.mxnet.foreign import write_foreign
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input_order
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent.stack import MERGE_STACKS, STACK
@@ -169,6 +168,8 @@ class _MxnetWalk(ExportWalk[Value]):
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Write an operator as it was, or as a ``Custom``."""
+        from serde.mxnet.foreign import write_foreign
+
         return write_foreign(self._context, node, operands)
 
     def branch_name(self, node: If) -> str:

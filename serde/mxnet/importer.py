@@ -12,7 +12,6 @@ from typing import Any as AnyValue
 from serde.errors import FormatError, OptionError, raise_if_refused
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
-from serde.mxnet.foreign import foreign_node, own_attributes, user_names
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, INPUT_KEY, Entry, MxnetModel, Node
@@ -23,6 +22,7 @@ from serde.mxnet.shape_completion import ShapeCompletion, tells_lengths
 from serde.mxnet.training import training_facts
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Span, Var
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.shapes import is_float
@@ -267,10 +267,12 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         names: tuple[str, ...] = (op,)
         attributes = node.attrs
         if self.fallback.any:
+            from serde.mxnet.foreign import own_attributes, user_names
+
             names, attributes = user_names(node, op), own_attributes(node)
         found = self.call(
             TABLE, ctx, op, inputs, attributes, names=names,
-            foreign=lambda: foreign_node(node, inputs),
+            foreign=lambda: _foreign_node(node, inputs),
         )  # fmt: skip
         if len(found) < count:
             self.report.add(node.op, label, f"output {count - 1} is used but not converted")
@@ -335,6 +337,13 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
             raise OptionError(self.missing_text(missing))
         names = dict.fromkeys(node.name for node in scope.graph.nodes if node.name in found)
         return [found[name] for name in names]
+
+
+def _foreign_node(node: Node, inputs: Sequence[Expr]) -> Foreign:
+    """Return what a node is that is kept."""
+    from serde.mxnet.foreign import foreign_node
+
+    return foreign_node(node, inputs)
 
 
 def _label_shapes(scope: Scope) -> dict[int, Sequence[DimLike]]:

@@ -9,7 +9,6 @@ from typing import Final, NoReturn
 from serde.errors import Unsupported, raise_if_refused
 from serde.nnef.empty import SettleEmpty
 from serde.nnef.export_context import ExportContext, Value, element_type, is_spoken
-from serde.nnef.foreign import write_foreign
 from serde.nnef.model import Block, NnefModel, rename_operation
 from serde.nnef.ops import TABLE
 from serde.nnef.options import NnefExportOptions
@@ -201,6 +200,8 @@ class _Walk(ExportWalk[Value]):
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Write the invocation of a fragment without a body."""
+        from serde.nnef.foreign import write_foreign
+
         return write_foreign(self._context, node, operands)
 
     def local_call(

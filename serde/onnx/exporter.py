@@ -32,7 +32,6 @@ from serde.onnx.builder import (
 )
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
-from serde.onnx.foreign import write_foreign
 from serde.onnx.functions import FunctionCall, LocalFunctions
 from serde.onnx.lowering import as_qdq, lower
 from serde.onnx.model import PRODUCER, OnnxModel
@@ -217,6 +216,8 @@ class _OnnxWalk(ExportWalk[Value]):
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Add a node as it was, or of a domain of the framework that it comes from."""
+        from serde.onnx.foreign import write_foreign
+
         return write_foreign(self._context, node, operands)
 
     def branch_name(self, node: If) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "declared_types", "foreign_node", "register_library", "register_reference_ops",
-    "run_foreign", "user_names", "write_foreign",
+    "run_foreign", "write_foreign",
 ]  # fmt: skip
 
 PLAIN: Final = "ai.onnx"
@@ -70,14 +70,6 @@ def register_reference_ops(*operators: AnyValue) -> None:
     """
     for each in operators:
         _REFERENCE_OPS[each.op_domain, each.__name__] = each
-
-
-def user_names(node: onnx.NodeProto) -> tuple[str, ...]:
-    """Return what users call the operator of a node."""
-    domain = domain_name(node.domain)
-    if not domain:
-        return node.op_type, f"{PLAIN}::{node.op_type}"
-    return f"{domain}::{node.op_type}", f"{domain}.{node.op_type}"
 
 
 def declared_types(values: Sequence[onnx.ValueInfoProto]) -> Iterator[tuple[str, TensorType]]:

@@ -15,7 +15,6 @@ from serde.limits import MAX_EXPANDED_NODES
 from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype
 from serde.onnx.expansion import check_expansion, function_key
-from serde.onnx.foreign import declared_types, foreign_node, user_names
 from serde.onnx.import_context import Facts, ImportContext
 from serde.onnx.interface import declared_shape, graph_meta, input_dtype, opset_versions
 from serde.onnx.model import OnnxModel
@@ -164,6 +163,8 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         """Return a graph as the walk sees it, its initializers being defined."""
         self._define_initializers(graph, scope)
         if self.fallback.keep:
+            from serde.onnx.foreign import declared_types
+
             self._declared.update(declared_types([*graph.value_info, *graph.output]))
         inputs, outputs = ([each.name for each in ends] for ends in (graph.input, graph.output))
         return self._graph(inputs, graph.node, outputs, scope)
@@ -172,6 +173,8 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         """Note what the names of dimensions that inputs declare stand for."""
         if not self.fallback.keep:
             return
+        from serde.onnx.foreign import declared_types
+
         declared = dict(declared_types(self.facts.model.proto.graph.input))
         for each in inputs:
             known = declared.get(each.name_hint)
@@ -343,7 +346,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
         function = self._functions.get(function_key(node))
-        if function is not None and not self.fallback.has(*user_names(node)):
+        if function is not None and not self.fallback.has(*_user_names(node)):
             return self._call(function, inputs, attributes, scope, label, wanted)
         if self.decisions.trying and self._is_wrong(node, inputs, scope, label):
             holes: list[Expr] = [Hole() for _ in wanted]
@@ -395,7 +398,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         table = TABLES.get(domain)
         known = 1 if table is None else _newest(table) if domain else None
         version = scope.opsets.get(domain, known)
-        names = user_names(node)
+        names = _user_names(node) if self.fallback.any else ()
         own = self.fallback.has(*names)
         ctx = ImportContext(version or 1, label, node, wanted, self, scope, self.facts)
         if (
@@ -427,6 +430,8 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         self, node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto], version: int
     ) -> Foreign:
         """Return what a node is that is kept, with the types that the file declares."""
+        from serde.onnx.foreign import foreign_node
+
         given = [self._declared.get(name) for name in node.output]
         results = with_lengths(given, self._lengths)
         return foreign_node(node, attributes, version, results, self.facts.model)
@@ -482,6 +487,14 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
     def joined(self, results: Sequence[Expr]) -> Sequence[Expr]:
         """Return outputs of a subgraph with a conditional for those that are undecided."""
         return join(results)
+
+
+def _user_names(node: onnx.NodeProto) -> tuple[str, ...]:
+    """Return what users call the operator of a node."""
+    domain = domain_name(node.domain)
+    if not domain:
+        return node.op_type, f"ai.onnx::{node.op_type}"
+    return f"{domain}::{node.op_type}", f"{domain}.{node.op_type}"
 
 
 def _newest(table: ConverterTable) -> int:

@@ -22,6 +22,7 @@ from serde.relay import function as function
 from serde.relay import op as op
 from serde.relay import prelude as prelude
 from serde.relay import scope_builder as scope_builder
+from serde.relay import testing as testing
 from serde.relay import transform as transform
 from serde.relay import ty as ty
 from serde.relay._builders import annotation as annotation
@@ -43,6 +44,8 @@ from serde.relay.ir.adt import PatternTuple as PatternTuple
 from serde.relay.ir.adt import PatternVar as PatternVar
 from serde.relay.ir.adt import PatternWildcard as PatternWildcard
 from serde.relay.ir.adt import TypeData as TypeData
+from serde.relay.ir.affine_type import TensorAffineType as TensorAffineType
+from serde.relay.ir.affine_type import TupleAffineType as TupleAffineType
 from serde.relay.ir.bind import bind as bind
 from serde.relay.ir.compare import assert_structural_equal as assert_structural_equal
 from serde.relay.ir.compare import structural_equal as structural_equal
@@ -57,6 +60,7 @@ from serde.relay.ir.expr import GlobalVar as GlobalVar
 from serde.relay.ir.expr import If as If
 from serde.relay.ir.expr import Let as Let
 from serde.relay.ir.expr import Op as Op
+from serde.relay.ir.expr import RelayExpr as RelayExpr
 from serde.relay.ir.expr import Tuple as Tuple
 from serde.relay.ir.expr import TupleGetItem as TupleGetItem
 from serde.relay.ir.expr import TupleWrapper as TupleWrapper
@@ -83,6 +87,7 @@ from serde.relay.ir.type_functor import TypeVisitor as TypeVisitor
 from serde.relay.ir.types import FuncType as FuncType
 from serde.relay.ir.types import GlobalTypeVar as GlobalTypeVar
 from serde.relay.ir.types import IncompleteType as IncompleteType
+from serde.relay.ir.types import Kind as Kind
 from serde.relay.ir.types import RefType as RefType
 from serde.relay.ir.types import RelayRefType as RelayRefType
 from serde.relay.ir.types import SequenceType as SequenceType

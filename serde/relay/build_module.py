@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.relay.ir.bind import bind
-from serde.relay.ir.expr import Constant, Expr, Function, Var
+from serde.relay.ir.expr import Constant, Expr, Function, Var, const
 from serde.relay.run.executor import create_executor
 
 __all__ = ["bind_params_by_name", "create_executor"]
@@ -31,7 +31,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, AnyValue]) -> Funct
             raise RelayError(f"several parameters are called {param.name_hint}")
         named[param.name_hint] = param
     values: dict[Var, Expr] = {
-        named[name]: value if isinstance(value, Constant) else Constant(np.asarray(value))
+        named[name]: Constant(value) if isinstance(value, np.ndarray) else _as_constant(value)
         for name, value in params.items()
         if name in named
     }
@@ -39,3 +39,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, AnyValue]) -> Funct
     if not isinstance(bound, Function):
         raise RelayError(f"expected a function, found {bound!r}")
     return bound
+
+
+def _as_constant(value: AnyValue) -> Constant:
+    return value if isinstance(value, Constant) else const(value, None)

@@ -8,10 +8,15 @@ __getattr__, __all__ = lazy_names(
     __name__,
     {
         "serde.relay.ir.expr": (
-            "Attrs Call Constant Expr GlobalVar If Let Tuple TupleGetItem TupleWrapper Var const "
-            "var"
+            "Attrs Call Constant Expr GlobalVar If Let RelayExpr Tuple TupleGetItem TupleWrapper "
+            "Var const var"
         ),
         "serde.relay.ir.bind": "bind",
+        "serde.relay.ir.copies": (
+            "CallWithFields ConstantWithFields IfWithFields LetWithFields RefCreateWithFields "
+            "RefReadWithFields RefWriteWithFields TupleGetItemWithFields TupleWithFields "
+            "VarWithFields"
+        ),
         "serde.relay.ir.refs": "RefCreate RefRead RefWrite",
     },
 )

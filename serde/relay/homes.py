@@ -7,7 +7,8 @@ from typing import Final
 __all__ = ["HOMES"]
 
 _MODULES: Final = (
-    "adt analysis build_module dataflow_pattern expr expr_functor function op prelude transform"
+    "adt analysis build_module dataflow_pattern expr expr_functor function op prelude testing "
+    "transform"
 )
 
 HOMES: Final = {
@@ -16,12 +17,13 @@ HOMES: Final = {
         "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar "
         "PatternWildcard TypeData"
     ),
+    "serde.relay.ir.affine_type": "TensorAffineType TupleAffineType",
     "serde.relay.ir.bind": "bind",
     "serde.relay.ir.compare": "assert_structural_equal structural_equal",
     "serde.relay.ir.dims": "Any symbol",
     "serde.relay.ir.expr": (
-        "Call Constant Expr Function GlobalVar If Let Op Tuple TupleGetItem TupleWrapper Var "
-        "const var"
+        "Call Constant Expr Function GlobalVar If Let Op RelayExpr Tuple TupleGetItem "
+        "TupleWrapper Var const var"
     ),
     "serde.relay.ir.functor": "ExprFunctor ExprMutator ExprVisitor MixedModeMutator",
     "serde.relay.ir.hashing": "structural_hash",
@@ -32,7 +34,8 @@ HOMES: Final = {
     "serde.relay.ir.span": "SequentialSpan SourceName Span",
     "serde.relay.ir.type_functor": "TypeFunctor TypeMutator TypeVisitor",
     "serde.relay.ir.types": (
-        "FuncType GlobalTypeVar IncompleteType RefType RelayRefType SequenceType TensorType "
+        "FuncType GlobalTypeVar IncompleteType Kind RefType RelayRefType SequenceType "
+        "TensorType "
         "TupleType Type TypeCall TypeConstraint TypeKind TypeRelation TypeVar"
     ),
     "serde.relay.ir.verify": "verify",

@@ -13,7 +13,7 @@ __getattr__, _LATER = lazy_names(
     {
         "serde.relay.ir.dims": "Any",
         "serde.relay.ir.types": (
-            "FuncType GlobalTypeVar IncompleteType RefType TensorType TupleType Type TypeCall "
+            "FuncType GlobalTypeVar IncompleteType Kind RefType TensorType TupleType Type TypeCall "
             "TypeConstraint TypeKind TypeRelation TypeVar"
         ),
     },

@@ -59,7 +59,9 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
     ) -> RelayModel:
         """Return the model as Relay."""
         from serde.relayfile.graph import to_relay
+        from serde.walk.fallback import ImportFallback
 
+        ImportFallback.of(self.name, options).note_unused(report)
         if model.unused:
             shown = ", ".join(model.unused[:5]) + (", ..." if len(model.unused) > 5 else "")
             report.notes.append(f"parameters that main does not have: {shown}")

@@ -18,7 +18,6 @@ from serde.relay.run.computed import ComputedWeight
 from serde.report import Report
 from serde.torch import program as tree
 from serde.torch.export_context import Block, ExportContext, Value
-from serde.torch.foreign import write_foreign
 from serde.torch.model import Input
 from serde.torch.ops import TABLE
 from serde.torch.ops.recurrent.stack import MERGE_STACKS
@@ -181,6 +180,8 @@ class _TorchWalk(ExportWalk[Value]):
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Write the call of an operator of a library."""
+        from serde.torch.foreign import write_foreign
+
         return write_foreign(self._context, node, operands)
 
     def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:

@@ -18,7 +18,7 @@ from serde.errors import (
 )
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Tuple, TupleGetItem
-from serde.relay.ir.foreign import ARGUMENTS, FOREIGN, PIVOT_FRAMEWORK, Foreign, Input
+from serde.relay.ir.foreign import ARGUMENTS, FOREIGN, PIVOT_FRAMEWORK, Foreign, Input, is_foreign
 from serde.relay.ir.leaves import leaves, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, get
@@ -72,6 +72,11 @@ class ExportFallback:
         """
         if node.framework == self.format_name:
             return
+        if self._custom.isdisjoint(node.names) and node.framework == PIVOT_FRAMEWORK:
+            raise Unsupported(
+                "kept whole for a function of the user's, and there is none",
+                hint=f"give one: converters={{{node.name!r}: function}}",
+            )
         if self._custom.isdisjoint(node.names):
             raise Unsupported(
                 f"an operator of {node.framework} that Relay does not know",
@@ -207,6 +212,9 @@ def hold_for_user(
         return model
     holder = _Holder(own, model, report)
     functions = {v: holder.function(f) for v, f in model.mod.functions.items()}
+    unused = sorted(set(own) - holder.used)
+    if unused:
+        report.notes.append(f"no node is an operator of converters that write: {', '.join(unused)}")
     if all(functions[v] is f for v, f in model.mod.functions.items()):
         return model
     return model.evolve(mod=model.mod.with_functions(functions))
@@ -219,6 +227,7 @@ class _Holder:
         self._own = own
         self._globals = {each.name_hint: body for each, body in model.mod.functions.items()}
         self._report = report
+        self.used: set[str] = set()
 
     def function(self, function: Function) -> Function:
         """Return a function with its calls held."""
@@ -229,6 +238,9 @@ class _Holder:
 
     def _held(self, node: Expr) -> Expr:
         if not isinstance(node, Call):
+            return node
+        if is_foreign(node):
+            self.used.update(Foreign.of(node).names)
             return node
         if isinstance(node.op, OpDef):
             build: Callable[[Call], Call] = self._of_operator
@@ -243,6 +255,7 @@ class _Holder:
             build = partial(self._of_function, name=name, body=callee)
         if name not in self._own:
             return node
+        self.used.add(name)
         where = node.span.source_name if node.span is not None else name
         try:
             held = build(node)

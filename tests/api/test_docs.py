@@ -25,7 +25,9 @@ def test_operators_of_one_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ops", "--format", "nothing"]) == 2
 
 
-@pytest.mark.parametrize("command", ["check", "convert", "diff", "formats", "inspect", "ops"])
+@pytest.mark.parametrize(
+    "command", ["check", "convert", "diff", "formats", "inspect", "ops", "partition"]
+)
 def test_every_flag_is_told_of(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")

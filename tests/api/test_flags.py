@@ -76,7 +76,8 @@ def test_lengths_by_name() -> None:
 
 def test_flags_are_made_from_the_options_of_formats() -> None:
     classes = [("toy", ToyImportOptions), ("toy", ToyExportOptions), ("", ToyExportOptions)]
-    options = {o.name: o for o in generated_options(classes, taken=["allow"])}
+    common = ["allow", "custom_ops", "keep_unknown"]
+    options = {o.name: o for o in generated_options(classes, taken=common)}
     assert sorted(options) == ["comments", "digits", "indent", "sloppy", "strict_names"]
     assert options["indent"].opts == ["--indent"]
     assert options["indent"].help == (

@@ -378,3 +378,43 @@ def test_names_without_consent_stay_refused(model: Path) -> None:
     for names in ([], ["scale"], ["com.other::Scale"], ["Scal"]):
         with pytest.raises(UnsupportedModelError, match=r"com\.acme::Scale"):
             serde.from_relay(kept, format="nnef", custom_ops=names)
+
+
+def test_a_function_that_writes_nothing_is_told(model: Path) -> None:
+    report = Report()
+    read = serde.to_relay(model, converters={"com.acme::Scale": lambda ctx, x, *, by: x})
+    serde.from_relay(read, format="onnx", converters={"nn.conv2d": plain}, report=report)
+    assert report.notes == ["no node is an operator of converters that write: nn.conv2d"]
+
+
+def test_relay_needs_no_functions(model: Path, tmp_path: Path) -> None:
+    """Relay holds every operator as it is: functions that write are for other formats."""
+    read = serde.to_relay(model, converters={"com.acme::Scale": lambda ctx, x, *, by: x})
+    path = serde.from_relay(
+        read, format="relay", path=tmp_path / "net.relay", converters={"nn.relu": plain}
+    )
+    assert "nn.relu(%x)" in path.read_text()
+    report = Report()
+    serde.to_relay(path, keep_unknown=True, converters={"nn.relu": plain}, report=report)
+    assert report.notes == ["no node is an operator of converters: nn.relu"]
+
+
+def test_what_is_kept_goes_through_a_relay_file(model: Path, tmp_path: Path) -> None:
+    told = {"scale": "float32[2,3]"}
+    path = tmp_path / "net.relay"
+    serde.convert(model, path, keep_unknown=True, result_types=told)
+    serde.convert(path, tmp_path / "again.onnx")
+    nodes = onnx.load(tmp_path / "again.onnx").graph.node
+    assert [(n.domain, n.op_type) for n in nodes] == [("com.acme", "Scale"), ("", "Relu")]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_relay_file_of_either_spelling_keeps_it(
+    model: Path, tmp_path: Path, strict: bool
+) -> None:
+    told = {"scale": "float32[2,3]"}
+    path = tmp_path / "net.relay"
+    serde.convert(model, path, keep_unknown=True, result_types=told, strict=strict)
+    found = serde.to_relay(path)
+    kept = serde.to_relay(model, keep_unknown=True, result_types=told)
+    assert relay.structural_equal(found.mod, kept.mod)

@@ -454,7 +454,13 @@ def broken_graph(what: str) -> dict[str, Any]:
     if what == "match":
         body = graph.expr("relay.Match", data=x, clauses=graph.array(), complete=1)
     if what == "reference":
-        body = graph.expr("relay.RefCreate", value=x)
+        body = graph.expr("relay.RefRead", ref=x)
+    if what == "constructor":
+        owner = graph.object("GlobalTypeVar", name_hint=graph.text("List"), kind=5, span=0)
+        nil = graph.expr(
+            "relay.Constructor", name_hint=graph.text("Nil"), inputs=graph.array(), belong_to=owner
+        )
+        body = graph.call(nil)
     if what == "cycle":
         arguments = int(graph.nodes[body]["attrs"]["args"])
         graph.nodes[arguments]["data"] = [body]
@@ -473,8 +479,9 @@ def broken_graph(what: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("match", "the pivot has no match expressions"),
-        ("reference", "the pivot has no references"),
+        ("match", "no clause for _"),
+        ("reference", "expected"),
+        ("constructor", "belongs to no definition of a type|has no type"),
         ("cycle", "is below itself"),
         ("operator", "no Relay operator is called nn.unheard_of"),
         ("operands", "add: expected 2 operands, found 1"),

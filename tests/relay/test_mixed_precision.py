@@ -419,3 +419,13 @@ def test_numbers_are_about_the_same() -> None:
     assert narrow.dtype == np.float32
     np.testing.assert_allclose(narrow, wide, rtol=0.01)
     assert not np.array_equal(narrow, wide)
+
+
+@pytest.mark.usefixtures("_own_rule")
+def test_one_rule_for_several_operators() -> None:
+    mixed_precision.register_func_to_op_list(["ceil"])(mixed_precision.generic_never_op)
+    assert get_op_attr("ceil", KEY) is mixed_precision.generic_never_op
+    before = "def @main(%x: Tensor[(4), float32]) { ceil(tanh(%x)) }"
+    after = """def @main(%x: Tensor[(4), float32]) {
+        ceil(cast(tanh(cast(%x, dtype="float16")), dtype="float32")) }"""
+    _same(_convert(_mod(before)), after)

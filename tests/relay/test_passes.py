@@ -28,15 +28,20 @@ from serde.relay.transform import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,
+    DeadCodeElimination,
     DefuseOps,
     DynamicToStatic,
+    EliminateCommonSubexpr,
     EvaluateConstants,
     FastMath,
     FlattenAtrousConv,
     FoldBatchNorm,
+    FoldConstant,
+    FoldExplicitPadding,
     FoldScaleAxis,
     FuseOps,
     InferType,
+    Inline,
     InlineCalls,
     LambdaLift,
     MergeEqualNodes,
@@ -45,7 +50,11 @@ from serde.relay.transform import (
     RemoveIdentities,
     RemoveUnusedFunctions,
     Sequential,
+    SimplifyExpr,
+    SimplifyExprPostAlterOp,
+    SimplifyInference,
     ToANormalForm,
+    ToBasicBlockNormalForm,
     ToGraphNormalForm,
     channels_first,
 )
@@ -61,7 +70,9 @@ PASSES: dict[str, Pass] = {
         DynamicToStatic(), MergeEqualNodes(), FastMath(), FlattenAtrousConv(),
         EvaluateConstants(), FoldScaleAxis(), FuseOps(), InlineCalls(opaque=True), LambdaLift(),
         RemoveUnusedFunctions(), RemoveIdentities(), FoldBatchNorm(), ToANormalForm(),
-        ToGraphNormalForm(), channels_first(),
+        ToGraphNormalForm(), channels_first(), DeadCodeElimination(True), EliminateCommonSubexpr(),
+        FoldConstant(), FoldExplicitPadding(), Inline(), SimplifyExpr(), SimplifyExprPostAlterOp(),
+        SimplifyInference(), ToBasicBlockNormalForm(),
     )
 }  # fmt: skip
 
@@ -229,9 +240,8 @@ def test_nets_keep_their_numbers(each: str, net: str) -> None:
 def test_nets_export_the_same_numbers(each: str, net: str) -> None:
     mod, inputs = _net(net)
     wanted = as_arrays(run(mod["main"], inputs))
-    plain = Sequential(
-        [PASSES[each], InlineCalls(opaque=True), ToGraphNormalForm(), RemoveIdentities()]
-    )(mod)
+    after = (InlineCalls(opaque=True), ToGraphNormalForm(), RemoveIdentities())
+    plain = Sequential([PASSES[each], *after]).run(mod)[0]
     names = tuple(param.name_hint for param in plain["main"].params)
     model = RelayModel(plain, {}, ModelMeta(names, tuple(f"y{i}" for i in range(len(wanted)))))
     proto = from_relay(model, 17, False, Report()).complete()

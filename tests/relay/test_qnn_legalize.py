@@ -90,6 +90,41 @@ def test_differences_in_int16_are_written_out() -> None:
         relay.assert_structural_equal(Legalize()(before), after)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "body"),
+    [
+        (4, 32, None),
+        (
+            3,
+            32,
+            """%0 = nn.pad(%x, 2, pad_width=[[0, 0], [0, 1], [0, 0], [0, 0]]);
+            %1 = nn.pad(%w, 0, pad_width=[[0, 0], [0, 1], [0, 0], [0, 0]]);
+            qnn.conv2d(%0, %1, 2, 5, 1f, 1f, padding=[0, 0, 0, 0], channels=32,
+                kernel_size=[3, 3], out_dtype="int32")""",
+        ),
+        (
+            4,
+            20,
+            """%0 = nn.pad(%w, 0, pad_width=[[0, 12], [0, 0], [0, 0], [0, 0]]);
+            %1 = qnn.conv2d(%x, %0, 2, 5, 1f, 1f, padding=[0, 0, 0, 0], channels=32,
+                kernel_size=[3, 3], out_dtype="int32");
+            strided_slice(%1, begin=[0, 0, 0, 0], end=[1, 20, 4, 4], strides=[1], axes=None)""",
+        ),
+    ],
+)
+def test_channels_in_whole_vectors(inputs: int, outputs: int, body: str | None) -> None:
+    head = f"""def @main(%x: Tensor[(1, {inputs}, 6, 6), uint8],
+        %w: Tensor[({outputs}, {inputs}, 3, 3), int8])"""
+    before = _mod(f"""{head} {{ qnn.conv2d(%x, %w, 2, 5, 1f, 1f, padding=[0, 0, 0, 0],
+        channels={outputs}, kernel_size=[3, 3], out_dtype="int32") }}""")
+    with Target("hexagon"):
+        found = Legalize()(before)
+    if body is None:
+        assert found is before
+    else:
+        relay.assert_structural_equal(found, _mod(f"{head} {{ {body} }}"))
+
+
 def test_targets_are_nested() -> None:
     assert current_target() is None
     with Target("llvm"), Target("cuda"):

@@ -40,6 +40,7 @@ TARGETS = [
     "llvm -mcpu=cascadelake",
     "llvm -mcpu=skylake-avx512",
     "cuda",
+    "hexagon",
     "llvm -device=arm_cpu -mtriple=aarch64-linux-gnu",
     "llvm -device=arm_cpu -mtriple=aarch64-linux-gnu -mattr=+v8.2a,+dotprod",
 ]

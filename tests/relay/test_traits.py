@@ -122,7 +122,8 @@ _CONSTANT = "of what is constant, rounding is all that is left to be scaled"
 _PRODUCT = "no filters: both operands are computed, or the weight is sparse"
 _MARKS = _named(
     "a mark on any value, tuples included, that others look for where it stands",
-    "annotation.compiler_begin annotation.compiler_end annotation.stop_fusion",
+    "annotation.checkpoint annotation.compiler_begin annotation.compiler_end "
+    "annotation.stop_fusion",
 )
 
 DEFINITIONS = {

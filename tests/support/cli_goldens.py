@@ -31,7 +31,16 @@ COMMANDS = {
     "help": "--help",
     **{
         f"help-{command}": f"{command} --help"
-        for command in ("bisect", "check", "convert", "diff", "formats", "inspect", "ops")
+        for command in (
+            "bisect",
+            "check",
+            "convert",
+            "diff",
+            "formats",
+            "inspect",
+            "ops",
+            "partition",
+        )
     },
     "bisect": "bisect m.toy other.toy",
     "check": "check m.toy m.toy",
@@ -51,6 +60,10 @@ COMMANDS = {
     "formats": "formats",
     "inspect": "inspect m.toy",
     "inspect-relay": "inspect m.toy --relay",
+    "partition": "partition m.toy out --supported chip.json --check --svg r.svg",
+    "partition-as-json": "partition m.toy out --supported chip.json --json",
+    "partition-mistake": "partition m.toy out --supported wrong.json",
+    "partition-whole": "partition m.toy out --opset 13 --min-nodes 2",
     "usage": "convert m.toy",
 }
 """Arguments by the name of the golden file."""
@@ -71,7 +84,10 @@ def models() -> dict[str, Any]:
     twice = copy.deepcopy(dict(MODEL))
     twice["nodes"].append({"op": "Tanh", "name": "again", "inputs": ["limited"]})
     twice["outputs"] = ["out", "again"]
-    return {"m.toy": MODEL, "other.toy": other, "broken.toy": broken, "twice.toy": twice}
+    chip = {"name": "a chip", "operators": {"Mul": True, "Max": {"dtypes": ["float16"]}}}
+    wrong = {"operators": ["Mull"]}
+    lists = {"chip.json": chip, "wrong.json": wrong}
+    return {**lists, "m.toy": MODEL, "other.toy": other, "broken.toy": broken, "twice.toy": twice}
 
 
 def printed(name: str, directory: Path) -> str:

@@ -12,7 +12,11 @@ _INT4 = "MIL has integers of 4 bits as constants alone"
 _NO_ELEMENTS = "ML Programs have no tensors without elements"
 _OPEN_STACK = "a stack in a loop of MIL has a most length from the first"
 
+_WHOLE = "what is kept whole for a function of the user's is written by that alone"
+
 _ALWAYS = {
+    "serde.foreign-0": _WHOLE,
+    "serde.foreign-1": _WHOLE,
     "dyn.image.resize2d-1": "MIL has no resizing to computed lengths by these places",
     "dyn.nn.upsampling-1": "MIL scales by constants",
     "dyn.nn.upsampling3d-1": "MIL scales by constants",

@@ -12,7 +12,11 @@ _OPEN_STACK = "a stack in a loop has a most length from the first"
 _REGIONS = "each region has its own number of samples, which only its size tells"
 _OPEN_REGIONS = "the number of regions must be fixed where their pixels are looked up"
 
+_WHOLE = "what is kept whole for a function of the user's is written by that alone"
+
 _ALWAYS = {
+    "serde.foreign-0": _WHOLE,
+    "serde.foreign-1": _WHOLE,
     "dyn.image.resize2d-1": "no layer resizes to computed lengths",
     "dyn.nn.pad-1": "layers continue a tensor by widths that are constant",
     "dyn.nn.upsampling-1": "layers scale by constants",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -114,3 +114,43 @@ def run_split(module: OnnxModule, feeds: Mapping[str, np.ndarray]) -> tuple[list
         if "NOT_IMPLEMENTED" not in str(error):
             raise
         return HybridExecutor(module, runner="reference").run(feeds), "reference"
+
+
+def partitions(items: list[int]) -> Iterator[list[list[int]]]:
+    """All partitions of some items into groups."""
+    if not items:
+        yield []
+        return
+    first, rest = items[0], items[1:]
+    for groups in partitions(rest):
+        yield [[first], *groups]
+        for index, group in enumerate(groups):
+            yield [*groups[:index], [first, *group], *groups[index + 1 :]]
+
+
+def is_sound(groups: list[list[int]], count: int, reads: list[list[int]]) -> bool:
+    """Whether groups can be run one after the other, by walking all paths from each."""
+    group_of: dict[int, int] = {unit: at for at, group in enumerate(groups) for unit in group}
+    names = [group_of.get(unit, -1 - unit) for unit in range(count)]
+    reach = {name: set() for name in names}  # type: dict[int, set[int]]
+    for unit, sources in enumerate(reads):
+        for source in sources:
+            if names[source] != names[unit]:
+                reach[names[source]].add(names[unit])
+    for start in reach:
+        seen, pending = set(), list(reach[start])
+        while pending:
+            name = pending.pop()
+            if name == start:
+                return False
+            if name not in seen:
+                seen.add(name)
+                pending += reach[name]
+    return True
+
+
+def fewest_by_trial(inside: str, reads: list[list[int]]) -> int:
+    """The least number of regions of all partitions that can be run."""
+    units = [unit for unit, each in enumerate(inside) if each == "x"]
+    counts = (len(groups) for groups in partitions(units) if is_sound(groups, len(inside), reads))
+    return min(counts)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.partitions import check_convex, fewest_by_trial
 
 import serde.relay as relay
 from serde.errors import OptionError, RelayError
@@ -436,3 +437,69 @@ def test_a_module_that_is_ill_typed_is_refused() -> None:
     x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(3,))
     with pytest.raises(RelayError):
         partition_for_onnx(relay.IRModule.from_expr(relay.add(x, y)))
+
+
+def test_a_region_is_looked_at_as_it_is_written() -> None:
+    """A max pool behind a pad is written with a Reshape between them, which neither has alone."""
+    x = relay.var("x", shape=(1, 2, 6, 6))
+    padded = relay.nn.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    mod = relay.IRModule.from_expr(relay.nn.relu(relay.nn.max_pool2d(padded, (2, 2))))
+    whole = build(partition_for_onnx(mod))
+    assert whole.imported_modules[0].nodes == ("Pad", "Reshape", "MaxPool", "Relu")
+    module = build(partition_for_onnx(mod, supported=["Pad", "MaxPool", "Relu"]))
+    assert [each.nodes for each in module.imported_modules] == [("Pad",), ("Relu",)]
+    values = np.random.default_rng(1).normal(size=(1, 2, 6, 6)).astype(np.float32)
+    results = [each.get_function("main")(values) for each in (whole, module)]
+    np.testing.assert_array_equal(*results)
+
+
+def test_regions_of_transform_partition_graph_are_built() -> None:
+    x = relay.var("x", shape=(2, 3))
+    annotated = relay.annotation.compiler_end(
+        relay.nn.relu(relay.annotation.compiler_begin(x, "onnx")), "onnx"
+    )
+    mod = relay.IRModule.from_expr(relay.Function([x], relay.exp(annotated)))
+    module = build(relay.transform.PartitionGraph()(relay.transform.InferType()(mod)))
+    assert [each.nodes for each in module.imported_modules] == [("Relu",)]
+    values = np.float32([[1, -1, 0], [2, -3, 4]])
+    result = module.get_function("main")(values)
+    np.testing.assert_allclose(result, np.exp(np.maximum(values, 0)), rtol=1e-6)
+
+
+MAKERS = (
+    lambda one, _other: relay.nn.relu(one),
+    lambda one, _other: relay.tanh(one),
+    lambda one, _other: relay.exp(one),
+    relay.add,
+    relay.multiply,
+)
+
+
+def random_module(seed: int) -> relay.IRModule:
+    """A module of at most twelve calls."""
+    rng = np.random.default_rng(seed)
+    values: list[Any] = [relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))]
+    for _ in range(int(rng.integers(2, 13))):
+        near = [int(i) for i in rng.integers(max(0, len(values) - 5), len(values), 2)]
+        make = MAKERS[int(rng.integers(len(MAKERS)))]
+        values.append(make(*(values[i] for i in near)))
+    results = [values[-1], *(values[int(i)] for i in rng.integers(2, len(values), 2))]
+    return relay.transform.InferType()(relay.IRModule.from_expr(relay.Tuple(results)))
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(30, 330))]
+)
+def test_a_small_module_has_as_few_regions_as_can_be(seed: int) -> None:
+    mod = random_module(seed)
+    names = tuple(param.name_hint for param in mod["main"].params)
+    model = RelayModel(mod, {}, ModelMeta(names, ("a", "b", "c")))
+    rng = np.random.default_rng(seed)
+    listed = [op for op in ("Relu", "Tanh", "Exp", "Add", "Mul") if rng.random() < 0.6] or ["Add"]
+    found = partition_model(model, supported=listed)
+    sources = [list(node.sources) for node in found.nodes]
+    inside = "".join("." if node.region is None else "x" for node in found.nodes)
+    written = {"nn.relu": "Relu", "tanh": "Tanh", "exp": "Exp", "add": "Add", "multiply": "Mul"}
+    assert inside == "".join("x" if written[n.op] in listed else "." for n in found.nodes)
+    check_convex([node.region for node in found.nodes], sources)
+    assert len(found.regions) == fewest_by_trial(inside, sources)

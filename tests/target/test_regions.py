@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
-from support.partitions import check_convex
+from support.partitions import check_convex, fewest_by_trial
 
 from serde.target.layering import Layering, Tensor, assign_regions
 
@@ -31,46 +29,6 @@ def assign(
 ) -> list[int | None]:
     graph = layering(inside, reads, results)
     return assign_regions(graph, [1] * len(inside), min_nodes)
-
-
-def partitions(items: list[int]) -> Iterator[list[list[int]]]:
-    """All partitions of some items into groups."""
-    if not items:
-        yield []
-        return
-    first, rest = items[0], items[1:]
-    for groups in partitions(rest):
-        yield [[first], *groups]
-        for index, group in enumerate(groups):
-            yield [*groups[:index], [first, *group], *groups[index + 1 :]]
-
-
-def is_sound(groups: list[list[int]], count: int, reads: list[list[int]]) -> bool:
-    """Whether groups can be run one after the other, by walking all paths from each."""
-    group_of: dict[int, int] = {unit: at for at, group in enumerate(groups) for unit in group}
-    names = [group_of.get(unit, -1 - unit) for unit in range(count)]
-    reach = {name: set() for name in names}  # type: dict[int, set[int]]
-    for unit, sources in enumerate(reads):
-        for source in sources:
-            if names[source] != names[unit]:
-                reach[names[source]].add(names[unit])
-    for start in reach:
-        seen, pending = set(), list(reach[start])
-        while pending:
-            name = pending.pop()
-            if name == start:
-                return False
-            if name not in seen:
-                seen.add(name)
-                pending += reach[name]
-    return True
-
-
-def fewest_by_trial(inside: str, reads: list[list[int]]) -> int:
-    """The least number of regions of all partitions that can be run."""
-    units = [unit for unit, each in enumerate(inside) if each == "x"]
-    counts = (len(groups) for groups in partitions(units) if is_sound(groups, len(inside), reads))
-    return min(counts)
 
 
 def random_graph(seed: int, most: int) -> tuple[str, list[list[int]]]:

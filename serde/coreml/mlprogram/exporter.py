@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.foreign import write_foreign
 from serde.coreml.interface.adapters import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.interface.input_types import DEFAULT_RANGE
@@ -177,6 +176,8 @@ class ProgramWalk(ExportWalk[Value]):
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Add a custom layer, or an operation of MIL as it was."""
+        from serde.coreml.foreign_out import write_foreign
+
         return write_foreign(self._builder, self._context.source, node, operands)
 
     def branch_name(self, node: If) -> str:

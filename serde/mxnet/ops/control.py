@@ -34,7 +34,7 @@ OPS.refuses(
     "_NDArray",
     "_Native",
     reason="it runs Python code of the model's author, which no file of a model holds",
-    hint="convert the parts before and behind it apart, with the options inputs and outputs",
+    hint="converters= or --converters says what it is, keep_unknown keeps it as it is",
 )
 
 

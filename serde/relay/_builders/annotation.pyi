@@ -2,6 +2,9 @@
 
 from serde.relay.ir.expr import Call, Expr
 
+def checkpoint(data: Expr) -> Expr:
+    """Mark what is computed again rather than kept when gradients are taken: ``y = x``."""
+
 def compiler_begin(data: Expr, compiler: str) -> Call:
     """Return `data` as it enters a region that `compiler` runs."""
 

@@ -174,7 +174,8 @@ class PatternTuple(Pattern):
         return self.patterns
 
     def __repr__(self) -> str:
-        return f"({', '.join(map(repr, self.patterns))})"
+        parts = ", ".join(map(repr, self.patterns))
+        return f"({parts},)" if len(self.patterns) == 1 else f"({parts})"
 
 
 def _walk_pattern(pattern: Pattern) -> Iterator[Pattern]:

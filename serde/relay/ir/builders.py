@@ -40,6 +40,8 @@ class Namespace:
     def __getattr__(self, name: str) -> AnyValue:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == self._prefix:
+            return self  # As TVM's module ``relay.op.nn.nn`` has the builders of ``relay.op.nn``.
         found = lookup_builder(f"{self._prefix}.{name}")
         if found is None:
             raise AttributeError(f"relay.{self._prefix} has no operator {name}")

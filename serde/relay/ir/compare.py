@@ -84,7 +84,7 @@ Pair = tuple[Expr, Expr, _Path]
 
 
 @pause_garbage_collection()
-def structural_equal(a: Comparable, b: Comparable, *, map_free_vars: bool = False) -> bool:
+def structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = False) -> bool:
     """Whether two modules, expressions or types are the same but for names and spans.
 
     Args:
@@ -104,7 +104,7 @@ def first_difference(a: Comparable, b: Comparable, *, map_free_vars: bool = Fals
     return _first_difference(a, b, _Comparer(map_free_vars))
 
 
-def assert_structural_equal(a: Comparable, b: Comparable, *, map_free_vars: bool = False) -> None:
+def assert_structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = False) -> None:
     """Raise where two modules, expressions or types differ.
 
     Raises:
@@ -154,9 +154,17 @@ class _Comparer:
         if left.keys() != right.keys():
             only = sorted(left.keys() ^ right.keys())[0]
             raise _Difference(f"module: only one has a function {only}")
+        self._compare_definitions(a, b)
         self._compare_mappings(a.attrs, b.attrs, _Path("module.attrs"), [])
         for name in sorted(left):
             self.run(left[name], right[name], _Path(name))
+
+    def _compare_definitions(self, a: IRModule, b: IRModule) -> None:
+        left = {header.name_hint: data for header, data in a.type_definitions.items()}
+        right = {header.name_hint: data for header, data in b.type_definitions.items()}
+        if left != right:
+            names = (n for n in sorted(left.keys() | right.keys()) if left.get(n) != right.get(n))
+            raise _Difference(f"module: the definitions of the type {next(names)} differ")
 
     def run(self, a: Expr, b: Expr, path: _Path) -> None:
         """Compare two expressions; raise :class:`_Difference` at the first difference."""
@@ -301,10 +309,19 @@ class _Comparer:
                 below.append((a.op, b.op, _Path(".op", path)))
         elif not isinstance(a.op, Op):
             below.append((a.op, b.op, _Path(".op", path)))
+        if not isinstance(a.op, Op):
+            self._compare_type_arguments(a, b, path)
         if a.attrs is not b.attrs:
             self._compare_mappings(a.attrs, b.attrs, _Path(".attrs", path), below)
         yield from self._compare_lists(a.args, b.args, "args", path)
         yield from below
+
+    def _compare_type_arguments(self, a: Call, b: Call, path: _Path) -> None:
+        left, right = a.given_type_args or (), b.given_type_args or ()
+        if len(left) != len(right):
+            raise _Difference(f"{path}: {len(left)} and {len(right)} type arguments")
+        for index, types in enumerate(zip(left, right, strict=True)):
+            self._compare_types(*types, _Path(f".type_args[{index}]", path))
 
     def _compare_functions(self, a: Function, b: Function, path: _Path) -> Iterator[Pair]:
         if len(a.params) != len(b.params):

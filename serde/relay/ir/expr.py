@@ -16,6 +16,7 @@ import numpy as np
 
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir import hooks
+from serde.relay.ir.attrs import Attrs
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.ndarray import NDArray
 from serde.relay.ir.op_attributes import OpAttributes
@@ -33,6 +34,7 @@ __all__ = [
     "If",
     "Let",
     "Op",
+    "RelayExpr",
     "Span",
     "Tuple",
     "TupleGetItem",
@@ -91,6 +93,10 @@ class Expr:
     def __str__(self) -> str:
         return self.astext(show_meta_data=False)
 
+    def same_as(self, other: object) -> bool:
+        """Whether this is the same node; nodes are compared so anyway."""
+        return self is other
+
     def astype(self, dtype: AnyValue) -> Expr:
         """Return this value cast to `dtype`."""
         return self._apply("cast", dtype=dtype)
@@ -129,34 +135,8 @@ class Expr:
         return self._apply("greater_equal", other)
 
 
-class Attrs(Mapping[str, AnyValue]):
-    """The attributes of a call, in the order of their declaration, by key or by name."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, values: Mapping[str, AnyValue] | None = None) -> None:
-        object.__setattr__(self, "_values", dict(values or {}))
-
-    def __getitem__(self, name: str) -> AnyValue:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __getattr__(self, name: str) -> AnyValue:
-        try:
-            return object.__getattribute__(self, "_values")[name]
-        except KeyError:
-            raise AttributeError(f"no attribute {name!r}") from None
-
-    def __setattr__(self, name: str, value: AnyValue) -> None:
-        raise AttributeError("attributes of a call do not change")
-
-    def __repr__(self) -> str:
-        return f"Attrs({self._values})"
+RelayExpr = Expr
+"""As TVM also calls it."""
 
 
 class Op(OpAttributes, Expr):
@@ -208,6 +188,11 @@ class Var(Expr):
         self.type_annotation = type_annotation
         self.type = type_annotation if is_complete(type_annotation) else None
         self.span = span
+
+    @property
+    def vid(self) -> Var:
+        """What tells this variable from others: itself, which has its name."""
+        return self
 
     def __repr__(self) -> str:
         return f"Var({self.name_hint})"
@@ -370,7 +355,15 @@ class Function(Expr):
     def with_attr(self, name: str | Mapping[str, AnyValue], value: AnyValue = None) -> Function:
         """Return a copy with an attribute set, or with all of a mapping set."""
         added = {name: value} if isinstance(name, str) else dict(name)
-        attrs = {**self.attrs, **added}
+        return self._with_only({**self.attrs, **added})
+
+    with_attrs = with_attr
+
+    def without_attr(self, name: str) -> Function:
+        """Return a copy without an attribute."""
+        return self._with_only({key: value for key, value in self.attrs.items() if key != name})
+
+    def _with_only(self, attrs: Mapping[str, AnyValue]) -> Function:
         return Function(self.params, self.body, self.ret_type, self.type_params, attrs, self.span)
 
     def __call__(self, *args: Expr) -> Call:
@@ -516,12 +509,13 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
     """Return `value` as a constant.
 
     Without `dtype`, 64 bits become 32, as in TVM: float64 float32, and int64 int32, of Python
-    numbers and of arrays. An array keeps its dtype in ``Constant(array)``.
+    numbers and of arrays. An array keeps its dtype in ``Constant(array)``, and so does the value
+    of another constant here.
 
     Args:
         value: A number, an array, nested lists of numbers, or an array of a framework that gives
             its values by ``asnumpy()`` or ``numpy()``.
-        dtype: The element type.
+        dtype: The element type, or the type of a tensor that has it.
 
     Raises:
         RelayError: `value` is no numbers, or one does not fit the 32 bits or the dtype.
@@ -530,9 +524,12 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
 
     if isinstance(value, (Expr, type(None), str)):
         raise RelayError(f"a constant needs numbers, found {value!r}")
+    if dtype is None and isinstance(value, NDArray):
+        return Constant(value)
     give = getattr(value, "asnumpy", None) or getattr(value, "numpy", None)
     given = give() if callable(give) else value
-    wanted = None if dtype is None else numpy_dtype(dtype_name(dtype))
+    element = dtype.dtype if isinstance(dtype, TensorType) else dtype
+    wanted = None if element is None else numpy_dtype(dtype_name(element))
     try:
         data = np.array(given)
         # Integers beyond 64 bits are objects until they have a dtype.

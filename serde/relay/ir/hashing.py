@@ -98,6 +98,9 @@ class _Hasher:
         functions = {variable.name_hint: function for variable, function in mod.functions.items()}
         for expr in self._put_mapping(mod.attrs):
             self.run(expr)
+        definitions = mod.type_definitions.values()
+        for data in sorted(definitions, key=lambda data: data.header.name_hint):
+            self.definition(data)
         for name in sorted(functions):
             self.put("def", name)
             self.run(functions[name])
@@ -114,6 +117,8 @@ class _Hasher:
             return "untyped"
         if type(type_) is TensorType:
             return repr(type_)
+        if isinstance(type_, TypeVar) and type_ not in self._type_vars and not self._map_free_vars:
+            return f"free {id(type_)}"
         return repr(map_type(type_, self._number_type_vars))
 
     def _number_type_vars(self, type_: Type) -> Type:
@@ -157,6 +162,8 @@ class _Hasher:
         """Add a node of which it counts where it is shared."""
         if isinstance(node, Call):
             self.put("call", str(len(node.args)))
+            for type_ in () if isinstance(node.op, Op) else node.given_type_args or ():
+                self.put("type argument", self.type_text(type_))
             yield node.op
             yield from self._put_mapping(node.attrs)
             yield from node.args

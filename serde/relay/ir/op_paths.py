@@ -27,6 +27,13 @@ _HOMES: Final = {
 }
 """What TVM keeps in its module ``relay.op.op``, and where it is."""
 
+_INNER: Final = {
+    "image": ("image",),
+    "random": ("kernel",),
+    "vision": ("multibox", "nms", "rcnn", "yolo"),
+}
+"""Modules of TVM inside others, whose builders stand in the outer one too."""
+
 _REGISTRATIONS: Final = {
     "register_alter_op_layout": "FTVMAlterOpLayout",
     "register_convert_op_layout": "FTVMConvertOpLayout",
@@ -65,6 +72,8 @@ def find_below(module: str, name: str) -> AnyValue:
         AttributeError: There is none.
     """
     found = None
+    if name in _INNER.get(module, ()):
+        return Namespace(module)
     if not name.startswith("_"):
         found = lookup_builder(name if module in _ROOT else f"{module}.{name}")
     if found is None:
@@ -79,6 +88,8 @@ def find_op_path(name: str) -> AnyValue:
         return getattr(importlib.import_module(module), attribute)
     if name in _REGISTRATIONS:
         return importlib.import_module(_ATTRIBUTES).registration(_REGISTRATIONS[name])
+    if name == "contrib" or name in _INNER:
+        return importlib.import_module(f"serde.relay.op.{name}")
     if name == "op":
         names = (*_HOMES, *_REGISTRATIONS)
         return SimpleNamespace(**{each: find_op_path(each) for each in names})
@@ -87,4 +98,4 @@ def find_op_path(name: str) -> AnyValue:
 
 def names_below_op() -> list[str]:
     """Return all names below ``relay.op``."""
-    return sorted({*_HOMES, *_REGISTRATIONS, *_ROOT, "op", *builder_names()})
+    return sorted({*_HOMES, *_REGISTRATIONS, *_ROOT, "contrib", "op", *builder_names()})

@@ -165,6 +165,11 @@ class OpDef(Op):
         if len(self.traits) < len(given):
             raise RelayError(f"{name}: a trait is stated twice")
 
+    @property
+    def num_inputs(self) -> int:
+        """How many operands a call has; a tuple of them counts as one."""
+        return len(self.operands)
+
     def has(self, *kinds: type[Trait]) -> bool:
         """Whether one of these traits is stated."""
         return any(kind in self.traits for kind in kinds)
@@ -405,7 +410,7 @@ def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
     if value is None and operand.optional:
         return Tuple(())
     if isinstance(value, TupleWrapper):
-        value = value.tuple_value
+        value = list(value) if operand.variadic else value.tuple_value
     if isinstance(value, (list, tuple)):
         value = Tuple([astuple(item) for item in value])
     if not isinstance(value, Expr):

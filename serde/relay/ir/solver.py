@@ -31,7 +31,15 @@ from serde.relay.ir.expr import TupleGetItem as Projection
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call, operand_type
 from serde.relay.ir.traits import SameType
-from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, join_types
+from serde.relay.ir.types import (
+    FuncType,
+    IncompleteType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeVar,
+    join_types,
+)
 from serde.relay.ir.unify import (
     FuncTerm,
     RefTerm,
@@ -39,7 +47,6 @@ from serde.relay.ir.unify import (
     TupleTerm,
     Unifier,
     Unknown,
-    close,
     find,
     instantiate,
     settle,
@@ -243,7 +250,8 @@ class Solver:
         for node, values in self.instances.items():
             if not isinstance(find(self._terms[node]), Unknown):
                 for value in values:
-                    close(value)
+                    while isinstance(open_ := settle(value), Unknown):
+                        self._unifier.unify(open_, IncompleteType())
         self._drain()
 
     def _refuse_open(self) -> None:
@@ -251,7 +259,8 @@ class Solver:
             if not constraint.done:
                 raise _located(TypeInferenceError(constraint.complaint()), constraint.node)
         for node, term in self._terms.items():
-            if isinstance(node, (Var, GlobalVar)) and isinstance(settle(term), Unknown):
+            known = settle(term) if isinstance(node, (Var, GlobalVar)) else None
+            if isinstance(known, (Unknown, IncompleteType)):
                 raise _located(TypeInferenceError(f"{node!r} has no type: {spell(term)}"), node)
         for function, signature in self._signatures.items():
             if isinstance(settle(signature), Unknown):

@@ -15,6 +15,7 @@ __all__ = [
     "FuncType",
     "GlobalTypeVar",
     "IncompleteType",
+    "Kind",
     "RefType",
     "RelayRefType",
     "SequenceType",
@@ -160,6 +161,10 @@ class TypeKind(IntEnum):
     Constraint = 4
     AdtHandle = 5
     TypeData = 6
+
+
+Kind = TypeKind
+"""As older releases of TVM call it."""
 
 
 def _read_kind(kind: AnyValue) -> TypeKind:
@@ -380,17 +385,16 @@ class FuncType:
             or len(self.arg_types) != len(other.arg_types)
         ):
             return False
-        arguments, result = other.arg_types, other.ret_type
-        if self.type_params and self.type_params != other.type_params:
-            renamed: dict[TypeVar, Type] = dict(
-                zip(other.type_params, self.type_params, strict=True)
-            )
-            arguments = tuple(bind_type_vars(each, renamed) for each in arguments)
-            result = bind_type_vars(result, renamed)
-        return (
-            self.arg_types == arguments
-            and self.ret_type == result
-            and self.type_constraints == other.type_constraints
+        if self.type_constraints != other.type_constraints:
+            return False
+        if not self.type_params or self.type_params == other.type_params:
+            return self.arg_types == other.arg_types and self.ret_type == other.ret_type
+        fresh = [TypeVar(each.name_hint, each.kind) for each in self.type_params]
+        mine = dict(zip(self.type_params, fresh, strict=True))
+        theirs = dict(zip(other.type_params, fresh, strict=True))
+        return all(
+            bind_type_vars(one, mine) == bind_type_vars(two, theirs)
+            for one, two in zip(type_parts(self), type_parts(other), strict=True)
         )
 
     def __hash__(self) -> int:
@@ -476,12 +480,18 @@ def is_complete(type_: Type | None) -> bool:
 
 
 def bind_type_vars(type_: Type, values: Mapping[TypeVar, Type]) -> Type:
-    """Replace type variables by the types that `values` gives them."""
+    """Replace type variables by the types that `values` gives them.
 
-    def replace(each: Type) -> Type:
-        return values.get(each, each) if isinstance(each, TypeVar) else each
-
-    return map_type(type_, replace)
+    A type parameter of a function inside is its own.
+    """
+    if isinstance(type_, TypeVar):
+        return values.get(type_, type_)
+    if isinstance(type_, FuncType) and any(param in values for param in type_.type_params):
+        values = {each: to for each, to in values.items() if each not in type_.type_params}
+    parts = type_parts(type_)
+    new = [bind_type_vars(part, values) for part in parts]
+    same = all(a is b for a, b in zip(parts, new, strict=True))
+    return type_ if same else _with_parts(type_, new)
 
 
 def accepts(expected: Type, given: Type) -> bool:
@@ -507,7 +517,9 @@ def accepts(expected: Type, given: Type) -> bool:
             if left != right:
                 return False
             continue
-        if isinstance(left, FuncType) and isinstance(right, FuncType) and left != right:
+        if isinstance(left, FuncType) and isinstance(right, FuncType):
+            if left == right:
+                continue
             left, right = _without_params(left), _without_params(right)
         one, other = type_parts(left), type_parts(right)
         if type(left) is not type(right) or len(one) != len(other):

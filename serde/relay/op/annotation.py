@@ -12,11 +12,11 @@ from serde.relay.ir.types import Type
 __all__ = ["compiler_begin", "compiler_end"]
 
 
-def _same_type(data: Type, *, compiler: str) -> Type:
+def _keep_type(data: Type, *, compiler: str) -> Type:
     return data
 
 
-def _unmarked(data: Expr, *, compiler: str) -> Expr:
+def _take_mark_off(data: Expr, *, compiler: str) -> Expr:
     return data
 
 
@@ -25,10 +25,10 @@ _SAMPLES = [sample((2, 3), compiler="chip")]
 
 @relay_op(
     "annotation.compiler_begin",
-    infer=_same_type,
+    infer=_keep_type,
     samples=_SAMPLES,
     traits=[SameType],
-    decompose=_unmarked,
+    decompose=_take_mark_off,
     meta_class="relay.attrs.CompilerAttrs",
 )
 def _compiler_begin(data: AnyValue, *, compiler: str) -> AnyValue:
@@ -38,10 +38,10 @@ def _compiler_begin(data: AnyValue, *, compiler: str) -> AnyValue:
 
 @relay_op(
     "annotation.compiler_end",
-    infer=_same_type,
+    infer=_keep_type,
     samples=_SAMPLES,
     traits=[SameType],
-    decompose=_unmarked,
+    decompose=_take_mark_off,
     meta_class="relay.attrs.CompilerAttrs",
 )
 def _compiler_end(data: AnyValue, *, compiler: str) -> AnyValue:
@@ -88,4 +88,16 @@ def _itself(data: Expr) -> Expr:
 )
 def _stop_fusion(data: AnyValue) -> AnyValue:
     """Keep what comes before and after in functions of their own when fusing: ``y = x``."""
+    return data
+
+
+@relay_op(
+    "annotation.checkpoint",
+    infer=_its_type,
+    samples=[sample((2, 3))],
+    traits=[SameType],
+    decompose=_itself,
+)
+def _checkpoint(data: AnyValue) -> AnyValue:
+    """Mark what is computed again rather than kept when gradients are taken: ``y = x``."""
     return data

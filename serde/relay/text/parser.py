@@ -458,13 +458,10 @@ class _Parser(EnclosedParser):
     def _postfix(self) -> Step:
         """Read an atom, one projection, and calls."""
         token = self._lexer.peek()
-        if token.kind == "ident" and token.text not in WORDS and token.text not in NUMERIC:
-            if token.text in self._constructors:
-                value: Expr = self._constructors[self._lexer.take().text]
-            elif self._next_is("(", 1) and token.text not in _WORDS:
-                value = yield from self._named_call()
-            else:
-                value = yield from self._atom()
+        if token.kind == "ident" and token.text in self._constructors:
+            value: Expr = self._constructors[self._lexer.take().text]
+        elif self._names_callee(token):
+            value = yield from self._named_call()
         else:
             value = yield from self._atom()
         if self._accept("."):
@@ -478,6 +475,11 @@ class _Parser(EnclosedParser):
         if isinstance(value, Constructor) and not value.inputs:
             return self._note_position(Call(value, ()), token)
         return value
+
+    def _names_callee(self, token: Token) -> bool:
+        """Whether the name of an operator comes next, with operands."""
+        word = token.text in WORDS or token.text in NUMERIC or token.text in _WORDS
+        return token.kind == "ident" and not word and self._next_is("(", 1)
 
     def _atom(self) -> Step:
         token = self._lexer.take()

@@ -11,7 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, has_trait
+from serde.relay.ir.traits import InRange
+from serde.relay.ir.types import SequenceType
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import is_unrepeatable
@@ -54,7 +56,8 @@ def value_key(
         number: Gives what equal children have in common; by default the children are it.
     """
     if isinstance(node, Call) and isinstance(node.op, OpDef):
-        if is_unrepeatable(node) or node.op.name == _DRAWS_IN_TRAINING:
+        unlike = is_unrepeatable(node) or node.op.name == _DRAWS_IN_TRAINING
+        if unlike or _may_fail(node):
             return None
         attrs = tuple((name, exact_key(value)) for name, value in node.attrs.items())
         return (node.op, tuple(map(number, node.args)), attrs)
@@ -67,6 +70,15 @@ def value_key(
         digest = hashlib.sha256(data.tobytes()).digest()
         return ("constant", data.dtype, node.data.shape, digest)
     return None
+
+
+def _may_fail(node: Call) -> bool:
+    """Whether a call reads a position that a sequence may not have.
+
+    Two such calls in two branches must not become one, which targets would run before both.
+    """
+    of_sequence = bool(node.args) and isinstance(node.args[0].type, SequenceType)
+    return of_sequence and has_trait(node, InRange)
 
 
 def exact_key(value: AnyValue) -> Hashable:

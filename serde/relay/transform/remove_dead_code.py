@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.relay.ir.adt import Constructor
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.refs import RefWrite
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import RefType, walk_type
 from serde.relay.ir.visit import children, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.transform.dead_state import without_dead_states
@@ -54,16 +58,19 @@ class RemoveDeadCode(FunctionPass):
 
 def _live(root: Expr) -> set[Expr]:
     """Return what the result of `root` depends on; a let's value only through its variable."""
-    values: dict[Expr, list[Expr]] = {}
+    values: dict[Var, list[Expr]] = {}
     live: set[Expr] = set()
     pending = [root]
-    while pending:
+    writers = _Writers()
+    while pending or (pending := writers.among(values)):
         node = pending.pop()
         if node in live:
             continue
         live.add(node)
-        pending.extend(values.pop(node, ()))
-        if isinstance(node, Let):
+        if isinstance(node, Var):
+            pending.extend(values.pop(node, ()))
+        elif isinstance(node, Let):
+            writers.functions[node.var] = node.value
             pending.append(node.body)
             if node.var in live:
                 pending.append(node.value)
@@ -76,6 +83,46 @@ def _live(root: Expr) -> set[Expr]:
         else:
             pending.extend(children(node))
     return live
+
+
+class _Writers:
+    """Finds values that write references, which is why they must be computed.
+
+    Attributes:
+        functions: What lets bind, by their variables.
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[Var, Expr] = {}
+        self._seen: set[Expr] = set()
+
+    def among(self, values: Mapping[Var, Sequence[Expr]]) -> list[Expr]:
+        """Return the variables of values that may write and were not looked at before."""
+        return [variable for variable, found in values.items() if any(map(self._writes, found))]
+
+    def _writes(self, value: Expr) -> bool:
+        pending = [value]
+        here: set[Expr] = set()
+        while pending:
+            node = pending.pop()
+            if node in self._seen or node in here:
+                continue
+            if isinstance(node, RefWrite) or self._hands_over(node):
+                return True
+            here.add(node)
+            if isinstance(node, Call) and isinstance(node.op, Var):
+                pending.append(self.functions.get(node.op, node.op))
+            pending.extend(children(node))
+        self._seen |= here
+        return False
+
+    def _hands_over(self, node: Expr) -> bool:
+        """Whether a node calls a function with a reference, or one of which nothing is known."""
+        if not isinstance(node, Call) or isinstance(node.op, (OpDef, Constructor)):
+            return False
+        unknown = isinstance(node.op, Var) and node.op not in self.functions
+        given = (each for argument in node.args for each in walk_type(argument.type))
+        return unknown or any(isinstance(each, RefType) for each in given)
 
 
 @dataclass(frozen=True)

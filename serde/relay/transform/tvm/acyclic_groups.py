@@ -146,10 +146,10 @@ class AcyclicGroups:
         for each in moved:
             self._unlink(each)
         before = self._before[group]
-        step = self._step(group, len(moved))
+        step = self._find_step(group, len(moved))
         if not step:
             self._relabel(group)
-            step = self._step(group, len(moved))
+            step = self._find_step(group, len(moved))
         label = self._label[before] if before >= 0 else self._label[group] - _GAP
         for each in moved:
             label += step
@@ -160,7 +160,7 @@ class AcyclicGroups:
             before = each
         self._after[before], self._before[group] = group, before
 
-    def _step(self, group: int, count: int) -> int:
+    def _find_step(self, group: int, count: int) -> int:
         """Return the distance at which `count` labels fit before a group; 0 if they do not."""
         before = self._before[group]
         gap = _GAP if before < 0 else self._label[group] - self._label[before]

@@ -56,11 +56,11 @@ class AnnotateTarget(Pass):
         for variable, function in mod.functions.items():
             functions[variable] = function
             if not FunctionPass.leaves(function):
-                functions[variable] = self._annotate(function)
+                functions[variable] = self._annotate_function(function)
         changed = any(functions[v] is not mod.functions[v] for v in functions)
         return infer_module(mod.with_functions(functions, checked=False))[0], changed
 
-    def _annotate(self, function: Function) -> Function:
+    def _annotate_function(self, function: Function) -> Function:
         annotator = _Annotator(self.targets, self.include_non_call_ops)
         # Composite functions go to a target whole.
         whole = [n for n in post_order(function) if isinstance(n, Function) and _composite(n)]
@@ -79,7 +79,7 @@ def _composite(node: Expr) -> str | None:
     return None if found is None else str(found)
 
 
-def _annotation(name: str, node: Expr, target: str) -> Expr:
+def _annotate(name: str, node: Expr, target: str) -> Expr:
     return call(name, node, compiler=target)
 
 
@@ -116,7 +116,7 @@ class _Annotator:
         if is_end(node):
             target = self._target_of.setdefault(new.args[0], compiler_of(new))
             stays = target == compiler_of(new) or compiler_of(new) != DEFAULT_TARGET
-            return new if stays else _annotation(END, new.args[0], target)
+            return new if stays else _annotate(END, new.args[0], target)
         if node.args and is_begin(node.args[0]) and compiler_of(node.args[0]) != DEFAULT_TARGET:
             return new
         if isinstance(node.op, Var) and not self._all_nodes:
@@ -180,13 +180,13 @@ class _Annotator:
             elif arg in self._target_of:
                 origin = self._target_of[arg]
                 alone = isinstance(arg, Call) and not arg.args
-                ended.append((arg if alone else _annotation(END, arg, origin), False))
+                ended.append((arg if alone else _annotate(END, arg, origin), False))
             else:
                 ended.append((arg, False))
             common.add(origin)
         if target is None:
             target = next(iter(common)) if len(common) == 1 else DEFAULT_TARGET
-        begun = [arg if done else _annotation(BEGIN, arg, target) for arg, done in ended]
+        begun = [arg if done else _annotate(BEGIN, arg, target) for arg, done in ended]
         return target, begun
 
     def _end(self, node: Expr) -> Expr:
@@ -196,7 +196,7 @@ class _Annotator:
         elif node not in self._target_of or (isinstance(node, Call) and not node.args):
             return node
         target = self._target_of[node]
-        result = _annotation(END, node, target)
+        result = _annotate(END, node, target)
         self._target_of[result] = target
         return result
 

@@ -128,7 +128,7 @@ class AnnotatedRegionSet:
     def get_region(self, expr: Expr) -> AnnotatedRegion | None:
         """Return the region that a node is in, or None."""
         region = self._member.get(expr)
-        return None if region is None else _top(region)
+        return None if region is None else _find_top(region)
 
     @cached_property
     def scopes(self) -> dict[Expr, Function]:
@@ -217,7 +217,7 @@ class AnnotatedRegionSet:
                 elif _calls(child, self._end):
                     outer.add(child)
         inner -= outer
-        found = dict.fromkeys(_top(region) for region in self._member.values())
+        found = dict.fromkeys(_find_top(region) for region in self._member.values())
         regions = sorted(found, key=lambda region: region.id)
         for region in regions:
             if inner:
@@ -231,7 +231,7 @@ def _is_empty(node: Expr) -> bool:
     return isinstance(node, Tuple) and not node.fields
 
 
-def _top(region: AnnotatedRegion) -> AnnotatedRegion:
+def _find_top(region: AnnotatedRegion) -> AnnotatedRegion:
     """Return the region that a region has become part of, itself if none."""
     top = region
     while top._joined is not None:
@@ -245,7 +245,7 @@ def _merge_all(regions: list[AnnotatedRegion]) -> AnnotatedRegion:
     """Make one region of several; it is called as the first of them is."""
     kept = regions[0]
     for other in regions[1:]:
-        if other is not kept and _top(other) is not kept:
+        if other is not kept and _find_top(other) is not kept:
             if other.target != kept.target:
                 raise RelayError(f"regions of {kept.target} and {other.target} meet in one node")
             kept._ins = _concatenate(kept._ins, other._ins)

@@ -279,15 +279,7 @@ class _ConcatenatedDense(_Concatenated):
 
     def _axis(self, branch: Branch, depth: int) -> int:
         """Return the last axis, less those that were put behind it since."""
-        behind = 0
-        for node in branch[1 : depth + 1]:
-            if operator_of(node) == "expand_dims":
-                more = node.attrs["num_newaxis"]
-                begin = node.attrs["axis"]
-                begin += _rank(node) - more + 1 if begin < 0 else 0
-                after = _rank(node) - begin - more
-                behind += more if after <= behind else 0
-        return _rank(branch[depth]) - 1 - behind
+        return _rank(branch[depth]) - 1 - branch.behind[depth]
 
     def _attrs(self, layer: Call, outputs: int) -> dict[str, object]:
         return {**dict(layer.attrs.items()), "units": outputs}

@@ -28,13 +28,13 @@ def _is_for(function: Expr, compiler: str) -> bool:
     return not compiler or function.attrs["Compiler"] == compiler
 
 
-def _rewrite(function: Function, replace: _Replace) -> Function:
-    result = rewrite(function, replace.node)
+def _rewrite(function: Function, replacer: _Replacer) -> Function:
+    result = rewrite(function, replacer.replace)
     return result if isinstance(result, Function) else function
 
 
-class _Replace:
-    def node(self, node: Expr, new: Expr) -> Expr:
+class _Replacer:
+    def replace(self, node: Expr, new: Expr) -> Expr:
         """Return what a node becomes, whose children are replaced in `new`."""
         raise NotImplementedError
 
@@ -66,23 +66,23 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Move the functions of every function that passes look into."""
-        outliner = _Outline(mod, self.compiler_filter)
+        outliner = _Outliner(mod, self.compiler_filter)
         functions = {
-            variable: function if FunctionPass.leaves(function) else outliner.function(function)
+            variable: function if FunctionPass.leaves(function) else outliner.outline(function)
             for variable, function in mod.functions.items()
         }
         changed = any(functions[v] is not mod.functions[v] for v in functions)
         return mod.with_functions({**functions, **outliner.made}), changed
 
 
-class _Outline(_Replace):
+class _Outliner(_Replacer):
     def __init__(self, mod: IRModule, compiler: str) -> None:
         self.made: dict[GlobalVar, Function] = {}
         self._names = {variable.name_hint: variable for variable in mod.functions}
         self._compiler = compiler
         self._bound: dict[Expr, Expr] = {}
 
-    def function(self, function: Function) -> Function:
+    def outline(self, function: Function) -> Function:
         """Return a function that calls by name what it called where it stood."""
         nodes = post_order(function)
         values = {each for node in nodes for each in _values_of(node)}
@@ -95,7 +95,7 @@ class _Outline(_Replace):
         }
         return _rewrite(function, self)
 
-    def node(self, node: Expr, new: Expr) -> Expr:
+    def replace(self, node: Expr, new: Expr) -> Expr:
         if isinstance(node, Let) and node.var in self._bound and isinstance(new, Let):
             return new.body
         if not isinstance(new, Call):
@@ -103,11 +103,11 @@ class _Outline(_Replace):
         callee = self._bound.get(new.op, new.op)
         if not isinstance(callee, Function) or not _is_for(callee, self._compiler):
             return new
-        result = Call(self._name(callee), new.args, new.attrs, span=new.span)
+        result = Call(self._find_name(callee), new.args, new.attrs, span=new.span)
         result.type = infer_call(result) or new.type
         return result
 
-    def _name(self, function: Function) -> GlobalVar:
+    def _find_name(self, function: Function) -> GlobalVar:
         """Return the name of a function, which enters the module with its first call."""
         symbol = function.attrs.get("global_symbol")
         if symbol is None:
@@ -178,7 +178,7 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
         for variable, function in bodies.items():
             if "Compiler" not in function.attrs:
                 raise RelayError(f"@{variable.name_hint} has no Compiler")
-        replace = _Inline(bodies)
+        replace = _Inliner(bodies)
         return mod.with_functions(
             {
                 variable: function if FunctionPass.leaves(function) else _rewrite(function, replace)
@@ -188,20 +188,20 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
         ), True
 
 
-class _Inline(_Replace):
+class _Inliner(_Replacer):
     def __init__(self, functions: dict[GlobalVar, Function]) -> None:
-        inner = _InlineComposites()
+        inner = _CompositeInliner()
         self._functions = {v: _rewrite(each, inner) for v, each in functions.items()}
 
-    def node(self, node: Expr, new: Expr) -> Expr:
+    def replace(self, node: Expr, new: Expr) -> Expr:
         if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
             return new
         function = self._functions.get(new.op)
         return new if function is None else instantiate(function, new.args)
 
 
-class _InlineComposites(_Replace):
-    def node(self, node: Expr, new: Expr) -> Expr:
+class _CompositeInliner(_Replacer):
+    def replace(self, node: Expr, new: Expr) -> Expr:
         called = new.op if isinstance(new, Call) else None
         if not isinstance(new, Call) or not isinstance(called, Function):
             return new

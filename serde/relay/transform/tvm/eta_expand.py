@@ -59,7 +59,7 @@ class EtaExpand(ModulePass):
 
     def _expand(self, old: Expr, new: Expr, mod: IRModule) -> Expr:
         if isinstance(new, Call) and isinstance(old, Call) and isinstance(old.op, Constructor):
-            return _call_again(old.op, new)
+            return _call_again(old, old.op, new.args)
         if isinstance(new, Constructor) and self.expand_constructor:
             return _written_out(new, new.type, ())
         if isinstance(new, GlobalVar) and self.expand_global_var and new in mod:
@@ -68,12 +68,12 @@ class EtaExpand(ModulePass):
         return new
 
 
-def _call_again(constructor: Constructor, node: Call) -> Call:
-    """Return a call of a constructor that was written out below it as it was."""
-    if node.op is constructor:
-        return node
-    result = Call(constructor, node.args, node.attrs, span=node.span)
-    result.type = node.type
+def _call_again(old: Call, constructor: Constructor, args: Sequence[Expr]) -> Call:
+    """Return a call of a constructor, which was written out, as it was, on its new operands."""
+    if all(new is given for new, given in zip(args, old.args, strict=True)):
+        return old
+    result = Call(constructor, args, old.attrs, span=old.span)
+    result.type = old.type
     return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
@@ -95,7 +96,7 @@ class _NotConvertibleError(RelayError):
 
 
 @dataclass
-class _Regions:
+class _Regions(ABC):
     """Replaces regions of a function by integer forms, where each ends.
 
     Attributes:
@@ -132,13 +133,13 @@ class _Regions:
         """Note whether a node depends on something else than dequantised tensors and constants."""
         self.free[old] = _is_free(old, self.free)
 
+    @abstractmethod
     def _convert(self, old: Expr, new: Call) -> Expr | None:
         """Return what stands for a region that ends in a node; None where none does.
 
         Raises:
             Exception: It cannot be converted.
         """
-        raise NotImplementedError
 
     def _apply(self, node: Call, types: Types) -> tuple[Expr, AffineType]:
         name = _op_name(node)

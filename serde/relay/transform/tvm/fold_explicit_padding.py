@@ -11,6 +11,7 @@ from serde.relay.dataflow_pattern.rewriting import NodeMap
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
+from serde.relay.transform.tvm.simplify_shapes import any_of, calls_of
 from serde.relay.transform.tvm.typed import TypedPass, operator_of, same_scalar
 
 __all__ = ["FoldExplicitPadding"]
@@ -39,15 +40,12 @@ class FoldExplicitPadding(TypedPass):
 
 class _FoldPad(DFPatternCallback):
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         pad = is_op("nn.pad")(wildcard(), wildcard())
         weight = wildcard()
-        found = is_op("qnn.conv2d")(pad, weight, *(wildcard() for _ in range(4)))
-        patterns = [is_op(name)(pad, weight) for name in _CONVOLUTIONS]
-        patterns += [is_op(name)(pad) for name in (*_POOLS, *_MAXIMA)]
-        self.pattern = found
-        for each in patterns:
-            self.pattern = self.pattern | each
+        quantised = is_op("qnn.conv2d")(pad, weight, *(wildcard() for _ in range(4)))
+        plain = calls_of(_CONVOLUTIONS, pad, weight)
+        self.pattern = any_of(quantised, plain, calls_of((*_POOLS, *_MAXIMA), pad))
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         """Return the operator with the padding, or as it was."""

@@ -79,9 +79,11 @@ class FoldScaleAxis(Sequential):
     Each of the three is enabled by the current :class:`PassContext` at its own level.
     """
 
+    name: ClassVar[str] = "FoldScaleAxis"
+
     def __init__(self) -> None:
         passes = [BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()]
-        super().__init__(passes, name="FoldScaleAxis")
+        super().__init__(passes, name=self.name)
 
 
 # Forward.

@@ -89,7 +89,7 @@ class _Lifter:
         fresh = [Var(each.name_hint, each.type, each.span) for each in captured]
         values: dict[Expr, Expr] = dict(zip(captured, fresh, strict=True))
         if owner is not None and owner in free:
-            values[owner] = _named(variable, fresh, literal)
+            values[owner] = _named(variable, fresh, literal, types)
         inner = substitute(literal, values) if values else literal
         if not isinstance(inner, Function):
             return literal
@@ -97,7 +97,7 @@ class _Lifter:
         if captured or types:
             function = Function(fresh, inner, literal.type, types, {"Closure": 1}, literal.span)
         known = self._add(variable, function)
-        return _named(known, captured, literal)
+        return _named(known, captured, literal, types)
 
     def _add(self, variable: GlobalVar, function: Function) -> GlobalVar:
         """Return the name of a function; one that is equal gives it its own."""
@@ -114,9 +114,11 @@ class _Lifter:
         return variable
 
 
-def _named(variable: GlobalVar, captured: list[Var], literal: Function) -> Expr:
-    """Return a function by its global name, called for its closure if it takes variables."""
-    if not captured:
+def _named(
+    variable: GlobalVar, captured: list[Var], literal: Function, types: list[TypeVar]
+) -> Expr:
+    """Return a function by its global name, called for its closure if it takes anything."""
+    if not captured and not types:
         return variable
     result = Call(variable, captured, span=literal.span)
     result.type = literal.type

@@ -121,7 +121,7 @@ class _Merger:
         stack = [region]
         while stack:
             waiting = [
-                parent for parent in self._feeding(stack[-1])
+                parent for parent in self._find_feeding(stack[-1])
                 if parent not in self._done and parent not in stack
             ]  # fmt: skip
             if waiting:
@@ -132,7 +132,7 @@ class _Merger:
                 self._done.add(each)
                 self._join(each)
 
-    def _feeding(self, region: AnnotatedRegion) -> list[AnnotatedRegion]:
+    def _find_feeding(self, region: AnnotatedRegion) -> list[AnnotatedRegion]:
         found = (self._regions.get_region(begin.args[0]) for begin in region.args)
         return list(dict.fromkeys(each for each in found if each is not None))
 
@@ -140,7 +140,7 @@ class _Merger:
         scope = self._regions.scopes.get(region.nodes[0])
         candidates = [
             self._of_region[parent]
-            for parent in self._feeding(region)
+            for parent in self._find_feeding(region)
             if parent is not region
             and parent.target == region.target
             and self._regions.scopes.get(parent.nodes[0]) is scope

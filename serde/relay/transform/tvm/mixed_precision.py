@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 
@@ -55,6 +55,8 @@ __all__ = [
     "generic_always_op",
     "generic_follow_op",
     "generic_never_op",
+    "get_generic_out_dtypes",
+    "register_func_to_op_list",
     "register_mixed_precision_conversion",
 ]
 
@@ -111,20 +113,38 @@ DEFAULT_NEVER_LIST = [
 Verdict = Sequence[AnyValue]
 """Category, type of accumulation, type of the result."""
 
+JudgeT = TypeVar("JudgeT", bound=Callable[[Call, str], Verdict])
+
+
+def get_generic_out_dtypes(call_node: Call, mixed_precision_type: str) -> list[str]:
+    """Return the types in which most operators accumulate and hand out: both the narrow one."""
+    return [mixed_precision_type, mixed_precision_type]
+
+
+def register_func_to_op_list(list_ops: Sequence[str]) -> Callable[[JudgeT], JudgeT]:
+    """Return a decorator that registers what a function says for several operators."""
+
+    def decorate(func: JudgeT) -> JudgeT:
+        for name in list_ops:
+            register_mixed_precision_conversion(name, func)
+        return func
+
+    return decorate
+
 
 def generic_always_op(call_node: Call, mixed_precision_type: str) -> Verdict:
     """Say that a call is always computed in the narrow type."""
-    return [MIXED_PRECISION_ALWAYS, mixed_precision_type, mixed_precision_type]
+    return [MIXED_PRECISION_ALWAYS, *get_generic_out_dtypes(call_node, mixed_precision_type)]
 
 
 def generic_follow_op(call_node: Call, mixed_precision_type: str) -> Verdict:
     """Say that a call is computed in the narrow type where its operands are."""
-    return [MIXED_PRECISION_FOLLOW, mixed_precision_type, mixed_precision_type]
+    return [MIXED_PRECISION_FOLLOW, *get_generic_out_dtypes(call_node, mixed_precision_type)]
 
 
 def generic_never_op(call_node: Call, mixed_precision_type: str) -> Verdict:
     """Say that a call is computed in float32."""
-    return [MIXED_PRECISION_NEVER, mixed_precision_type, mixed_precision_type]
+    return [MIXED_PRECISION_NEVER, *get_generic_out_dtypes(call_node, mixed_precision_type)]
 
 
 def _judge_clip(call_node: Call, mixed_precision_type: str) -> Verdict:
@@ -142,8 +162,7 @@ for _names, _judge in (
     (DEFAULT_NEVER_LIST, generic_never_op),
     (["clip"], _judge_clip),
 ):
-    for _name in _names:
-        register_mixed_precision_conversion(_name, _judge)
+    register_func_to_op_list(_names)(_judge)
 
 
 @dataclass(frozen=True)

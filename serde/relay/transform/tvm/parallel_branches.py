@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import cached_property
 
 from serde.relay.ir.expr import Call, Expr, Function, If
 from serde.relay.ir.op_pattern import pattern_of
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import FusionPattern
+from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.merge_equal_nodes import exact_key
 
 __all__ = ["Branch", "Branches"]
 
-Branch = list[Call]
-"""A layer and the elementwise and broadcasting operators after it, one upon another."""
+
+class Branch(list[Call]):
+    """A layer and the elementwise and broadcasting operators after it, one upon another."""
+
+    @cached_property
+    def behind(self) -> list[int]:
+        """How many axes of length 1 have been put behind the last of the layer, by depth."""
+        found = [0]
+        for node in self[1:]:
+            found.append(found[-1])
+            if isinstance(node.op, OpDef) and node.op.name == "expand_dims":
+                rank = node.type.rank if isinstance(node.type, TensorType) else 0
+                more, begin = node.attrs["num_newaxis"], node.attrs["axis"]
+                begin += rank - more + 1 if begin < 0 else 0
+                found[-1] += more if rank - begin - more <= found[-1] else 0
+        return found
 
 
 class Branches:
@@ -56,7 +72,7 @@ class Branches:
         return [self._apart(group) for group in groups.values()]
 
     def _branch(self, layer: Call) -> Branch:
-        branch = [layer]
+        branch = Branch([layer])
         while True:
             users = self._users.get(branch[-1], [])
             if len(users) != 1 or not isinstance(users[0].op, OpDef):

@@ -98,21 +98,21 @@ class _Names:
         renamed = {old: GlobalVar(self._mangle(old.name_hint), old.type) for old in self._outside}
         result: dict[GlobalVar, Function] = {}
         for variable, function in functions.items():
-            new = _rewrite(function, lambda _node, new: _recall(new, renamed))
+            new = _rewrite(function, lambda _node, new: _rename_call(new, renamed))
             if variable in renamed:
                 new = new.with_attr("global_symbol", renamed[variable].name_hint)
             result[renamed.get(variable, variable)] = new
         return result
 
 
-def _recall(node: Expr, renamed: dict[GlobalVar, GlobalVar]) -> Expr:
+def _rename_call(node: Expr, renamed: dict[GlobalVar, GlobalVar]) -> Expr:
     """Return a call of a function under the name it has now."""
     if isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in renamed:
-        return _typed_call(renamed[node.op], node.args, node)
+        return _call_by_name(renamed[node.op], node.args, node)
     return node
 
 
-def _typed_call(callee: GlobalVar, args: AnyValue, like: Expr) -> Call:
+def _call_by_name(callee: GlobalVar, args: AnyValue, like: Expr) -> Call:
     result = Call(callee, args, span=like.span)
     result.type = infer_call(result)
     return result
@@ -195,7 +195,9 @@ class _Partitioner:
         """Return the function with calls in place of regions."""
         if not len(self._regions):
             return self._function
-        stack: list[tuple[Expr, Iterator[Expr]]] = [(self._function, self._needs(self._function))]
+        stack: list[tuple[Expr, Iterator[Expr]]] = [
+            (self._function, self._find_needs(self._function))
+        ]
         waiting: set[Expr] = {self._function}
         while stack:
             node, pending = stack[-1]
@@ -205,26 +207,26 @@ class _Partitioner:
                 waiting.discard(node)
                 self._done[node] = self._replace(node)
             elif child in waiting:
-                raise self._cycle(child, node)
+                raise self._describe_cycle(child, node)
             else:
                 waiting.add(child)
-                stack.append((child, self._needs(child)))
+                stack.append((child, self._find_needs(child)))
         result = self._done[self._function]
         return result if isinstance(result, Function) else self._function
 
-    def _needs(self, node: Expr) -> Iterator[Expr]:
+    def _find_needs(self, node: Expr) -> Iterator[Expr]:
         """Return what must be replaced before a node; the first output of a region needs all."""
         if not is_end(node):
             return iter(inputs_of(node))
-        region = self._region(node)
+        region = self._find_region(node)
         others = region.rets if self._first.setdefault(region, node) is node else []
         return iter((*inputs_of(node), *(end.args[0] for end in others)))
 
-    def _cycle(self, inside: Expr, node: Expr) -> RelayError:
+    def _describe_cycle(self, inside: Expr, node: Expr) -> RelayError:
         region = self._regions.get_region(inside)
         return RelayError(f"{region!r} depends on itself, over {node!r}")
 
-    def _region(self, node: Expr) -> AnnotatedRegion:
+    def _find_region(self, node: Expr) -> AnnotatedRegion:
         region = self._regions.get_region(node)
         assert region is not None, "an annotation is in a region"
         return region
@@ -233,18 +235,18 @@ class _Partitioner:
         if is_begin(node) and isinstance(node, Call):
             return self._enter(node)
         if is_end(node) and isinstance(node, Call):
-            region = self._region(node)
+            region = self._find_region(node)
             interface = self._interfaces[region]
             if not interface.outputs:
                 if self._first[region] is not node:
-                    raise self._cycle(node, node)
+                    raise self._describe_cycle(node, node)
                 self._make_function(region, interface)
             return interface.outputs[node.args[0]]
         return rebuild_with(node, self._done)
 
     def _enter(self, begin: Call) -> Expr:
         """Return what a value is inside the region that it enters."""
-        region = self._region(begin)
+        region = self._find_region(begin)
         given = self._done[begin.args[0]]
         if not region.rets:  # Nothing leaves it, so it is no region.
             return given
@@ -274,7 +276,7 @@ class _Partitioner:
         marks = {"global_symbol": name, "Primitive": 1, "Compiler": region.target, "Inline": 1}
         variable = GlobalVar(name, function.type)
         self.functions[variable] = function.with_attr(marks)
-        result = _typed_call(variable, interface.arguments, body)
+        result = _call_by_name(variable, interface.arguments, body)
         for index, node in enumerate(leaving):
             alone = len(leaving) == 1
             interface.outputs[node] = result if alone else TupleGetItem(result, index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import Final
 
 from serde.relay.dataflow_pattern import DFPatternCallback, has_attr, is_constant, is_op, wildcard
 from serde.relay.dataflow_pattern.rewriting import NodeMap
@@ -14,9 +15,14 @@ from serde.relay.transform.tvm.simplify_shapes import any_of
 from serde.relay.transform.tvm.typed import evaluated, is_scalar, operator_of, scalar
 
 __all__ = [
+    "FILLED",
     "EliminateIdentity", "FullElementwise", "SimplifyAdd", "SimplifyAdjacentMultiplyOrAdd",
     "SimplifyBinomial", "SimplifyRSqrt", "SwitchAddMultiply",
 ]  # fmt: skip
+
+
+FILLED: Final = {"full", "full_like", "ones", "ones_like", "zeros", "zeros_like"}
+"""Operators whose result is one value everywhere; without them nothing is to be done for those."""
 
 
 def _dtype(node: Expr) -> str:
@@ -34,7 +40,7 @@ class EliminateIdentity(DFPatternCallback):
     """Adding or subtracting zero and multiplying or dividing by one changes nothing."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data, self._constant = wildcard(), is_constant()
         zero = any_of(is_op("zeros")(), is_op("zeros_like")(wildcard()), self._constant)
         one = any_of(is_op("ones")(), is_op("ones_like")(wildcard()), self._constant)
@@ -63,7 +69,7 @@ class FullElementwise(DFPatternCallback):
     """Beside an operator that broadcasts, a tensor of one value is that value."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data, self._value, like = wildcard(), is_constant(), wildcard()
         self._full = is_op("full")(self._value) | is_op("full_like")(like, self._value)
         self._ones = is_op("ones")() | is_op("ones_like")(like)
@@ -91,7 +97,7 @@ class SimplifyAdd(DFPatternCallback):
     """A tensor added to itself is twice that tensor."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self.pattern = is_op("add")(wildcard(), wildcard())
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
@@ -105,7 +111,7 @@ class SimplifyRSqrt(DFPatternCallback):
     """A quotient by a square root is a product with its reciprocal."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data, self._numerator = wildcard(), wildcard()
         self.pattern = is_op("divide")(self._numerator, is_op("sqrt")(self._data))
 
@@ -119,7 +125,7 @@ class SwitchAddMultiply(DFPatternCallback):
     """A sum with a constant before a product with one becomes a product before a sum."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data, self._term, self._factor = wildcard(), is_constant(), is_constant()
         self.pattern = (self._data + self._term) * self._factor
 
@@ -136,7 +142,7 @@ class SimplifyAdjacentMultiplyOrAdd(DFPatternCallback):
     """Two products with constants in a row become one, and two sums."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data, self._first, self._second = wildcard(), is_constant(), is_constant()
         product = self._data * self._first * self._second
         self.pattern = product | (self._data + self._first + self._second)
@@ -155,7 +161,7 @@ class SimplifyBinomial(DFPatternCallback):
     """A quadratic form of two tensors with real roots is a product of two sums."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         add, mul = is_op("add"), is_op("multiply")
         self._x, self._y = x, y = wildcard(), wildcard()
         self._factors = a, b, c = is_constant(), is_constant(), is_constant()

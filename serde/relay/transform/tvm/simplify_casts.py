@@ -32,7 +32,7 @@ class SimplifySameCast(DFPatternCallback):
     """A cast to the dtype that a tensor has goes."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data = wildcard()
         like = is_op("cast_like")(self._data, wildcard())
         self.pattern = like | is_op("cast")(self._data)
@@ -47,7 +47,7 @@ class SimplifyConsecutiveCast(DFPatternCallback):
     """Of two casts in a row, the first goes if it loses nothing."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data = wildcard()
         first = is_op("cast_like")(self._data, wildcard()) | is_op("cast")(self._data)
         self.pattern = is_op("cast_like")(first, wildcard()) | is_op("cast")(first)
@@ -78,7 +78,7 @@ class SimplifyClipAndConsecutiveCast(DFPatternCallback):
     """Casts after a clip go where their dtype holds all that the clip lets through."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._clip = is_op("clip")(wildcard())
         below = wildcard()
         self.pattern = is_op("cast")(below)
@@ -124,7 +124,7 @@ class SimplifyClip(DFPatternCallback):
     """
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data = wildcard()
         self.pattern = is_op("clip")(self._data)
 
@@ -142,7 +142,7 @@ class SimplifyDequantizedOrder(DFPatternCallback):
     """What only asks for the order of numbers asks the quantised ones."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         numbers = is_op("qnn.dequantize")(wildcard(), wildcard(), wildcard())
         names = ("argmax", "argmin", "argsort")
         self.pattern = any_of(*(is_op(name)(numbers) for name in names))

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 from serde.relay.dataflow_pattern import DFPatternCallback, rewrite
 from serde.relay.ir.expr import Function
+from serde.relay.ir.visit import post_order
 from serde.relay.transform.tvm.simplify_arithmetic import (
+    FILLED,
     EliminateIdentity,
     FullElementwise,
     SimplifyAdd,
@@ -30,7 +32,7 @@ from serde.relay.transform.tvm.simplify_shapes import (
     SimplifyReshape,
     SimplifyTranspose,
 )
-from serde.relay.transform.tvm.typed import TypedPass
+from serde.relay.transform.tvm.typed import TypedPass, operator_of
 
 __all__ = ["SimplifyExpr", "SimplifyExprPostAlterOp"]
 
@@ -105,5 +107,7 @@ class SimplifyExprPostAlterOp(TypedPass):
 
 
 def _apply(rules: tuple[Callable[[], DFPatternCallback], ...], function: Function) -> Function:
-    result = rewrite([rule() for rule in rules], function)
+    names = {operator_of(node) for node in post_order(function)}
+    wanted = [rule for rule in rules if rule is not FullElementwise or names & FILLED]
+    result = rewrite([rule() for rule in wanted], function)
     return result if isinstance(result, Function) else function

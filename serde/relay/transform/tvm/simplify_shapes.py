@@ -14,16 +14,24 @@ from serde.relay.transform.tvm.typed import is_call, operator_of
 
 __all__ = [
     "ConcretizeLike", "SimplifyNoOpTranspose", "SimplifyReshape", "SimplifyTranspose", "any_of",
-    "concrete",
+    "calls_of", "concrete",
 ]  # fmt: skip
 
 
 def any_of(*patterns: DFPattern) -> DFPattern:
-    """Return the pattern of what matches one of `patterns`, tried in order."""
-    found = patterns[0]
-    for each in patterns[1:]:
-        found = found | each
-    return found
+    """Return the pattern of what matches one of `patterns`, tried in order.
+
+    Halves are nested, so that the pattern is as flat as can be.
+    """
+    if len(patterns) == 1:
+        return patterns[0]
+    half = len(patterns) // 2
+    return any_of(*patterns[:half]) | any_of(*patterns[half:])
+
+
+def calls_of(names: Sequence[str], *args: DFPattern) -> DFPattern:
+    """Return the pattern of a call of one of these operators."""
+    return any_of(*(is_op(name)(*args) for name in names))
 
 
 def concrete(node: Expr) -> tuple[int, ...] | None:
@@ -35,7 +43,7 @@ class ConcretizeLike(DFPatternCallback):
     """Operators with the shape or the dtype of another tensor name it, if it is known."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         one = [is_op(name)(wildcard()) for name in ("zeros_like", "ones_like")]
         names = ("full_like", "reshape_like", "collapse_sum_like", "broadcast_to_like", "cast_like")
         self.pattern = any_of(*one, *(is_op(name)(wildcard(), wildcard()) for name in names))
@@ -66,10 +74,10 @@ class SimplifyReshape(DFPatternCallback):
     """Two reshapes in a row become one, if the shape of the result is known."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
-        first, second = (is_op("reshape") | is_op("contrib_reverse_reshape") for _ in range(2))
+        super().__init__()
         self._data = wildcard()
-        self.pattern = first(second(self._data))
+        names = ("reshape", "contrib_reverse_reshape")
+        self.pattern = calls_of(names, calls_of(names, self._data))
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         """Return one reshape."""
@@ -83,10 +91,10 @@ class SimplifyTranspose(DFPatternCallback):
     """Two transposes in a row become one; so do those that ``layout_transform`` is."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
-        first, second = (is_op("transpose") | is_op("layout_transform") for _ in range(2))
+        super().__init__()
         self._data = wildcard()
-        self.pattern = first(second(self._data))
+        names = ("transpose", "layout_transform")
+        self.pattern = calls_of(names, calls_of(names, self._data))
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         """Return one call."""
@@ -105,7 +113,7 @@ class SimplifyNoOpTranspose(DFPatternCallback):
     """A transpose that keeps the order of axes goes, and a layout that becomes itself."""
 
     def __init__(self) -> None:
-        super().__init__(require_type=True)
+        super().__init__()
         self._data = wildcard()
         self.pattern = is_op("transpose")(self._data) | is_op("layout_transform")(self._data)
 

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Call, Constant, Expr, Tuple
+from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir.expr import Call, Constant, Expr, Op, Tuple
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
@@ -26,11 +27,14 @@ class TypedPass(FunctionPass):
     required: ClassVar[Sequence[str]] = ("InferType",)
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
-        """Infer, transform every function, and infer again."""
-        typed, inferred = infer_module(mod)
+        """Infer, transform every function, and infer again, where types are missing."""
+        typed, inferred = (mod, False) if mod.checked else infer_module(mod)
         after, changed = super().run(typed)
         if not changed:
             return typed, inferred
+        nodes = all_nodes(*after.functions.values())
+        if all(node.type is not None or isinstance(node, Op) for node in nodes):
+            return after, True
         return infer_module(after.with_functions(after.functions, checked=False))[0], True
 
 

@@ -15,6 +15,7 @@ from typing import Any as AnyValue
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.transform.tvm.qnn.rescaling import (
@@ -147,9 +148,13 @@ def _has_terms(conv: _Convolution) -> bool:
     """Whether the four terms can be written.
 
     Windows of an average are not dilated as TVM writes them, groups but those of one channel have
-    no sums of their own, and terms are int32.
+    no sums of their own, terms are int32, and padding must hold the zero point.
     """
     zeros = conv.zeros
+    info = limits(conv.data_type.dtype)
+    known = int(conv.data_zero.data.reshape(())) if isinstance(conv.data_zero, Constant) else 0
+    if any(conv.attrs["padding"]) and not info.min <= known <= info.max:
+        return False
     plain = zeros is not None and zeros[1] == 0
     dense = all(step == 1 for step in conv.attrs["dilation"])
     grouped = conv.attrs["groups"] != 1 and not conv.is_depthwise

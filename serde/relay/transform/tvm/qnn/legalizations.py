@@ -6,8 +6,7 @@ and a transposed convolution one of differences, whatever the target. Convolutio
 layers depend on the current :class:`~serde.relay.transform.tvm.qnn.targets.Target`; without one
 they stay.
 
-Source: the functions registered under that name in TVM 0.18. Those for Hexagon are left out: they
-pad channels with zeros though zero points are others, which changes the result.
+Source: the functions registered under that name in TVM 0.18.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from serde.relay.ir.op_attributes import registration
 from serde.relay.ir.registry import Array, call
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.op.qnn.lookup import FUNCTIONS
+from serde.relay.transform.tvm.qnn import hexagon
 from serde.relay.transform.tvm.qnn.canonicalizations import create_integer_lookup_op
 from serde.relay.transform.tvm.qnn.rescaling import Attributes, cast, require_tensor
 from serde.relay.transform.tvm.qnn.targets import Target, current_target
@@ -184,6 +184,12 @@ def _for_arm(target: Target, name: str, attrs: Attributes, types: Types) -> bool
     return target.has_asimd and not others
 
 
+_HEXAGON: dict[str, Legalization] = {
+    "conv2d": hexagon.legalize_conv2d,
+    "dense": hexagon.legalize_dense,
+}
+
+
 def _for_target(name: str) -> Legalization:
     def legalize(attrs: Attributes, inputs: list[Expr], types: Types) -> Expr | None:
         target = current_target()
@@ -196,6 +202,8 @@ def _for_target(name: str) -> Legalization:
             return helper_change_dtypes_to_be_same(attrs, inputs, types, quantised)
         if "gpu" in target.keys:
             return helper_change_dtypes_to_int8(attrs, inputs, types, quantised)
+        if "hexagon" in target.keys:
+            return _HEXAGON[name](attrs, inputs, types)
         if target.has_fast_int8:
             return helper_change_dtypes_to_uint8_int8(attrs, inputs, types, quantised)
         return helper_no_fast_int8_hw_legalization(attrs, inputs, types, plain)

@@ -16,6 +16,7 @@ _KEYS: Final = {
     "c": ("cpu",),
     "cuda": ("cuda", "gpu"),
     "rocm": ("rocm", "gpu"),
+    "hexagon": ("hexagon",),
 }
 _SSE42: Final = frozenset((
     "alderlake", "broadwell", "cannonlake", "cascadelake", "cooperlake", "core-avx-i", "core-avx2",

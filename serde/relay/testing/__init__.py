@@ -1,0 +1,16 @@
+"""Short ways to infer types and run passes, for tests that were written with TVM.
+
+Source: ``tvm.relay.testing``.
+"""
+
+from __future__ import annotations
+
+from serde._lazy import lazy_names
+
+__getattr__, __all__ = lazy_names(
+    __name__,
+    {
+        "serde.relay.ir.op_attributes": "TempOpAttr",
+        "serde.relay.testing.programs": "count_ops rand run_infer_type run_opt_pass",
+    },
+)

@@ -1,0 +1,483 @@
+"""Names and calls of TVM's Python API: paths, nodes, spans, scopes, texts of expressions."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import serde.relay as relay
+from serde.errors import ParseError, RelayError
+from serde.relay.ir.registry import OpDef
+
+VERSION = '#[version = "0.0.5"]\n'
+
+# Paths.
+
+PATHS = {
+    "op.nn.conv2d": "nn.conv2d",
+    "op.transform.reshape": "reshape",
+    "op.transform.strided_slice": "strided_slice",
+    "op.tensor.add": "add",
+    "op.tensor.concatenate": "concatenate",
+    "op.algorithm.topk": "topk",
+    "op.reduce.sum": "sum",
+    "op.reduce.mean_variance": "mean_variance",
+    "op.image.resize2d": "image.resize2d",
+    "op.vision.roi_align": "vision.roi_align",
+    "op.random.uniform": "random.uniform",
+    "op.dyn.nn.pad": "dyn.nn.pad",
+    "op.scatter_nd": "scatter_nd",
+    "op.zeros": "zeros",
+    "op.abs": "abs",
+    "qnn.conv2d": "qnn.op.conv2d",
+    "qnn.requantize": "qnn.op.requantize",
+    "op.nn.leaky_relu": "nn.leaky_relu",
+    "op.nn.nn.conv2d": "nn.conv2d",
+    "op.vision.nms.non_max_suppression": "vision.non_max_suppression",
+    "op.image.image.resize2d": "image.resize2d",
+    "RelayExpr": "Expr",
+    "expr.RelayExpr": "Expr",
+    "Kind": "TypeKind",
+}
+
+
+def follow(path: str) -> Any:
+    found: Any = relay
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_builder_is_found_where_tvm_has_it(path: str) -> None:
+    assert follow(path) is follow(PATHS[path])
+
+
+@pytest.mark.parametrize(
+    "path", ["op.no_such", "op.nn.no_such", "op.transform.no_such", "op.image.no_such",
+             "op.reduce.no_such", "qnn.no_such", "op.tensor._make"]
+)  # fmt: skip
+def test_what_is_not_there_is_an_attribute_error(path: str) -> None:
+    with pytest.raises(AttributeError):
+        follow(path)
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("relay.expr", "Call Constant If Let Tuple TupleGetItem TupleWrapper Var const var bind"),
+        ("relay.expr", "RefCreate RefRead RefWrite CallWithFields VarWithFields"),
+        ("relay.function", "Function FunctionWithFields"),
+        ("relay.expr_functor", "ExprFunctor ExprMutator ExprVisitor MixedModeMutator"),
+        ("relay.adt", "Clause Constructor Match PatternVar TypeData"),
+        ("relay.ty", "TensorType TupleType FuncType Any scalar_type TypeVar IncompleteType"),
+        ("relay.scope_builder", "ScopeBuilder"),
+        ("relay.build_module", "bind_params_by_name create_executor"),
+        ("relay.analysis", "free_vars well_formed detect_feature count_layers"),
+    ],
+)
+def test_modules_have_the_names_of_tvms(module: str, names: str) -> None:
+    found = importlib.import_module(f"serde.{module}")
+    assert all(hasattr(found, name) for name in names.split())
+    assert set(names.split()) <= set(found.__all__)
+
+
+def test_operators_are_listed_below_op() -> None:
+    assert {"nn", "transform", "tensor", "get", "op", "add"} <= set(dir(relay.op))
+    assert "reshape" in dir(relay.op.transform)
+
+
+def test_an_operator_by_name() -> None:
+    add = relay.op.get("add")
+    assert add is relay.op.op.get("add")
+    assert add.name == "add"
+    assert add.num_inputs == 2
+    assert relay.op.get("concatenate").num_inputs == 1
+    assert relay.exp(relay.Var("x")).op is relay.op.get("exp")
+    with pytest.raises(RelayError, match="no_such"):
+        relay.op.get("no_such")
+
+
+@pytest.mark.parametrize(
+    ("register", "key"),
+    [("register_legalize", "FTVMLegalize"), ("register_alter_op_layout", "FTVMAlterOpLayout"),
+     ("register_convert_op_layout", "FTVMConvertOpLayout"), ("register_pattern", "TOpPattern")],
+)  # fmt: skip
+def test_registrations_set_an_attribute_of_an_operator(register: str, key: str) -> None:
+    operator = relay.op.get("atanh")
+    assert operator.get_attr(key) is None
+    marker = object()
+    try:
+        getattr(relay.op, register)("atanh", marker)
+        assert operator.get_attr(key) is marker
+    finally:
+        operator.reset_attr(key)
+
+
+# Types.
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype"),
+    [("int", "int32"), ("uint", "uint32"), ("float", "float32"), ("uint1", "bool"),
+     ("bool", "bool"), ("int8", "int8"), (np.float16, "float16"), (np.dtype("int64"), "int64")],
+)  # fmt: skip
+def test_names_of_element_types(given: Any, dtype: str) -> None:
+    assert relay.TensorType((2,), given).dtype == dtype
+    assert relay.scalar_type(given) == relay.TensorType((), dtype)
+    assert relay.var("x", shape=(2,), dtype=given).checked_type.dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        (relay.TensorType((2, 3)), False),
+        (relay.TensorType((relay.Any(), 3)), True),
+        (relay.TensorType((relay.symbol("n"),)), False),
+        (relay.TupleType([relay.scalar_type("int32"), relay.TensorType((relay.Any(),))]), True),
+        (relay.FuncType([relay.TensorType((2,))], relay.TensorType((relay.Any(),))), True),
+        (relay.FuncType([], relay.TupleType([])), False),
+    ],
+)
+def test_types_with_axes_of_which_nothing_is_known(type_: Any, expected: bool) -> None:
+    assert relay.ty.is_dynamic(type_) is expected
+    assert relay.ty.type_has_any(type_) is expected
+
+
+@pytest.mark.parametrize("text", ["int", "uint", "float", "uint1"])
+def test_short_names_of_element_types_in_text(text: str) -> None:
+    function = relay.parse_expr(f"fn (%x: {text}) {{ %x }}")
+    assert function.params[0].type == relay.TensorType((), text)
+
+
+# Nodes.
+
+
+def test_a_constant_gives_its_value_as_tvms_does() -> None:
+    constant = relay.const([1, 2])
+    assert constant.data.numpy().tolist() == [1, 2]
+    assert type(constant.data.asnumpy()) is np.ndarray
+    constant.data.numpy()[0] = 9
+    assert constant.data.tolist() == [1, 2]
+    assert relay.const(0, relay.scalar_type("int64")).data.dtype == np.int64
+
+
+def test_variables_know_their_identity() -> None:
+    x = relay.var("x")
+    assert x.vid.name_hint == "x"
+    assert x.same_as(x)
+    assert not x.same_as(relay.var("x"))
+
+
+def test_attributes_by_kind() -> None:
+    call = relay.nn.conv2d(relay.var("x"), relay.var("w"), padding=1, groups=2)
+    assert call.attrs.get_int_tuple("padding") == (1, 1, 1, 1)
+    assert call.attrs.get_int("groups") == 2
+    assert call.attrs.get_str("data_layout") == "NCHW"
+    assert "strides" in call.attrs
+
+
+def test_attributes_of_a_function_are_set_and_taken_away_in_copies() -> None:
+    function = relay.Function([], relay.const(1))
+    marked = function.with_attr("Inline", 1).with_attr({"a": "b", "c": 2})
+    assert function.attrs == {}
+    assert marked.attrs == {"Inline": 1, "a": "b", "c": 2}
+    assert marked.without_attr("a").attrs == {"Inline": 1, "c": 2}
+    assert marked.without_attr("none").attrs == marked.attrs
+    assert function.with_attrs({"x": 1}).attrs == {"x": 1}
+
+
+X, Y = relay.var("x", "float32"), relay.var("y", "float32")
+COPIES: dict[str, tuple[Callable[..., Any], relay.Expr, dict[str, Any]]] = {
+    "call": (relay.expr.CallWithFields, relay.add(X, Y), {"args": [Y, X]}),
+    "callee": (relay.expr.CallWithFields, relay.add(X, Y), {"op": relay.op.get("subtract")}),
+    "tuple": (relay.expr.TupleWithFields, relay.Tuple([X, Y]), {"fields": [Y]}),
+    "field": (relay.expr.TupleGetItemWithFields, relay.TupleGetItem(relay.Tuple([X, Y]), 0),
+              {"index": 1}),
+    "let": (relay.expr.LetWithFields, relay.Let(X, Y, X), {"body": Y}),
+    "if": (relay.expr.IfWithFields, relay.If(relay.const(True), X, Y), {"true_branch": Y}),
+    "constant": (relay.expr.ConstantWithFields, relay.const(1), {"data": np.array(2)}),
+    "variable": (relay.expr.VarWithFields, X, {"type_annotation": relay.scalar_type("int8")}),
+    "function": (relay.function.FunctionWithFields, relay.Function([X, Y], X), {"body": Y}),
+    "attributes": (relay.function.FunctionWithFields, relay.Function([X], X),
+                   {"attrs": {"Inline": 1}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COPIES)
+def test_a_copy_has_the_given_fields_and_keeps_the_others(case: str) -> None:
+    copy, node, fields = COPIES[case]
+    assert copy(node) is node
+    new = copy(node, **fields)
+    assert new is not node
+    assert type(new) is type(node)
+    for name in type(node).__slots__:
+        if name in fields:
+            wanted = fields[name]
+            assert (
+                tuple(getattr(new, name)) == tuple(wanted)
+                if isinstance(wanted, list)
+                else np.array_equal(getattr(new, name), wanted)
+            )
+        elif name != "type":
+            assert getattr(new, name) is getattr(node, name) or getattr(new, name) == getattr(
+                node, name
+            )
+
+
+def test_a_copy_of_a_variable_may_take_another_name_and_place() -> None:
+    span = relay.Span("source", 1, 1, 2, 2)
+    renamed = relay.expr.VarWithFields(X, "z", span=span)
+    assert renamed.name_hint == "z"
+    assert renamed.span is span
+    assert renamed.type_annotation == X.type_annotation
+    with pytest.raises(RelayError, match="virtual devices"):
+        relay.expr.VarWithFields(X, virtual_device=object())
+
+
+def test_numbers_are_no_operands_of_infix_operators() -> None:
+    for wrong in (lambda: X + 1, lambda: X * 2.0, lambda: X / 3):
+        with pytest.raises(TypeError, match="const"):
+            wrong()
+
+
+# Spans.
+
+
+def test_the_places_of_a_span() -> None:
+    span = relay.Span(relay.SourceName("net"), 3, 4, 5, 6)
+    assert span.source_name.name == "net"
+    assert (span.line, span.end_line, span.column, span.end_column) == (3, 4, 5, 6)
+    assert repr(span) == "net:3:5"
+    assert span == relay.Span("net", 3, 4, 5, 6)
+    assert span != relay.Span("net", 3, 4, 5, 7)
+    assert len({span, relay.Span("net", 3, 4, 5, 6)}) == 1
+
+
+def test_a_row_of_spans_names_the_first() -> None:
+    spans = [relay.Span("a", 1, 1, 2, 2), relay.Span("b", 3, 3, 4, 4)]
+    row = relay.SequentialSpan(spans)
+    assert (row.source_name, row.line, row.column) == ("a", 1, 2)
+    assert row.spans == tuple(spans)
+    assert row == relay.SequentialSpan(spans)
+    assert row != spans[0]
+
+
+def _placed(node: relay.Call, name: str, line: int) -> relay.Call:
+    span = relay.Span(relay.SourceName(name), line, line, 7, 7)
+    return relay.Call(node.op, node.args, node.attrs, node.type_args, span)
+
+
+def test_text_shows_places_but_not_mere_names_of_layers() -> None:
+    inner = _placed(relay.exp(X), "first", 2)
+    outer = relay.log(inner)
+    outer.span = relay.Span("layer")
+    assert str(relay.Function([X], outer)) == (
+        "fn (%x: float32) {\n  %0 = exp(%x) /* span=first:2:7 */;\n  log(%0)\n}"
+    )
+
+
+def test_every_call_learns_its_place_in_the_text() -> None:
+    mod = relay.fromtext(f"{VERSION}def @main(%x: float32) {{\n  %0 = exp(%x);\n  log(%0)\n}}\n")
+    found = relay.transform.AnnotateSpans()(mod)
+    body = found["main"].body
+    assert repr(body.span) == "GeneratedSource:4:3"
+    assert repr(body.args[0].span) == "GeneratedSource:3:8"
+    relay.assert_structural_equal(found, mod)
+    assert "log(%0) /* ty=float32 span=GeneratedSource:4:3 */" in found.astext()
+
+
+# Texts.
+
+
+@pytest.mark.parametrize(
+    ("expr", "text"),
+    [
+        (relay.const(42, "int16"), "42i16"),
+        (relay.const(3.0, "float64"), "3f64"),
+        (relay.Tuple([]), "()"),
+        (relay.op.get("nn.relu"), "nn.relu"),
+        (relay.GlobalVar("f"), "@f"),
+        (relay.add(X, Y), "free_var %x: float32;\nfree_var %y: float32;\nadd(%x, %y)"),
+        (relay.Let(X, relay.const(1.0), X), "let %x: float32 = 1f;\n%x"),
+        (relay.TupleGetItem(relay.Tuple([relay.const(1)]), 0), "%0 = (1,);\n%0.0"),
+    ],
+)
+def test_str_is_the_text_without_header(expr: relay.Expr, text: str) -> None:
+    assert str(expr) == text
+    assert expr.astext(show_meta_data=False) == text
+    assert expr.astext() == VERSION + text
+
+
+def test_metadata_are_left_out_where_they_are_not_wanted() -> None:
+    expr = relay.add(relay.const([1, 2]), relay.const([3, 4]))
+    assert "#[metadata]" in expr.astext()
+    assert str(expr) == "add(meta[relay.Constant][0], meta[relay.Constant][1])"
+
+
+def test_an_annotation_takes_the_place_of_types() -> None:
+    mod = relay.transform.InferType()(relay.IRModule.from_expr(relay.exp(relay.add(X, Y))))
+    shown = mod.astext(
+        annotate=lambda node: f" /* {node.op.name} */" if isinstance(node, relay.Call) else ""
+    )
+    assert "%0 = add(%x, %y) /* add */;\n  exp(%0) /* exp */" in shown
+    assert "ty=" not in shown
+    assert relay.exp(X).astext(False, lambda _node: "!") == "free_var %x: float32!;\nexp(%x)!"
+
+
+@pytest.mark.parametrize("name", ["add", "nn.global_avg_pool2d", "qnn.quantize"])
+def test_the_name_of_an_operator_is_an_expression(name: str) -> None:
+    found = relay.parse_expr(name)
+    assert isinstance(found, OpDef)
+    assert found is relay.op.get(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("(let %a = 1; 3) + 2", "%0 = { let %a = 1; 3 }; add(%0, 2)"),
+        ("add((let %a = 1; let %b = %a; %b), 2)",
+         "%0 = { let %a = 1; let %b = %a; %b }; add(%0, 2)"),
+        ("(%0 = exp(1f); let %a = %0; %a)", "let %a = exp(1f); %a"),
+    ],
+)  # fmt: skip
+def test_lets_in_parentheses(text: str, same: str) -> None:
+    relay.assert_structural_equal(relay.parse_expr(text), relay.parse_expr(same))
+
+
+def test_a_let_that_is_an_operand_prints_in_parentheses() -> None:
+    value = relay.Let(X, relay.const(1.0), X)
+    expr = relay.add(value, value)
+    assert str(expr) == "%0 = (\n  let %x: float32 = 1f;\n  %x\n);\nadd(%0, %0)"
+    relay.assert_structural_equal(relay.parse_expr(expr.astext()), expr)
+
+
+def test_names_in_parentheses_end_with_them() -> None:
+    with pytest.raises(ParseError, match="not defined"):
+        relay.parse_expr("(let %a = 1; %a) + %a")
+
+
+def test_a_module_and_constants_that_a_text_names() -> None:
+    first = relay.parse(f"{VERSION}def @f(%y: Tensor[(2), float32]) {{ negative(%y) }}")
+    table = {"relay.Constant": [relay.const(np.array([1.5, 2.5], "float32"))]}
+    body = "add(@f(%x), meta[relay.Constant][0])"
+    text = f"{VERSION}def @main(%x: Tensor[(2), float32]) {{ {body} }}"
+    mod = relay.parse(text, "net.txt", first, table)
+    assert sorted(each.name_hint for each in mod.get_global_vars()) == ["f", "main"]
+    result = relay.create_executor(mod=mod).evaluate()(np.array([1, 2], "float32"))
+    np.testing.assert_array_equal(result, [0.5, 0.5])
+    with pytest.raises(ParseError, match="no meta"):
+        relay.parse(text, "net.txt", first, {"relay.Constant": []})
+
+
+# Scopes.
+
+
+def test_branches_and_lets_in_the_order_in_which_they_run() -> None:
+    builder, cond = relay.ScopeBuilder(), relay.var("c", "bool")
+    first = builder.let("first", relay.exp(X))
+    with builder.if_scope(cond):
+        one = builder.let(("one", relay.scalar_type("float32")), relay.const(1.0))
+        builder.ret(relay.subtract(one, first))
+    with builder.else_scope():
+        builder.let(relay.var("unused", "float32"), X)
+        builder.ret(first)
+    expected = relay.parse_expr("""
+free_var %x: float32;
+free_var %c: bool;
+let %first = exp(%x);
+if (%c) { let %one: float32 = 1f; subtract(%one, %first) }
+else { let %unused: float32 = %x; %first }
+""")
+    relay.assert_structural_equal(builder.get(), expected, map_free_vars=True)
+
+
+def _else_without_if(builder: relay.ScopeBuilder) -> None:
+    with builder.else_scope():
+        builder.ret(X)
+
+
+def _no_result_in_a_branch(builder: relay.ScopeBuilder) -> None:
+    with builder.if_scope(relay.const(True)):
+        builder.let("a", X)
+
+
+def _two_results(builder: relay.ScopeBuilder) -> None:
+    builder.ret(X)
+    builder.ret(Y)
+
+
+def _result_and_branch(builder: relay.ScopeBuilder) -> None:
+    builder.ret(X)
+    with builder.if_scope(relay.const(True)):
+        builder.ret(X)
+
+
+def _if_without_else(builder: relay.ScopeBuilder) -> None:
+    with builder.if_scope(relay.const(True)):
+        builder.ret(X)
+    builder.get()
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [_else_without_if, _no_result_in_a_branch, _two_results, _result_and_branch, _if_without_else],
+)
+def test_a_scope_is_closed_as_it_was_opened(misuse: Any) -> None:
+    with pytest.raises(RelayError):
+        misuse(relay.ScopeBuilder())
+
+
+def test_an_error_inside_a_scope_is_not_hidden() -> None:
+    builder = relay.ScopeBuilder()
+    with pytest.raises(ZeroDivisionError), builder.if_scope(relay.const(True)):
+        raise ZeroDivisionError
+
+
+# Values.
+
+
+def test_constants_are_values() -> None:
+    executor = relay.create_executor()
+    assert executor.evaluate(relay.exp(X), {X: relay.const(0.0)}) == 1
+    assert executor.evaluate(relay.Function([X], relay.exp(X)))(relay.const(0.0)) == 1
+
+
+def test_parameters_become_constants_by_name() -> None:
+    function = relay.Function([X, Y], relay.subtract(X, Y))
+    bound = relay.build_module.bind_params_by_name(function, {"y": 3.0, "other": 1.0})
+    assert [each.name_hint for each in bound.params] == ["x"]
+    assert relay.create_executor().evaluate(bound)(np.float32(5)) == 2
+    twice = relay.Function([X, relay.var("x", "float32")], X)
+    with pytest.raises(RelayError, match="several"):
+        relay.build_module.bind_params_by_name(twice, {"x": 1.0})
+
+
+# Testing.
+
+
+def test_types_and_passes_in_one_call() -> None:
+    x = relay.var("x", shape=(2,))
+    typed = relay.testing.run_infer_type(relay.split(x, 2))
+    assert typed.checked_type == relay.TupleType([relay.TensorType((1,))] * 2)
+    assert relay.testing.count_ops(relay.exp(relay.exp(x))) == {"exp": 2}
+    assert relay.testing.rand("float16", 2, 3).shape == (2, 3)
+    function = relay.testing.run_infer_type(relay.Function([x], relay.exp(x)))
+    assert function.checked_type == relay.FuncType([x.type], x.type)
+    bound = relay.testing.run_opt_pass(function, relay.transform.ToANormalForm())
+    assert isinstance(bound, relay.Function)
+    assert isinstance(bound.body, relay.Let)
+    body = relay.testing.run_opt_pass(relay.exp(x), relay.transform.ToANormalForm())
+    assert isinstance(body, relay.Let)
+
+
+def test_an_attribute_of_an_operator_for_a_while() -> None:
+    module = importlib.import_module("serde.relay.testing.temp_op_attr")
+    operator, marker = relay.op.get("atanh"), object()
+    with module.TempOpAttr("atanh", "test.mark", marker):
+        assert operator.get_attr("test.mark") is marker
+    assert operator.get_attr("test.mark") is None
