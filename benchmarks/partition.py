@@ -233,7 +233,7 @@ def overhead(_names: Sequence[str]) -> bool:
         image = net.inputs(7)["data"]
         alone: list[float] = []
         ours: list[float] = []
-        for _ in range(60):  # in turns, so that what else the machine does meets both
+        for _ in range(100):  # in turns, so that what else the machine does meets both
             alone.append(seconds(lambda: session.run(None, {"data": image})))
             ours.append(seconds(lambda: hybrid.run(image)))
     one, other = statistics.median(alone[10:]), statistics.median(ours[10:])

@@ -116,10 +116,8 @@ def _home(name: str, found: AnyValue) -> str:
     if found.__module__ != "types":
         return str(found.__module__)
     # A union of types does not tell where it was made.
-    known = {key: getattr(module, "__all__", ()) for key, module in sys.modules.items()}
-    return next(
-        k for k, names in known.items() if k.startswith("serde.relay.ir.") and name in names
-    )
+    inner = ((k, module) for k, module in sys.modules.items() if k.startswith("serde.relay.ir."))
+    return next(k for k, module in inner if name in getattr(module, "__all__", ()))
 
 
 def _package(builders: dict[str, Callable[..., AnyValue]], inner: list[str]) -> str:

@@ -45,8 +45,13 @@ def _names(node: Node, attribute: str) -> bool:
     return node.op == CUSTOM and attribute == _OP_TYPE
 
 
-def foreign_node(node: Node, inputs: Sequence[Expr | None]) -> Foreign:
+def foreign_node(node: Node, inputs: Sequence[Expr | None], *, told: bool = False) -> Foreign:
     """Return what a node is, with the types that MXNet infers where the operator is registered.
+
+    Args:
+        node: The node.
+        inputs: What it reads.
+        told: Whether the user says the types, so that MXNet is not asked.
 
     Raises:
         Unsupported: It has graphs inside, or names no operator.
@@ -61,6 +66,8 @@ def foreign_node(node: Node, inputs: Sequence[Expr | None]) -> Foreign:
         name = node.attrs[_OP_TYPE]
         attributes[_IS_CUSTOM] = True
     found = Foreign(framework="mxnet", name=name, attributes=attributes)
+    if told:
+        return found
     types = [None if each is None else each.type for each in inputs]
     known = [each for each in types if isinstance(each, TensorType) and each.concrete_shape]
     results = infer_types(found, known) if len(known) == len(types) else ()

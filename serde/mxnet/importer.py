@@ -272,11 +272,18 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
             names, attributes = user_names(node, op), own_attributes(node)
         found = self.call(
             TABLE, ctx, op, inputs, attributes, names=names,
-            foreign=lambda: _foreign_node(node, inputs),
+            foreign=lambda: self._foreign_node(node, inputs, label),
         )  # fmt: skip
         if len(found) < count:
             self.report.add(node.op, label, f"output {count - 1} is used but not converted")
         return [*found, *(Hole() for _ in range(len(found), count))]
+
+    def _foreign_node(self, node: Node, inputs: Sequence[Expr], label: str) -> Foreign:
+        """Return what a node is that is kept."""
+        from serde.mxnet.foreign import foreign_node
+
+        names = label, node.op, node.attrs.get("op_type", node.op)
+        return foreign_node(node, inputs, told=self.fallback.tells(*names))
 
     def _completion(self, scope: Scope) -> ShapeCompletion:
         return ShapeCompletion(
@@ -337,13 +344,6 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
             raise OptionError(self.missing_text(missing))
         names = dict.fromkeys(node.name for node in scope.graph.nodes if node.name in found)
         return [found[name] for name in names]
-
-
-def _foreign_node(node: Node, inputs: Sequence[Expr]) -> Foreign:
-    """Return what a node is that is kept."""
-    from serde.mxnet.foreign import foreign_node
-
-    return foreign_node(node, inputs)
 
 
 def _label_shapes(scope: Scope) -> dict[int, Sequence[DimLike]]:

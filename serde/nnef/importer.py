@@ -299,7 +299,8 @@ class _Walk(importer.ImportWalk[NnefModel, Operation, Names]):
 
 
 def _hint(op: str) -> str:
-    return f"say what it is: converters={{{op!r}: function}}, or keep it: keep_unknown"
+    told = f"converters={{{op!r}: function}} or custom_convert_map={{{op!r}: function}}"
+    return f"say what it is: {told}; keep_unknown keeps it"
 
 
 def input_dtype(model: NnefModel, operation: Operation, scalar: str) -> str:

@@ -154,6 +154,13 @@ def open_runner(name: str, region: Region, **options: AnyValue) -> Run:
     return run
 
 
+_NUMPY_DTYPES: Final = frozenset(
+    ["bool", "float16", "float32", "float64"]
+    + [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+)
+"""What ONNX Runtime takes as arrays of NumPy."""
+
+
 class _RuntimeSession:
     """One region in ONNX Runtime.
 
@@ -172,7 +179,12 @@ class _RuntimeSession:
         session_options: AnyValue = None,
     ) -> None:
         runtime = require("onnxruntime")
-        self._name = region.name
+        for port in (*region.inputs, *region.outputs):
+            if port.type.dtype not in _NUMPY_DTYPES:
+                raise CheckError(
+                    f"region {region.name}: {port.name} is {port.type.dtype}, of which "
+                    "onnxruntime takes no arrays; the runner reference does"
+                )
         known = runtime.get_available_providers()
         chosen = list(known if providers is None else providers)
         for each in chosen:

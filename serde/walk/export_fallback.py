@@ -79,7 +79,7 @@ class ExportFallback:
             )
         if self._custom.isdisjoint(node.names):
             raise Unsupported(
-                f"an operator of {node.framework} that Relay does not know",
+                f"{node.full_name}: an operator of {node.framework} that Relay does not know",
                 hint=f"write it as a custom operator: custom_ops=[{node.full_name!r}] or "
                 f"--custom-ops {node.full_name}",
             )

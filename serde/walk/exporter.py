@@ -33,13 +33,14 @@ from serde.relay.ir.expr import (
 from serde.relay.ir.foreign import PIVOT_FRAMEWORK, Foreign
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef, has_trait
-from serde.relay.ir.traits import Arithmetic
+from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign as ForeignTrait
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import free_vars
 from serde.report import Issue, Report
+from serde.walk import booleans
 from serde.walk.biases import fused_biases
+from serde.walk.booleans import counts_bits
 from serde.walk.export_context import (
     Body,
     ExportContext,
@@ -391,9 +392,8 @@ class ExportWalk(ABC, Generic[ValueT]):
         if any(operand is None for operand in operands):
             self._table.bind_export(call, self._context.version)
             return self._gaps(scope, call)
-        if _counts_bits(call):
-            message = "arithmetic of booleans, which formats take for other things"
-            raise Unsupported(message, hint="cast them, or use logical operators")
+        if counts_bits(call):
+            raise Unsupported(booleans.REASON, hint=booleans.HINT)
         result = self._table.run_export(self._context, call, operands, self._context.version)
         if isinstance(result, GeneratorType):
             return self._run_with_bodies(result, node.type)
@@ -586,10 +586,3 @@ def _label(node: Expr) -> str:
     if isinstance(node.op, OpDef):
         return node.op.name.rsplit(".", 1)[-1]
     return node.op.name_hint if isinstance(node.op, (GlobalVar, Var)) else "call"
-
-
-def _counts_bits(call: Call) -> bool:
-    """Whether a call calculates with booleans as integers of one bit, as TVM does."""
-    types = [call.type, *(arg.type for arg in call.args)]
-    is_bool = all(isinstance(type_, TensorType) and type_.dtype == "bool" for type_ in types)
-    return is_bool and has_trait(call, Arithmetic)

@@ -88,6 +88,10 @@ class ImportFallback:
                 return self._converters[name]
         return None
 
+    def tells(self, *names: str) -> bool:
+        """Whether the user says the types of a node of one of these names."""
+        return any(name in self._types for name in names)
+
     def types(self, names: Iterable[str], declared: Types) -> tuple[TensorType, ...] | None:
         """Return the types of what a node gives: as the user says, else as the file declares.
 

@@ -34,6 +34,8 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children
 from serde.relay.transform.decompose import decompose
 from serde.report import Issue, Report
+from serde.walk import booleans
+from serde.walk.booleans import counts_bits
 from serde.walk.context import TypedContext
 from serde.walk.converter import Converter, Decode, Entry
 from serde.walk.holes import Hole, Incomplete, Placeholder
@@ -324,6 +326,9 @@ class ConverterTable:
             return holes
         result = self._call(converter, ctx, op, used, bound, report, own)
         if result is None:
+            return holes
+        if any(map(counts_bits, result)):
+            report.add(op, ctx.node, booleans.REASON, booleans.HINT)
             return holes
         if own is not None:
             _check_results(own, ctx, op, result)

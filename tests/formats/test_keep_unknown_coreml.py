@@ -157,7 +157,14 @@ def test_kept_it_comes_through_text(source: Any, strict: bool) -> None:
     assert relay.structural_equal(found.mod, again)
 
 
-@pytest.mark.parametrize("target", ["iOS13", "iOS14", "iOS15", "iOS16", "iOS18"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "iOS14",
+        "iOS15",
+        *(pytest.param(each, marks=pytest.mark.wide) for each in ("iOS13", "iOS16", "iOS18")),
+    ],
+)
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 def test_core_ml_gets_it_back(source: Any, target: str, precision: str, kernel: None) -> None:
     model, options = source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,15 @@ L = f"List[{T}]"
 X = np.array([1.0, 2.0], "float32")
 
 
-def program(text: str) -> relay.IRModule:
+@cache
+def prelude() -> relay.IRModule:
     mod = relay.IRModule()
     mod.import_from_std("prelude.rly")
+    return mod
+
+
+def program(text: str) -> relay.IRModule:
+    mod = prelude()
     return relay.fromtext(HEADER + text, "program", mod)
 
 

@@ -55,7 +55,13 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+QUICK = ("onnx_example.py", "writing_example.py")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n in QUICK else pytest.mark.wide) for n in EXPECTED],
+)
 def test_an_example_of_the_page_runs(folder: Path, name: str) -> None:
     if name == "coreml_example.py":
         pytest.importorskip("coremltools")

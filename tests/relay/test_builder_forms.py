@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 from support.runtime import run_onnx
 
 import serde
@@ -284,3 +285,12 @@ def test_formats_do_not_calculate_with_booleans(format_: str) -> None:
 def test_other_arithmetic_needs_numbers(name: str) -> None:
     with pytest.raises(RelayError, match="bool"):
         getattr(relay, name)(var((4,), "bool"), var((4,), "bool", "y"))
+
+
+def test_readers_do_not_take_booleans_for_bits() -> None:
+    values = [helper.make_tensor_value_info(name, TensorProto.BOOL, [2]) for name in "xyz"]
+    node = helper.make_node("Add", ["x", "y"], ["z"], name="sum")
+    graph = helper.make_graph([node], "g", values[:2], values[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    with pytest.raises(UnsupportedModelError, match="booleans"):
+        serde.to_relay(model)

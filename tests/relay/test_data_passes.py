@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -77,10 +78,18 @@ def plain(value: Any) -> Any:
     return value.numpy().tolist()
 
 
-def program(text: str) -> relay.IRModule:
+@cache
+def prelude() -> relay.IRModule:
     mod = relay.IRModule()
     mod.import_from_std("prelude.rly")
-    return relay.fromtext(HEADER + text, "program", mod)
+    return mod
+
+
+@cache
+def program(text: str) -> relay.IRModule:
+    """A program with what it needs of the Prelude; passes leave it as it is."""
+    whole = relay.fromtext(HEADER + text, "program", prelude())
+    return transform.RemoveUnusedFunctions()(whole)
 
 
 @pytest.mark.parametrize("name", PASSES)

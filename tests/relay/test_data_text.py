@@ -417,3 +417,38 @@ def test_a_type_mutator_replaces() -> None:
     found = Half().visit(relay.FuncType([a, lists(TENSOR)], relay.RefType(TENSOR), [a]))
     half = relay.TensorType((1, 2), "float16")
     assert found == relay.FuncType([a, lists(half)], relay.RefType(half), [a])
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_text_of_the_prelude_reads_back(strict: bool) -> None:
+    prelude = relay.prelude.Prelude()
+    relay.prelude.StaticTensorArrayOps(prelude, "float32", (2, relay.Any())).register()
+    mod = relay.transform.InferType()(prelude.mod)
+    again = relay.fromtext(mod.astext(strict=strict))
+    relay.verify(again)
+    relay.assert_structural_equal(again, mod)
+    assert again.astext(strict=strict) == mod.astext(strict=strict)
+
+
+def test_standard_texts_are_added_once() -> None:
+    mod = relay.IRModule()
+    for _ in range(2):
+        for name in ("prelude.rly", "nat.rly", "gradient.rly", "core.rly"):
+            mod.import_from_std(name)
+    assert mod.checked
+    relay.verify(mod)
+    assert [each.name_hint for each in mod.get_global_type_vars()] == [
+        "List", "Option", "Tree", "nat", "GradCell", "Storage",
+    ]  # fmt: skip
+    with pytest.raises(RelayError, match="no text is called other"):
+        mod.import_from_std("other")
+    with pytest.raises(RelayError, match="no Relay operator is called Cons"):
+        relay.IRModule().import_from_std("nat.rly")
+    taken = relay.fromtext(HEADER + "type Other { Nil }")
+    with pytest.raises(RelayError, match="two constructors are called Nil"):
+        taken.import_from_std("prelude.rly")
+
+
+def test_a_constructor_stands_by_itself() -> None:
+    text = LIST + "\ndef @main[A]() -> fn (A, List[A]) -> List[A] {\n  Cons\n}\n"
+    assert str(relay.fromtext(HEADER + text)) == text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 import serde.relay as relay
@@ -19,6 +21,13 @@ TREE = "type Tree[A] { Leaf, Node(Tree[A], A, Tree[A]), }\n"
 T = "Tensor[(2, 3), float32]"
 
 
+@cache
+def prelude() -> relay.IRModule:
+    mod = relay.IRModule()
+    mod.import_from_std("prelude.rly")
+    return mod
+
+
 def types_of(text: str) -> dict[str, str]:
     mod = relay.fromtext(HEADER + text)
     relay.verify(mod)
@@ -27,8 +36,7 @@ def types_of(text: str) -> dict[str, str]:
 
 def body_type(text: str, types: str = LIST) -> str:
     """The type of an expression of `%x`, `%i` and `%c`, beside standard definitions."""
-    mod = relay.IRModule()
-    mod.import_from_std("prelude.rly")
+    mod = prelude()
     extra = "" if types == LIST else types
     whole = relay.fromtext(
         f"{HEADER}{extra}def @main(%x: {T}, %i: int32, %c: bool) {{ {text} }}", "x", mod
@@ -111,8 +119,7 @@ def test_type_of_an_expression(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS)
 def test_typed_text_reads_back(text: str, expected: str) -> None:
-    mod = relay.IRModule()
-    mod.import_from_std("prelude.rly")
+    mod = prelude()
     first = relay.fromtext(f"{HEADER}def @main(%x: {T}, %i: int32, %c: bool) {{ {text} }}", "", mod)
     again = relay.fromtext(first.astext())
     assert repr(again["main"].body.type) == expected
@@ -123,8 +130,7 @@ def test_typed_text_reads_back(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize(("text", "expected"), EXPRESSIONS)
 def test_untyped_text_is_typed_alike(text: str, expected: str) -> None:
-    mod = relay.IRModule()
-    mod.import_from_std("prelude.rly")
+    mod = prelude()
     source = f"{HEADER}def @main(%x: {T}, %i: int32, %c: bool) {{ {text} }}"
     typed = relay.fromtext(source, "", mod)
     bare = relay.IRModule(typed.functions, typed.type_definitions)

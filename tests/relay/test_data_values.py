@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,16 @@ from serde.relay.run.values import ConstructorValue, RefValue
 HEADER = '#[version = "0.0.5"]\n'
 
 
-def program(text: str, *files: str) -> relay.IRModule:
+@cache
+def library(*files: str) -> relay.IRModule:
     mod = relay.IRModule()
     for name in ("prelude.rly", *files):
         mod.import_from_std(name)
+    return mod
+
+
+def program(text: str, *files: str) -> relay.IRModule:
+    mod = library(*files)
     return relay.fromtext(HEADER + text, "program", mod)
 
 

@@ -16,7 +16,7 @@ def test_every_block_runs(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(
         r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE
     )
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     scope: dict[str, object] = {"__name__": "page"}
     try:
         for block in blocks:

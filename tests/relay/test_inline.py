@@ -6,6 +6,7 @@ import pytest
 from support.pass_texts import check, parse, tensor
 
 from serde.errors import RelayError
+from serde.relay import Call, Expr, Function, If, IRModule, assert_structural_equal, const, var
 from serde.relay.transform import Inline
 
 T = tensor(3, 5)
@@ -142,3 +143,23 @@ def test_many_leaves_in_a_row() -> None:
     main = "def @main(%a: float32) {{ {} }}\n"
     before = "".join(functions) + main.format(f"@f{count - 1}(%a)")
     check(Inline(), before, main.format("exp(%a)"))
+
+
+@pytest.mark.parametrize("compiler", [{}, {"Compiler": "own"}])
+def test_functions_that_are_values_leave_the_caller_as_untyped_as_it_was(
+    compiler: dict[str, str],
+) -> None:
+    def module(named: bool) -> IRModule:
+        mod = IRModule({})
+        branches: list[Expr] = []
+        for name, value in (("f", 1), ("g", 2)):
+            branch: Expr = Function([], const(value)).with_attr({"Inline": 1, **compiler})
+            if named:
+                mod[name] = branch
+                branch = mod.get_global_var(name)
+            branches.append(branch)
+        condition = var("p", "bool")
+        mod["main"] = Function([condition], Call(If(condition, branches[0], branches[1]), []))
+        return mod
+
+    assert_structural_equal(Inline()(module(named=True)), module(named=False), map_free_vars=True)

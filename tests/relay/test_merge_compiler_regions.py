@@ -6,12 +6,16 @@ import itertools
 import random
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
+from support.exported import interpreted
+from support.random_control import ProgramMaker
 from support.regions import check, check_same_results, program, supported
 
 import serde.relay as relay
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.registry import OpDef, get
+from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform import AnnotateTarget, MergeCompilerRegions, PartitionGraph
 from serde.relay.transform.tvm.acyclic_groups import AcyclicGroups
@@ -83,6 +87,18 @@ CASES: dict[str, tuple[str, str]] = {
         """def @main(%x: T) {
              %0 = exp(b[a](%x)); let %v: T = e[a](%0); %4 = e[a](%0);
              %5 = add(b[a](%4), b[a](%v)); e[a](%5) }""",
+    ),
+    "not into the body of a let": (
+        """def @main(%c: bool, %x: T) {
+             %0 = exp(b[a](%x)); %1 = e[a](%0); %4 = e[a](%0);
+             %9 = if (%c) { let %v: T = tanh(%x); %3 = add(b[a](%v), b[a](%1)); e[a](%3) }
+                  else { %x };
+             (%9, %4) }""",
+        """def @main(%c: bool, %x: T) {
+             %0 = exp(b[a](%x)); %1 = e[a](%0); %4 = e[a](%0);
+             %9 = if (%c) { let %v: T = tanh(%x); %3 = add(b[a](%v), b[a](%1)); e[a](%3) }
+                  else { %x };
+             (%9, %4) }""",
     ),
     "not into a function": (
         """def @main(%x: T) {
@@ -248,6 +264,28 @@ def test_random_graphs_for_two_targets(seed: int, targets: tuple[str, str]) -> N
     with supported(a=rng.sample(OPERATORS, 3), b=rng.sample(OPERATORS, 3)):
         found = PartitionGraph()(MergeCompilerRegions()(AnnotateTarget(targets)(mod)))
     check_same_results(mod, found)
+
+
+@pytest.mark.parametrize("everything", [True, False])
+@pytest.mark.parametrize("seed", [5, 12, 104, 174, 196, 201])
+def test_random_programs_with_control_flow(seed: int, everything: bool) -> None:
+    maker, rng = ProgramMaker(seed), random.Random(seed)
+    mod, arrays = relay.transform.InferType()(maker.module()), maker.inputs()
+    names = sorted(
+        {
+            node.op.name
+            for function in mod.functions.values()
+            for node in post_order(function)
+            if isinstance(node, Call) and isinstance(node.op, OpDef)
+        }
+    )
+    a, b = (rng.sample(names, rng.randint(1, len(names))) for _ in range(2))
+    with supported(a=a, b=b):
+        annotated = AnnotateTarget(["a", "b"], everything)(mod)
+        found = PartitionGraph()(MergeCompilerRegions()(annotated))
+    verify(found)
+    for one, other in zip(interpreted(found, arrays), interpreted(mod, arrays), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_regions_of_a_diamond() -> None:

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.random_control import ProgramMaker
 from support.regions import check, check_same_results, program, results, supported
 
 import serde.relay as relay
 from serde.errors import RelayError
+from serde.relay.ir.verify import verify
 from serde.relay.op.contrib.register import (
     get_region_optimizer,
     register_region_optimizer,
@@ -268,6 +270,19 @@ def test_functions_for_external_compilers_are_named_again() -> None:
                global_symbol="tvmgen_default_chip_1", Primitive=1) -> T {{ exp(%p) }}
            def @main(%x: T) -> T {{ %0 = @tvmgen_default_chip_1(%x); @{A0}(%0) }}
            def @{A0}(%p: T, region[a, {A0}]) -> T {{ log(%p) }}""",
+    )
+
+
+@pytest.mark.parametrize("seed", [5, 28, 104])
+def test_bodies_of_loops_call_functions_by_their_new_names(seed: int) -> None:
+    """In these random programs, a loop calls a function that an external compiler runs."""
+    maker = ProgramMaker(seed)
+    mod, arrays = InferType()(maker.module()), maker.inputs()
+    found = PartitionGraph()(mod)
+    verify(found)
+    assert "tvmgen_default_global0" in [v.name_hint for v in found.functions]
+    np.testing.assert_array_equal(
+        run(found["main"], arrays, mod=found), run(mod["main"], arrays, mod=mod)
     )
 
 

@@ -17,6 +17,7 @@ from serde.relay.run.interpreter import run as run_relay
 from serde.target import HostEngine, HybridExecutor, OnnxModule, runners
 from serde.target.onnx import build, partition_for_onnx
 from serde.target.runners import register_runner, runner_names
+from serde.weights import numpy_dtype
 
 
 @pytest.mark.parametrize(
@@ -327,3 +328,15 @@ def test_named_dimensions_have_the_length_of_each_run(length: int) -> None:
     for supported in (["Relu"], ["Relu", "Exp"], None):
         module = build(partition_for_onnx(mod, supported=supported))
         np.testing.assert_allclose(HybridExecutor(module).run(values)[0], expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int4", "float8_e4m3fn"])
+def test_what_the_runtime_has_no_arrays_of_is_told(dtype: str) -> None:
+    x = relay.var("x", shape=(2, 4), dtype=dtype)
+    mod = relay.IRModule.from_expr(relay.nn.relu(relay.cast(x, "float32")))
+    module = build(partition_for_onnx(mod, opset=21))
+    with pytest.raises(CheckError, match=f"onnx_0_i0 is {dtype}, of which onnxruntime takes no"):
+        HybridExecutor(module)
+    values = np.ones((2, 4)).astype(numpy_dtype(dtype))
+    (result,) = HybridExecutor(module, runner="reference").run(values)
+    np.testing.assert_array_equal(result, np.ones((2, 4), np.float32))

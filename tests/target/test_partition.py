@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -503,3 +504,16 @@ def test_a_small_module_has_as_few_regions_as_can_be(seed: int) -> None:
     assert inside == "".join("x" if written[n.op] in listed else "." for n in found.nodes)
     check_convex([node.region for node in found.nodes], sources)
     assert len(found.regions) == fewest_by_trial(inside, sources)
+
+
+@pytest.mark.slow
+def test_partition_is_linear_in_the_graph() -> None:
+    def seconds(calls: int) -> float:
+        model = chain("re" * (calls // 2))
+        start = time.perf_counter()
+        partition_for_onnx(model, supported=["Relu"])
+        return (time.perf_counter() - start) / calls
+
+    seconds(200)
+    small, large = min(seconds(1_000), seconds(1_000)), seconds(30_000)
+    assert large < 4 * small

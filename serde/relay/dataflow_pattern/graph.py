@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Call, Expr, GlobalVar, Let, Op
 from serde.relay.ir.registry import infer_call
 from serde.relay.ir.visit import children, rebuild
 
-__all__ = ["ExprGraph", "inputs_of", "rebuild_with", "topological_order"]
+__all__ = ["AncestorTree", "ExprGraph", "inputs_of", "rebuild_with", "topological_order"]
 
 
 def inputs_of(node: Expr) -> tuple[Expr, ...]:
@@ -101,30 +101,22 @@ class ExprGraph:
         return (self.order[place] for place in self._tree.below(self._places[node]))
 
 
-class _DominatorTree:
-    """For each place, the nearest one that all ways from it to the last place go through.
+class AncestorTree:
+    """A tree whose root is its last place; common ancestors are found in logarithmic time.
 
-    A place knows its parent and an ancestor further up, so that common ancestors are found in
-    logarithmic time.
+    A place knows its parent and an ancestor further up.
 
     Args:
-        outputs: For each place the later ones that use it; the last has none.
+        size: The number of places.
     """
 
-    def __init__(self, outputs: Sequence[Sequence[int]]) -> None:
-        size = len(outputs)
+    def __init__(self, size: int) -> None:
         self._parent = [size - 1] * size
         self._jump = [size - 1] * size
         self._depth = [0] * size
-        for place in range(size - 2, -1, -1):
-            users = outputs[place]
-            above = users[0]
-            for user in users:
-                if user != above:
-                    above = self._meet(above, user)
-            self._hang(place, above)
 
-    def _hang(self, place: int, above: int) -> None:
+    def hang(self, place: int, above: int) -> None:
+        """Put a place right below another one, which is in the tree."""
         depth, jump = self._depth, self._jump
         further = jump[above]
         regular = depth[above] - depth[further] == depth[further] - depth[jump[further]]
@@ -138,7 +130,8 @@ class _DominatorTree:
             place = further if self._depth[further] >= depth else self._parent[place]
         return place
 
-    def _meet(self, one: int, other: int) -> int:
+    def meet(self, one: int, other: int) -> int:
+        """Return the nearest place that is both or above both."""
         depth = min(self._depth[one], self._depth[other])
         one, other = self._ancestor(one, depth), self._ancestor(other, depth)
         while one != other:
@@ -168,3 +161,21 @@ class _DominatorTree:
             found = self._children[stack.pop()]
             yield from found
             stack.extend(found)
+
+
+class _DominatorTree(AncestorTree):
+    """For each place, the nearest one that all ways from it to the last place go through.
+
+    Args:
+        outputs: For each place the later ones that use it; the last has none.
+    """
+
+    def __init__(self, outputs: Sequence[Sequence[int]]) -> None:
+        super().__init__(len(outputs))
+        for place in range(len(outputs) - 2, -1, -1):
+            users = outputs[place]
+            above = users[0]
+            for user in users:
+                if user != above:
+                    above = self.meet(above, user)
+            self.hang(place, above)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from serde.errors import RelayError
-from serde.relay.dataflow_pattern.graph import inputs_of, topological_order
+from serde.relay.dataflow_pattern.graph import AncestorTree, inputs_of, topological_order
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Op, Tuple, TupleGetItem
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 
@@ -131,28 +131,27 @@ class AnnotatedRegionSet:
         return None if region is None else _find_top(region)
 
     @cached_property
-    def scopes(self) -> dict[Expr, Function]:
-        """The innermost function around all uses of a node, for those inside of inner functions."""
-        inner = [node for node in self.order[:-1] if isinstance(node, Function)]
+    def scopes(self) -> dict[Expr, int]:
+        """Numbers of the innermost inner functions and bodies of lets around all uses of nodes.
+
+        A node that is in none has no entry.
+        """
+        inner = [node for node in self.order[:-1] if isinstance(node, (Function, Let))]
         if not inner:
             return {}
-        depth: dict[Function | None, int] = {None: 0}
-        found: dict[Expr, Function | None] = {}
+        tree = AncestorTree(len(inner) + 1)
+        outermost = opened = len(inner)
+        found: dict[Expr, int] = {}
         for node in reversed(self.order):
-            own = found.get(node)
-            if isinstance(node, Function) and node is not self.order[-1]:
-                depth[node] = depth[own] + 1
-                own = node
+            own = within = found.get(node, outermost)
+            if isinstance(node, (Function, Let)) and node is not self.order[-1]:
+                opened -= 1
+                within = opened
+                tree.hang(within, own)
             for child in inputs_of(node):
-                met = found.get(child, own) if child in found else own
-                other = own
-                while met is not other:
-                    if depth[met] >= depth[other]:
-                        met = None if met is None else found.get(met)
-                    else:
-                        other = None if other is None else found.get(other)
-                found[child] = met
-        return {node: scope for node, scope in found.items() if scope is not None}
+                scope = own if isinstance(node, Let) and child is node.value else within
+                found[child] = tree.meet(found[child], scope) if child in found else scope
+        return {node: scope for node, scope in found.items() if scope != outermost}
 
     def _enter(self, node: Expr) -> None:
         if _calls(node, self._begin) and isinstance(node, Call):

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from serde.errors import RelayError
 from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
-from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Var
+from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import Pass
@@ -75,11 +75,15 @@ def _called_names(mod: IRModule) -> set[str]:
 
 
 def _inline(function: Function, ready: Mapping[str, Function]) -> Function:
-    def replace(_node: Expr, new: Expr) -> Expr:
+    def replace(node: Expr, new: Expr) -> Expr:
         if isinstance(new, GlobalVar):
             callee = ready.get(new.name_hint)
             return new if callee is None else _copy(callee)
-        if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
+        if not isinstance(new, Call):
+            return new
+        if not isinstance(new.op, GlobalVar):
+            if new is not node and node.type is None and not isinstance(new.op, Op):
+                new.type = None  # TVM infers no types here, and a function's result is compared
             return new
         callee = ready.get(new.op.name_hint)
         if callee is None or not symbols_agree(callee, new.args):

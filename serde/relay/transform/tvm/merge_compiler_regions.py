@@ -27,7 +27,7 @@ class MergeCompilerRegions(Pass):
     """Join regions that :class:`AnnotateTarget` made with those of the same target that feed them.
 
     Regions that would have to wait for each other, over nodes of other targets, of none or of
-    control flow, stay apart; so do those in different functions.
+    control flow, stay apart; so do those in different functions or bodies of lets.
     """
 
     name: ClassVar[str] = "MergeCompilerRegions"
@@ -97,10 +97,11 @@ class _Merger:
                     self._of_region[region] = self._groups.add()
                 self._number[node] = self._of_region[region]
         owners = {n.var: n.value for n in self._regions.order if isinstance(n, Let)}
+        place = {node: index for index, node in enumerate(self._regions.order)}
         for node in self._regions.order:
             for child in inputs_of(node):
                 # A function that a let binds may name itself, and needs itself not.
-                if child not in owners or not self._is_inside(node, owners[child]):
+                if child not in owners or place[node] > place[owners[child]]:
                     self._connect(child, node)
             if isinstance(node, Let):
                 self._connect(node.value, node.var)
@@ -109,12 +110,6 @@ class _Merger:
     def _connect(self, child: Expr, node: Expr) -> None:
         if child in self._number and node in self._number:
             self._groups.connect(self._number[child], self._number[node])
-
-    def _is_inside(self, node: Expr, function: Expr) -> bool:
-        scope = self._regions.scopes.get(node)
-        while scope is not None and scope is not function:
-            scope = self._regions.scopes.get(scope)
-        return scope is not None
 
     def _visit(self, region: AnnotatedRegion) -> None:
         """Join a region with those that feed it, after these with what feeds them."""
@@ -143,6 +138,6 @@ class _Merger:
             for parent in self._find_feeding(region)
             if parent is not region
             and parent.target == region.target
-            and self._regions.scopes.get(parent.nodes[0]) is scope
+            and self._regions.scopes.get(parent.nodes[0]) == scope
         ]
         self._groups.merge(candidates, self._of_region[region])

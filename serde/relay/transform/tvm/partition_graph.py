@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from serde.errors import RelayError
 from serde.relay.dataflow_pattern.graph import inputs_of, rebuild_with
+from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
@@ -97,8 +98,12 @@ class _Names:
             return functions
         renamed = {old: GlobalVar(self._mangle(old.name_hint), old.type) for old in self._outside}
         result: dict[GlobalVar, Function] = {}
+
+        def rename_calls(function: Function) -> Function:
+            return _rewrite(function, lambda _node, new: _rename_call(new, renamed))
+
         for variable, function in functions.items():
-            new = _rewrite(function, lambda _node, new: _rename_call(new, renamed))
+            new = rename_calls(map_bodies(function, rename_calls))
             if variable in renamed:
                 new = new.with_attr("global_symbol", renamed[variable].name_hint)
             result[renamed.get(variable, variable)] = new

@@ -1,0 +1,24 @@
+"""Arithmetic of booleans, which Relay does modulo 2, and formats in other ways or not at all."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import has_trait
+from serde.relay.ir.traits import Arithmetic
+from serde.relay.ir.types import TensorType
+
+__all__ = ["HINT", "REASON", "counts_bits"]
+
+REASON: Final = "arithmetic of booleans, which formats take for other things"
+HINT: Final = "cast them, or use logical operators"
+
+
+def counts_bits(node: Expr) -> bool:
+    """Whether a node calculates with booleans as integers of one bit, as TVM does."""
+    if not isinstance(node, Call):
+        return False
+    types = [node.type, *(arg.type for arg in node.args)]
+    is_bool = all(isinstance(type_, TensorType) and type_.dtype == "bool" for type_ in types)
+    return is_bool and has_trait(node, Arithmetic)
