@@ -35,7 +35,7 @@ __all__ = [
     "register_reference_ops",
     "run_foreign",
     "write_foreign",
-]  # fmt: skip
+]
 
 PLAIN: Final = "ai.onnx"
 """What ONNX's own domain, whose name is empty, is called."""
