@@ -19,6 +19,7 @@ from serde.relay.ir.foreign import (
     PIVOT_FRAMEWORK,
     Foreign,
     Input,
+    check_arguments,
     decode_attributes,
     result_type,
 )
@@ -53,7 +54,7 @@ def _foreign_type(
     if not framework or not name:
         raise TypeInferenceError("a foreign operator needs a framework and a name")
     try:
-        decode_attributes(attributes)
+        check_arguments(decode_attributes(attributes), framework, len(inputs) + len(absent))
     except RelayError as error:
         raise TypeInferenceError(str(error)) from None
     if not result_types:
