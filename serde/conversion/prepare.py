@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from serde.errors import OptionError, raise_if_refused
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.report import Issue, Report
+from serde.walk.lacking import why_without_value
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
 
@@ -146,7 +148,9 @@ def prepare(
         report: Filled with notes and refused steps.
 
     Raises:
-        UnsupportedModelError: A step would lose precision in a way that is not allowed.
+        OptionError: A model with references is to compute in float16.
+        UnsupportedModelError: A step would lose precision in a way that is not allowed, or there
+            are references, and lists do not stay.
     """
     fold_batch_norm = options.simplify and not options.keep_batch_norm
     inference = transform.FoldBatchNorm(frozenset(model.params), fold_batch_norm)
@@ -164,8 +168,16 @@ def prepare(
     ]
     smaller = [transform.RemoveIdentities(keep_training), transform.MergeEqualNodes()]
     passes = [*needed, *(smaller if options.simplify else ()), transform.RemoveDeadCode()]
-    if _has_references(model):
-        return model  # The passes take a value for the same wherever it is computed.
+    references = _references(model)
+    if references:
+        # The passes take a value for the same wherever it is computed.
+        if options.float16:
+            raise OptionError("float16: a model with references is left as it is")
+        for node in () if keep_lists else references:
+            name = "" if node.span is None else node.span.source_name
+            report.add(type(node).__name__, name, why_without_value(node))
+        raise_if_refused(report)
+        return model
     model = transform.flatten_results(model)
     mod = transform.Sequential(passes).run(model.mod)[0]
     model = transform.fold_weights(model.evolve(mod=mod), report=report)
@@ -174,9 +186,9 @@ def prepare(
     return _as_float16(model, options, report)
 
 
-def _has_references(model: RelayModel) -> bool:
+def _references(model: RelayModel) -> list[Expr]:
     nodes = all_nodes(*model.mod.functions.values())
-    return any(isinstance(node, (RefCreate, RefRead, RefWrite)) for node in nodes)
+    return [node for node in nodes if isinstance(node, (RefCreate, RefRead, RefWrite))]
 
 
 def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> RelayModel:

@@ -187,6 +187,11 @@ def test_another_function_called_length_is_called() -> None:
         (f"{MAIN}{{ match (Some(%x)) {{ Some(%y) => %y, None => %x }} }}", "Match", "a match has"),
         (f"{MAIN}{{ ref_read(ref(%x)) }}", "RefRead", "references have no counterpart"),
         (f"{MAIN}{{ ref_read(ref(%x)) }}", "RefCreate", "references have no counterpart"),
+        (
+            f"{MAIN}{{ let %r = ref(%x); let %u = ref_write(%r, %x + %x); ref_read(%r) }}",
+            "RefWrite",
+            "references have no counterpart",
+        ),
         (UNDECIDED["map"], "Constructor", "values of algebraic data types"),
     ],
 )

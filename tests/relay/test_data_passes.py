@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relay import transform
 from serde.relay.run.values import ConstructorValue
 
@@ -114,13 +116,18 @@ STATEFUL = {
     "order": ("let %r = ref(1); let %a = ref_read(%r); ref_write(%r, 5);"
               " let %b = ref_read(%r); %a * 10 + %b", 15),
     "passed": ("let %r = ref(1); @bump(%r); @bump(%r); ref_read(%r)", 3),
+    "given back": ("let %r = ref(1); let %w = fn () { ref_write(%r, 2) }; let %g = @id(%w);"
+                   " let %u = %g(); ref_read(%r)", 2),
+    "held": ("let %r = ref(1); let %q = ref((let %u = ref_write(%r, 2); 3)); ref_read(%r)", 2),
+    "out of a tuple": ("let %r = ref(1); let %t = (fn () { ref_write(%r, 2) }, 5);"
+                       " let %u = %t.0(); ref_read(%r)", 2),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "name",
     ["ToANormalForm", "DeadCodeElimination", "RemoveDeadCode", "MergeEqualNodes",
-     "EvaluateConstants", "EliminateCommonSubexpr", "FoldConstant", "InferType"],
+     "EvaluateConstants", "EliminateCommonSubexpr", "FoldConstant", "InferType", "FuseOps"],
 )  # fmt: skip
 @pytest.mark.parametrize("case", STATEFUL)
 def test_passes_keep_what_is_written(case: str, name: str) -> None:
@@ -130,3 +137,32 @@ def test_passes_keep_what_is_written(case: str, name: str) -> None:
     typed = transform.InferType()(found)
     relay.verify(typed)
     assert plain(relay.create_executor(mod=typed).evaluate()()) == expected
+
+
+@pytest.mark.parametrize("case", STATEFUL)
+def test_a_graph_does_not_tell_when_references_are_written(case: str) -> None:
+    bump = "def @bump(%r: ref(int32)) { ref_write(%r, ref_read(%r) + 1) }\n"
+    with pytest.raises(Unsupported, match="references are read and written in an order"):
+        transform.ToGraphNormalForm()(program(f"{bump}def @main() {{ {STATEFUL[case][0]} }}"))
+
+
+@pytest.mark.parametrize(
+    "result",
+    ["let %r = ref(%0); add(ref_read(%r), exp(%0))",
+     "let %r = ref(%0); let %u = exp(%0); add(ref_read(%r), %u)",
+     "match (%0) { %v => add(%v, exp(%0)) }"],
+)  # fmt: skip
+def test_what_a_reference_holds_or_a_match_looks_at_is_not_fused_away(result: str) -> None:
+    mod = program(f"def @main(%x: Tensor[(3), float32]) {{ %0 = add(%x, %x); {result} }}")
+    fused = transform.InferType()(transform.FuseOps(2)(mod))
+    found = relay.create_executor(mod=fused).evaluate()(np.ones(3, "float32"))
+    np.testing.assert_allclose(found.numpy(), np.full(3, 2 + np.exp(2)), rtol=1e-6)
+
+
+def test_a_polymorphic_function_as_a_value_stays_polymorphic() -> None:
+    mod = program(
+        "def @same[A](%x: A, Inline=1) -> A { %x }\n"
+        "def @main() { let %f = @same; (%f(1), %f(True), @same(2)) }"
+    )
+    found = transform.InferType()(transform.Inline()(mod))
+    assert plain(relay.create_executor(mod=found).evaluate()()) == [1, True, 2]

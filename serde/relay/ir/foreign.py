@@ -12,7 +12,7 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import Final
@@ -30,8 +30,8 @@ from serde.weights import dtype_name, numpy_dtype
 
 __all__ = [
     "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "Empty", "Foreign", "Input",
-    "check_arguments", "decode_attributes",
-    "encode_attributes", "has_foreign", "is_foreign", "operands_of", "result_type",
+    "check_arguments", "decode_attributes", "encode_attributes", "foreign_calls", "has_foreign",
+    "is_foreign", "operands_of", "result_type",
 ]  # fmt: skip
 
 FOREIGN: Final = "serde.foreign"
@@ -351,4 +351,11 @@ def result_type(results: Sequence[TensorType]) -> Type | tuple[TensorType, ...]:
 
 def has_foreign(model: RelayModel) -> bool:
     """Whether a model holds a call of the operator."""
-    return any(map(is_foreign, all_nodes(*model.mod.functions.values())))
+    return any(True for _ in foreign_calls(model))
+
+
+def foreign_calls(model: RelayModel) -> Iterator[Call]:
+    """Yield the calls of the operator in a model."""
+    for node in all_nodes(*model.mod.functions.values()):
+        if isinstance(node, Call) and is_foreign(node):
+            yield node

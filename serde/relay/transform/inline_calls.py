@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.errors import Unsupported
 from serde.limits import MAX_NODES
 from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.refs import RefRead, RefWrite
 from serde.relay.ir.types import FuncType, TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
@@ -175,6 +177,9 @@ class ToGraphNormalForm(FunctionPass):
 
     A function that calls itself through its variable keeps its let; so does
     what is declared with another type than its value has.
+
+    Raises:
+        Unsupported: The function has references, which only lets tell when to read and write.
     """
 
     name: ClassVar[str] = "ToGraphNormalForm"
@@ -182,13 +187,19 @@ class ToGraphNormalForm(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Replace variables by values, outer lets first."""
+        order = post_order(function)
         values = {
             node.var: node.value
-            for node in post_order(function)
+            for node in order
             if isinstance(node, Let) and _may_substitute(node)
         }
         if not values:
             return function
+        if any(isinstance(node, (RefRead, RefWrite)) for node in order):
+            raise Unsupported(
+                "ToGraphNormalForm: references are read and written in an order that a graph "
+                "does not tell"
+            )
         done: dict[Expr, Expr] = {}
         stack: list[Expr] = [function]
         while stack:

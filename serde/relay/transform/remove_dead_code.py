@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, Tup
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefWrite
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import RefType, walk_type
+from serde.relay.ir.types import RefType, TensorType, walk_type
 from serde.relay.ir.visit import children, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.transform.dead_state import without_dead_states
@@ -110,8 +110,8 @@ class _Writers:
             if isinstance(node, RefWrite) or self._hands_over(node):
                 return True
             here.add(node)
-            if isinstance(node, Call) and isinstance(node.op, Var):
-                pending.append(self.functions.get(node.op, node.op))
+            if isinstance(node, Var) and not isinstance(node.type, TensorType):
+                pending.append(self.functions.get(node, node))
             pending.extend(children(node))
         self._seen |= here
         return False

@@ -19,7 +19,7 @@ from serde.relay.ir.expr import (
     Var,
 )
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.refs import RefRead, RefWrite
+from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.types import FuncType
 from serde.relay.ir.visit import Binding, binding_order
 from serde.relay.transform.inline_calls import callees_first
@@ -123,6 +123,8 @@ class _Walk:
             return _Purity(all(self._of(field).here for field in node.fields))
         if isinstance(node, TupleGetItem):
             return _Purity(self._of(node.tuple_value).here, _is_first_order(node))
+        if isinstance(node, RefCreate):
+            return _Purity(self._of(node.value).here)
         if isinstance(node, (RefRead, RefWrite)):
             return _Purity(False, isinstance(node, RefWrite) or _is_first_order(node))
         return _PURE
@@ -135,9 +137,9 @@ class _Walk:
         else:
             callee = _PURE if isinstance(node.op, Constructor) else self._of(node.op)
         here = all(self._of(argument).here for argument in node.args)
-        return _Purity(
-            here and callee.here and callee.called, _is_first_order(node) or callee.called
-        )
+        # What a polymorphic function gives may be a function that it was given.
+        called = callee.called and not _is_polymorphic(node.op)
+        return _Purity(here and callee.here and callee.called, _is_first_order(node) or called)
 
     def _judge_choice(self, node: If | Match) -> _Purity:
         if isinstance(node, If):
@@ -154,3 +156,7 @@ class _Walk:
 
 def _is_first_order(node: Expr) -> bool:
     return not isinstance(node.type, FuncType)
+
+
+def _is_polymorphic(callee: Expr) -> bool:
+    return isinstance(callee.type, FuncType) and bool(callee.type.type_params)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.op_pattern import pattern_of
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import FusionPattern
@@ -65,7 +65,7 @@ class FusionGraph:
         patterns: Pattern of each node.
         outputs: Uses of each node.
         external: Whether a node is also used where nothing can be fused: as a result, a
-            condition, or what a let binds.
+            condition, what a let binds, a reference holds or a match looks at.
     """
 
     def __init__(self, root: Expr) -> None:
@@ -98,7 +98,7 @@ class FusionGraph:
             if flat:
                 self.patterns[place] = FusionPattern.INJECTIVE
             self._use(node.tuple_value, place if flat else None, FusionPattern.INJECTIVE)
-        elif isinstance(node, (Function, Let, If)):
+        else:
             for child in parts(node):
                 self._use(child, None, FusionPattern.OPAQUE)
 

@@ -104,4 +104,11 @@ def _copy(function: Function) -> Function:
     for fresh, param in zip(params, function.params, strict=True):
         fresh.type = param.type
     body = instantiate(function, params)
-    return Function(params, body, function.ret_type, attrs=function.attrs, span=function.span)
+    return Function(
+        params,
+        body,
+        function.ret_type,
+        type_params=function.type_params,
+        attrs=function.attrs,
+        span=function.span,
+    )
