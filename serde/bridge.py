@@ -227,6 +227,10 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         """
         raise RelayError(f"{node.full_name}: nothing here runs operators of {self.name}")
 
+    def may_run_foreign(self, node: Foreign) -> bool:
+        """Whether :meth:`run_foreign` may know an operator; if not, no engine is made for it."""
+        return True
+
     def file_engine(self, path: Path) -> Engine | None:
         """Return what runs a file as it is; None where it is loaded and given to :meth:`engine`.
 

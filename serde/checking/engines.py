@@ -13,8 +13,9 @@ from typing import Any as AnyValue
 from serde.bridge import AnyBridge
 from serde.engine.base import Engine
 from serde.engine.fitting import match_names
+from serde.engine.foreign import has_kernel
 from serde.errors import CheckError, OptionError, RelayError, UnsupportedModelError
-from serde.relay.ir.foreign import has_foreign
+from serde.relay.ir.foreign import Foreign, foreign_calls
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
@@ -127,7 +128,7 @@ def _engine_of_foreign(
     declared: Mapping[str, TensorType] | None,
     refusal: CheckError,
 ) -> Engine:
-    """Return what runs a file that its framework refuses for operators that are not its own.
+    """Return what runs a file that its framework refuses for operators that functions here run.
 
     Raises:
         CheckError: It refuses it for something else.
@@ -136,7 +137,8 @@ def _engine_of_foreign(
         native, model = read_target(bridge, path, declared)
     except (CheckError, OptionError, RelayError, UnsupportedModelError):
         raise refusal from None
-    if not has_foreign(model):
+    kept = [Foreign.of(call) for call in foreign_calls(model)]
+    if not kept or not all(has_kernel(each) or bridge.may_run_foreign(each) for each in kept):
         raise refusal
     return bridge.engine(native, model)
 

@@ -439,7 +439,7 @@ def partition(ctx: click.Context, /, **options: Any) -> None:
     code = 0 if found.is_whole else 1
     run.report.facts["path"] = target
     run.findings = partition_dict(found)
-    for table in partition_tables(found):
+    for table in partition_tables(found, run.report):
         run.terminal.table(table)
     run.terminal.line(partition_line(found), "green" if found.is_whole else "yellow")
     run.close(code)

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 from serde.command.render import Table
 
 if TYPE_CHECKING:
+    from serde.report import Report
     from serde.target.partition import Partition, PlacedNode
 
 __all__ = ["partition_dict", "partition_line", "partition_tables"]
@@ -19,8 +20,11 @@ _SHOWN_OPERATORS = 4
 _SHOWN_REASONS = 3
 
 
-def partition_tables(found: Partition) -> Iterator[Table]:
-    """Yield the tables of a partition that have rows: regions, the host, what would win most."""
+def partition_tables(found: Partition, report: Report) -> Iterator[Table]:
+    """Yield the tables of a partition that have rows: regions, the host, what would win most.
+
+    What a user's function read, or was kept as it is, comes last.
+    """
     regions = tuple(
         (
             region.name,
@@ -50,6 +54,12 @@ def partition_tables(found: Partition) -> Iterator[Table]:
         )
         rest = _rest(len(wins), "operators", 3)
         yield Table(("operator", "would win nodes", "if it were"), won + rest, frozenset({1}))
+    fallbacks = tuple(
+        ("fallback", f"{issue.op} {issue.node}: {issue.reason}")
+        for issue in sorted(report.fallbacks)
+    )
+    if fallbacks:
+        yield Table(("", ""), fallbacks, header=False)
 
 
 def _rest(count: int, what: str, columns: int) -> tuple[tuple[str, ...], ...]:

@@ -14,7 +14,7 @@ from serde.errors import OptionError, RelayError
 from serde.relay.ir.foreign import Foreign
 from serde.weights import Array
 
-__all__ = ["register_kernel", "run_foreign"]
+__all__ = ["has_kernel", "register_kernel", "run_foreign"]
 
 _KERNELS: dict[tuple[str, str], Callable[..., AnyValue]] = {}
 
@@ -41,6 +41,11 @@ def register_kernel(name: str, function: Callable[..., AnyValue], *, format: str
 def _kernel(node: Foreign) -> Callable[..., AnyValue] | None:
     keys = [(form, name) for form in (node.framework, "") for name in node.names]
     return next((_KERNELS[key] for key in keys if key in _KERNELS), None)
+
+
+def has_kernel(node: Foreign) -> bool:
+    """Whether a function was registered that runs an operator."""
+    return _kernel(node) is not None
 
 
 def run_foreign(attrs: Mapping[str, AnyValue], inputs: Sequence[Array]) -> list[Array]:

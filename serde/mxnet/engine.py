@@ -46,10 +46,11 @@ def open_engine(native: MxnetModel, model: RelayModel) -> Engine:
     """
     from serde.engine.interpreter import RelayEngine
 
-    # Another process would not have what a user registered in this one.
-    own = any(node.op == "Custom" for node in native.graph.nodes)
-    narrow = own or any(weight.dtype == "float16" for weight in model.params.values())
+    narrow = any(weight.dtype == "float16" for weight in model.params.values())
     if narrow or not is_installed("mxnet"):
+        return RelayEngine(model)
+    # Another process would not have what a user registered in this one.
+    if any(node.op == "Custom" for node in native.graph.nodes):
         return RelayEngine(model)
     program = mxnet_program(native, model)
     try:

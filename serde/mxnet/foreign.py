@@ -26,6 +26,8 @@ CUSTOM: Final = "Custom"
 """MXNet's operator for those that users write in Python, which ``op_type`` names."""
 
 _OP_TYPE: Final = "op_type"
+_CACHED: Final = "CachedOp"
+"""A class among MXNet's operators."""
 _IS_CUSTOM: Final = "$custom"
 """Attribute that tells that an operator is a ``Custom``."""
 
@@ -100,7 +102,10 @@ def infer_types(node: Foreign, types: Sequence[TensorType]) -> tuple[TensorType,
 def _call(module: AnyValue, node: Foreign) -> Callable[..., AnyValue]:
     if _is_custom(node):
         return lambda *args, **attrs: module.Custom(*args, op_type=node.name, **attrs)
-    found: Callable[..., AnyValue] = getattr(module, node.name)
+    if not hasattr(module.op, node.name) or node.name == _CACHED:
+        # Such as `load`, a function beside the operators, which would open what a file names.
+        raise AttributeError(f"MXNet has no operator {node.name}")
+    found: Callable[..., AnyValue] = getattr(module.op, node.name)
     return found
 
 

@@ -115,6 +115,12 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
 
         return run_foreign(node, inputs)
 
+    def may_run_foreign(self, node: Foreign) -> bool:
+        """Whether an operator has a domain of its own, or is one of ONNX's."""
+        from serde.onnx.foreign import may_run_foreign
+
+        return may_run_foreign(node)
+
     def file_engine(self, path: Path) -> Engine:
         """Return the same for a file, which these read themselves."""
         from serde.onnx.engine import open_file

@@ -28,9 +28,14 @@ if TYPE_CHECKING:
     from serde.onnx.export_context import ExportContext, Value
 
 __all__ = [
-    "declared_types", "foreign_node", "register_library", "register_reference_ops",
-    "run_foreign", "write_foreign",
-]  # fmt: skip
+    "declared_types",
+    "foreign_node",
+    "may_run_foreign",
+    "register_library",
+    "register_reference_ops",
+    "run_foreign",
+    "write_foreign",
+]
 
 PLAIN: Final = "ai.onnx"
 """What ONNX's own domain, whose name is empty, is called."""
@@ -190,6 +195,12 @@ def _attribute(name: str, value: AnyValue) -> onnx.AttributeProto:
         return helper.make_attribute(name, value)
     except (TypeError, ValueError) as error:
         raise Unsupported(f"attribute {name}={value!r:.100}: ONNX has none like this") from error
+
+
+def may_run_foreign(node: Foreign) -> bool:
+    """Whether an operator has a domain of its own, or is one that this version of ONNX has."""
+    known = (node.domain, node.name) in _REFERENCE_OPS
+    return known or node.domain != PLAIN or onnx.defs.has(node.name)
 
 
 def run_foreign(node: Foreign, inputs: Sequence[Array | None]) -> list[Array]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Span, Tuple, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -92,13 +93,13 @@ class Cutting:
         """
         memo: dict[Expr, Expr] = {}
         params: dict[str, Weight] = {}
+        free = self._free_names(f"{prefix}_i")
         for leaf in self.inputs[number]:
             if isinstance(leaf, Var) and leaf.name_hint in self.model.params:
                 params[leaf.name_hint] = self.model.params[leaf.name_hint]
                 memo[leaf] = Var(leaf.name_hint, leaf.type, leaf.span)
             else:
-                name = f"{prefix}_i{len(memo) - len(params)}"
-                memo[leaf] = Var(name, leaf.type, leaf.span)
+                memo[leaf] = Var(next(free), leaf.type, leaf.span)
         variables = [each for each in memo.values() if isinstance(each, Var)]
         outputs = list(self.outputs[number])
         owner = self._owners(number) if numbered else {}
@@ -110,9 +111,14 @@ class Cutting:
         body = rewrite(root, replace, memo)
         main = Function(variables, body)
         mod = IRModule({GlobalVar("main", main.type): main, **(others or {})}, checked=True)
-        names = tuple(f"{prefix}_o{index}" for index in range(len(outputs)))
+        names = tuple(itertools.islice(self._free_names(f"{prefix}_o"), len(outputs)))
         inputs = tuple(each.name_hint for each in variables if each.name_hint not in params)
         return RelayModel(mod, params, ModelMeta(inputs, names))
+
+    def _free_names(self, prefix: str) -> Iterator[str]:
+        """Yield numbered names that no weight has."""
+        names = (f"{prefix}{index}" for index in itertools.count())
+        return (name for name in names if name not in self.model.params)
 
     def _owners(self, number: int) -> dict[Expr, int]:
         return {

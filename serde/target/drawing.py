@@ -8,6 +8,7 @@ of a region is red. All of it is linear in the graph but for the sorting of rows
 from __future__ import annotations
 
 import colorsys
+import re
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
@@ -23,6 +24,8 @@ _TEXT_CHARS = 19
 _GOLDEN = 0.618033988749895
 _LEGEND_ENTRIES = 24
 _HOST = "#e4e4e4"
+_NO_CHARACTERS = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 does not take as characters."""
 
 
 def draw(partition: Partition) -> str:
@@ -131,13 +134,18 @@ def _boxes(nodes: Sequence[PlacedNode], places: Sequence[tuple[int, int]]) -> It
     for node, (x, y) in zip(nodes, places, strict=True):
         where = "host" if node.region is None else f"region {node.region}"
         reasons = "".join(f"\n{gap.op} {gap.reason}".rstrip() for gap in node.gaps)
-        title = escape(f"{node.op} {node.name}\n{where}{reasons}")
+        title = _escape(f"{node.op} {node.name}\n{where}{reasons}")
         short = node.op if len(node.op) <= _TEXT_CHARS else node.op[: _TEXT_CHARS - 1] + "…"
         yield (
             f'<g><title>{title}</title><rect class="n" x="{x}" y="{y}" width="{_WIDTH}" '
             f'height="{_HEIGHT}" rx="4" fill={quoteattr(color_of(node.region))}/>'
-            f'<text x="{x + 6}" y="{y + _HEIGHT // 2}">{escape(short)}</text></g>'
+            f'<text x="{x + 6}" y="{y + _HEIGHT // 2}">{_escape(short)}</text></g>'
         )
+
+
+def _escape(text: str) -> str:
+    """Return text as XML has it, where some characters have no place at all."""
+    return escape(_NO_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def _legend(partition: Partition) -> Iterator[str]:

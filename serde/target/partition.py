@@ -14,6 +14,7 @@ The rule for what is not a plain operator on tensors of fixed shapes:
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -272,10 +273,6 @@ class _Partitioner:
         sizes = list(map(_count, self._graph.units))
         return assign_regions(_layering(self._graph, inside), sizes, self._min_nodes)
 
-    def _lower(self, cutter: Cutting, number: int, *, numbered: bool = False) -> RelayModel:
-        part = cutter.part(number, f"{COMPILER}_{number}", numbered=numbered)
-        return lower_part(part, self._opset, self._judge.takes)
-
     def _write(self, part: RelayModel) -> tuple[Counter[str], list[Gap]]:
         """Return the operators that are written for a region, and those that may not be."""
         try:
@@ -315,10 +312,11 @@ class _Partitioner:
     def _finish(
         self, cutter: Cutting, parts: Sequence[tuple[RelayModel, Counter[str]]]
     ) -> Partition:
-        model = _assemble(cutter, [part for part, _ in parts], self._opset)
+        names = _choose_names(cutter.model, len(parts))
+        model = _assemble(cutter, [part for part, _ in parts], names, self._opset)
         regions = tuple(
             Region(
-                region_name(number),
+                names[number],
                 sum(map(_count, cutter.members[number])),
                 nodes,
                 len(cutter.fed(number)),
@@ -332,7 +330,10 @@ class _Partitioner:
     def _place(self, unit: Unit, region: int | None) -> PlacedNode:
         before = (self._graph.producer(leaf) for leaf in unit.operands)
         sources = dict.fromkeys(each.number for each in before if each is not None)
-        gaps = self._verdicts[unit.number].gaps
+        verdict = self._verdicts[unit.number]
+        gaps = verdict.gaps
+        if region is None and not gaps and not verdict.nodes:
+            gaps = (Gap("", "is written as nothing, and what it passes on is not in a region"),)
         name = unit.root.span.source_name if unit.root.span is not None else ""
         return PlacedNode(unit.name, name, _count(unit), region, gaps, tuple(sources))
 
@@ -345,9 +346,11 @@ def _count(unit: Unit) -> int:
 _NUMBERED: Final = re.compile(r"unit([0-9]+)(?![0-9])")
 
 
-def region_name(number: int) -> str:
-    """Return the name of a region's function."""
-    return f"tvmgen_default_{COMPILER}_main_{number}"
+def _choose_names(model: RelayModel, count: int) -> list[str]:
+    """Return the names of the regions' functions, none of which a function has already."""
+    taken = {variable.name_hint for variable in model.mod.functions}
+    names = (f"tvmgen_default_{COMPILER}_main_{number}" for number in itertools.count())
+    return list(itertools.islice((name for name in names if name not in taken), count))
 
 
 def _layering(graph: UnitGraph, inside: list[bool]) -> Layering:
@@ -378,7 +381,9 @@ def _layering(graph: UnitGraph, inside: list[bool]) -> Layering:
     return Layering(inside, reads, gives, tensors)
 
 
-def _assemble(cutting: Cutting, parts: Sequence[RelayModel], opset: int) -> RelayModel:
+def _assemble(
+    cutting: Cutting, parts: Sequence[RelayModel], names: Sequence[str], opset: int
+) -> RelayModel:
     """Return the model in which ``main`` calls the regions."""
     model = cutting.model
     weights = dict(model.params)
@@ -386,8 +391,8 @@ def _assemble(cutting: Cutting, parts: Sequence[RelayModel], opset: int) -> Rela
     functions: dict[GlobalVar, Function] = {}
     memo: dict[Expr, Expr] = {}
     for number, part in enumerate(parts):
-        function = _region_function(region_name(number), part, opset)
-        variable = GlobalVar(region_name(number), function.type)
+        function = _region_function(names[number], part, opset)
+        variable = GlobalVar(names[number], function.type)
         functions[variable] = function
         by_name = dict(zip(part.meta.inputs, cutting.fed(number), strict=True))
         args: list[Expr] = []
@@ -409,8 +414,8 @@ def _assemble(cutting: Cutting, parts: Sequence[RelayModel], opset: int) -> Rela
     others = {v: f for v, f in model.mod.functions.items() if v.name_hint != "main"}
     entry = model.mod.get_global_var("main")
     mod = model.mod.with_functions({entry: new, **others, **functions})
-    names = [each.name_hint for each in params if each.name_hint in weights]
-    return model.evolve(mod=mod, params={name: weights[name] for name in names})
+    used &= weights.keys()
+    return model.evolve(mod=mod, params={name: weights[name] for name in variables if name in used})
 
 
 def _region_function(name: str, part: RelayModel, opset: int) -> Function:
@@ -441,15 +446,18 @@ def _weight_variable(
 
 def bind_weights(model: RelayModel) -> IRModule:
     """Return the module of a partitioned model with its weights as constants."""
-    values = {name: Constant(weight.array()) for name, weight in model.params.items()}
+    main = model.main
+    values: dict[Expr, Expr] = {
+        param: Constant(model.params[param.name_hint].array())
+        for param in main.params
+        if param.name_hint in model.params
+    }
     if not values:
         return model.mod
     known = {variable.name_hint: function for variable, function in model.mod.functions.items()}
     functions: dict[GlobalVar, Function] = {}
 
     def replace(_node: Expr, new: Expr) -> Expr:
-        if isinstance(new, Var):
-            return values.get(new.name_hint, new)
         if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
             return new
         function = known[new.op.name_hint]
@@ -459,9 +467,8 @@ def bind_weights(model: RelayModel) -> IRModule:
         functions[variable] = known[variable.name_hint] = inner
         return call
 
-    main = model.main
-    body = rewrite(main.body, replace)
-    params = [param for param in main.params if param.name_hint not in values]
+    body = rewrite(main.body, replace, dict(values))
+    params = [param for param in main.params if param not in values]
     known["main"] = Function(params, body, main.ret_type, attrs=main.attrs, span=main.span)
     named = {variable.name_hint: variable for variable in (*model.mod.functions, *functions)}
     return model.mod.with_functions({named[name]: function for name, function in known.items()})

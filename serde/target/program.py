@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -141,6 +142,9 @@ class _Scheduler:
         self._names: dict[Expr, str] = {}
         self._fields: dict[Expr, list[str]] = {}
         self._taken: set[str] = set()
+        # Steps share names with the functions of the module in what is stored.
+        self._steps = {variable.name_hint for variable in model.mod.functions}
+        self._counts: Counter[str] = Counter()
 
     def run(self) -> Schedule:
         """Return the schedule."""
@@ -190,6 +194,15 @@ class _Scheduler:
         self._taken.add(unique)
         return unique
 
+    def _name_step(self, base: str) -> str:
+        """Return a name for a step that no function and no other step has."""
+        count = self._counts[base]
+        while f"{base}_{count}" in self._steps:
+            count += 1
+        self._counts[base] = count + 1
+        self._steps.add(f"{base}_{count}")
+        return f"{base}_{count}"
+
     def _group(self) -> tuple[list[str], list[int | None]]:
         """Return the region of each group, empty for one of the host, and each unit's group."""
         turns: list[int] = []  # Twice the number of regions before, plus one for a region.
@@ -212,9 +225,7 @@ class _Scheduler:
         call = cutting.members[number][0].root
         if not isinstance(call, Call):
             raise RelayError(f"{call!r} is no call of a region")
-        name = region
-        while name in found.calls:
-            name = f"{name}_again"
+        name = self._name_step(region) if region in found.calls else region
         found.calls[name] = call
         inputs = [
             self._value(leaf)
@@ -233,7 +244,7 @@ class _Scheduler:
         return Step("region", name, tuple(inputs), tuple(outputs))
 
     def _host_step(self, cutting: Cutting, number: int, found: Schedule) -> Step:
-        name = f"host_{len(found.hosts)}"
+        name = self._name_step("host")
         part = cutting.part(number, name, others=found.others)
         shown = self._find_hidden(part)
         if shown:
@@ -269,7 +280,7 @@ class _Scheduler:
         ]
         if not leaves:
             return None
-        name = f"host_{len(found.hosts)}"
+        name = self._name_step("host")
         params = [leaf for leaf in leaves if isinstance(leaf, Var)]
         body: Expr = leaves[0] if len(leaves) == 1 else Tuple(leaves)
         names = output_names(name, len(leaves))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any as AnyValue
@@ -26,7 +27,7 @@ from serde.relay.ir.expr import Function, GlobalVar
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.types import TensorType, Type
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
 from serde.relayfile.params import read_params, write_params
@@ -41,6 +42,7 @@ FORMAT: Final = "serde.split"
 VERSION: Final = 1
 _HOST: Final = "host.relay"
 _PARAMS: Final = "host.params"
+_PLAIN_NAME: Final = re.compile("[A-Za-z0-9_-]{1,100}")
 
 
 @dataclass(slots=True)
@@ -84,11 +86,13 @@ def manifest_of(stored: Stored) -> dict[str, AnyValue]:
         "regions": [
             {
                 "name": name,
-                "file": f"{name}.onnx",
+                "file": file,
                 "inputs": list(map(_port_entry, region.inputs)),
                 "outputs": list(map(_port_entry, region.outputs)),
             }
-            for name, region in stored.regions.items()
+            for file, (name, region) in zip(
+                _file_names(stored), stored.regions.items(), strict=True
+            )
         ],
         "hosts": [
             {
@@ -108,6 +112,18 @@ def _port_entry(port: Port) -> dict[str, AnyValue]:
     return {"name": port.name, "dtype": port.type.dtype, "shape": shape}
 
 
+def _file_names(stored: Stored) -> list[str]:
+    """Return the names of the regions' files: their own where any file system takes them."""
+    taken: set[str] = set()
+    found = []
+    for number, name in enumerate(stored.regions):
+        plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in taken
+        stem = name if plain else f"region.{number}"
+        taken.add(stem.lower())
+        found.append(f"{stem}.onnx")
+    return found
+
+
 def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
     """Write the folder, whole or not at all.
 
@@ -121,8 +137,8 @@ def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
     for region in stored.regions.values():
         sources |= set(map(os.fspath, codec.source_paths(region.native)))
     with atomic_directory(path, sources=sources, is_package=is_folder) as staged:
-        for name, region in stored.regions.items():
-            codec.save(region.native, staged / f"{name}.onnx")
+        for file, region in zip(_file_names(stored), stored.regions.values(), strict=True):
+            codec.save(region.native, staged / file)
         if stored.hosts:
             (staged / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
             write_params(weights, staged / _PARAMS)
@@ -338,30 +354,33 @@ def _check_program(
     manifest: _Table,
 ) -> None:
     """Refuse steps that do not fit what they run, or that take what is not there."""
-    known: set[str] = set()
+    known: dict[str, Type] = {}
 
-    def define(names: tuple[str, ...]) -> None:
-        for name in names:
+    def define(names: Iterable[str], types: Iterable[Type]) -> None:
+        for name, type_ in zip(names, types, strict=True):
             if name in known:
                 raise manifest.fault(f"{name} is given twice")
-            known.add(name)
+            known[name] = type_
 
-    define(tuple(port.name for port in program.inputs))
+    define((port.name for port in program.inputs), (port.type for port in program.inputs))
     seen: set[str] = set()
     for step in program.steps:
         if step.name in seen:
             raise manifest.fault(f"step {step.name} runs twice")
         seen.add(step.name)
-        takes, gives = _counts(step, regions, hosts, manifest)
-        if (len(step.inputs), len(step.outputs)) != (takes, gives):
+        takes, gives = _types_of(step, regions, hosts, manifest)
+        if (len(step.inputs), len(step.outputs)) != (len(takes), len(gives)):
             raise manifest.fault(
-                f"step {step.name}: expected {takes} inputs and {gives} outputs, found "
+                f"step {step.name}: expected {len(takes)} inputs and {len(gives)} outputs, found "
                 f"{len(step.inputs)} and {len(step.outputs)}"
             )
         missing = [name for name in step.inputs if name not in known]
         if missing:
             raise manifest.fault(f"step {step.name} takes {missing[0]}, which is not there yet")
-        define(step.outputs)
+        for name, type_ in zip(step.inputs, takes, strict=True):
+            if not _may_be(known[name], type_):
+                raise manifest.fault(f"step {step.name} takes {type_}, but {name} is {known[name]}")
+        define(step.outputs, gives)
     missing = [name for name in program.results if name not in known]
     if missing or len(program.results) != len(program.outputs):
         raise manifest.fault("results are not values of steps, or have not as many names")
@@ -369,16 +388,28 @@ def _check_program(
         raise manifest.fault("some regions or parts of the host are no steps")
 
 
-def _counts(
+def _types_of(
     step: Step,
     regions: Mapping[str, RegionModule],
     hosts: Mapping[str, RelayModel],
     manifest: _Table,
-) -> tuple[int, int]:
+) -> tuple[list[Type], list[Type]]:
+    """Return the types of what a step takes and gives, as what it runs has them."""
     if step.kind == "region" and step.name in regions:
         region = regions[step.name]
-        return len(region.inputs), len(region.outputs)
+        return [port.type for port in region.inputs], [port.type for port in region.outputs]
     if step.kind == "host" and step.name in hosts:
         part = hosts[step.name]
-        return len(part.meta.inputs), len(value_types(part.main.body.type))
+        takes = [param.checked_type for param in part.inputs()]
+        return takes, list(value_types(part.main.body.type))
     raise manifest.fault(f"step {step.name}: there is no such {step.kind}")
+
+
+def _may_be(given: Type, wanted: Type) -> bool:
+    """Whether a value of one type may be one of another; lengths that are open fit all."""
+    if not isinstance(given, TensorType) or not isinstance(wanted, TensorType):
+        return given == wanted
+    if (given.dtype, given.rank) != (wanted.dtype, wanted.rank):
+        return False
+    pairs = zip(given.shape, wanted.shape, strict=True)
+    return all(a == b or not isinstance(a, int) or not isinstance(b, int) for a, b in pairs)

@@ -124,7 +124,9 @@ def _operator(torch: AnyValue, node: Foreign) -> AnyValue:
     Raises:
         RelayError: It is not registered, or is none that may be run for a file.
     """
-    if node.domain in OWN_NAMESPACES and any(isinstance(x, str) for x in node.attributes.values()):
+    placed = [held for _, held in node.attributes.get(ARGUMENTS, ())]
+    values = {**node.attributes, ARGUMENTS: placed}
+    if node.domain in OWN_NAMESPACES and _has_text(values):
         raise RelayError(f"{node.full_name}: takes a text, and may open what that names")
     name, _, overload = node.name.partition(".")
     try:
@@ -136,6 +138,15 @@ def _operator(torch: AnyValue, node: Foreign) -> AnyValue:
         raise RelayError(
             f"PyTorch has no operator {node.full_name}: import the library that registers it first"
         ) from error
+
+
+def _has_text(value: AnyValue) -> bool:
+    """Whether an argument is a text, or has one inside."""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_text, value))
+    return isinstance(value, (str, bytes))
 
 
 def _called(call: AnyValue, node: Foreign, given: Sequence[AnyValue]) -> list[AnyValue]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import has_trait
-from serde.relay.ir.traits import Arithmetic
+from serde.relay.ir.traits import Arithmetic, Elementwise
 from serde.relay.ir.types import TensorType
 
 __all__ = ["HINT", "REASON", "counts_bits"]
@@ -16,9 +16,9 @@ HINT: Final = "cast them, or use logical operators"
 
 
 def counts_bits(node: Expr) -> bool:
-    """Whether a node calculates with booleans as integers of one bit, as TVM does."""
+    """Whether a node calculates, element by element, with booleans as integers of one bit."""
     if not isinstance(node, Call):
         return False
     types = [node.type, *(arg.type for arg in node.args)]
     is_bool = all(isinstance(type_, TensorType) and type_.dtype == "bool" for type_ in types)
-    return is_bool and has_trait(node, Arithmetic)
+    return is_bool and has_trait(node, Arithmetic) and has_trait(node, Elementwise)

@@ -171,9 +171,33 @@ BAD_ATTRIBUTES = {
     "a float that is none": '{"a": {"$float": "1e999"}}',
     "an operand that is none": '{"a": {"$input": -1}}',
     "an operand that is true": '{"a": {"$input": true}}',
+    "an empty list of no kind": '{"a": {"$empty": []}}',
     "lists without end": '{"a": ' + "[" * 50 + "]" * 50 + "}",
     "deeper than Python": '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}",
 }
+
+
+BAD_ARGUMENTS = {
+    "a number": ("onnx", "3", "expected a list, found 3"),
+    "no pairs": ("onnx", "[1]", "expected a name and an argument, found 1"),
+    "a pair without a name": ("torch", "[[1, 2]]", "expected a name and an argument"),
+    "no such attribute": ("torch", '[["self", null]]', "self is no attribute"),
+    "no such operand": ("nnef", '[["x", [{"$input": 1}]]]', "x: expected places of 1 operands"),
+    "no operand": ("relay", "[5]", "expected places of 1 operands"),
+}
+
+
+@pytest.mark.parametrize("title", BAD_ARGUMENTS)
+def test_arguments_that_cannot_be_are_refused(title: str) -> None:
+    framework, arguments, message = BAD_ARGUMENTS[title]
+    with pytest.raises(TypeInferenceError, match=message):
+        relay.serde.foreign(
+            [relay.var("x", ONE)],
+            framework=framework,
+            name="nn.relu",
+            attributes=f'{{"$arguments": {arguments}}}',
+            result_types=(((2, 3), "float32"),),
+        )
 
 
 @pytest.mark.parametrize("title", BAD_ATTRIBUTES)

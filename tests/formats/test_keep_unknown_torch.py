@@ -349,12 +349,14 @@ def test_only_operators_of_pytorch_are_run(domain: str, name: str) -> None:
         run(relay.Function([x], node.build([x])), [X])
 
 
-def test_an_operator_that_opens_files_is_not_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("placed", [False, True], ids=["attributes", "arguments"])
+def test_an_operator_that_opens_files_is_not_run(placed: bool, tmp_path: Path) -> None:
     one = TensorType((2,), "float32")
     target = tmp_path / "written"
+    given = {"filename": str(target), "shared": True, "size": 2}
     node = Foreign(
         framework="torch", domain="aten", name="from_file",
-        attributes={"filename": str(target), "shared": True, "size": 2}, results=(one,),
+        attributes={"$arguments": tuple(given.items())} if placed else given, results=(one,),
     )  # fmt: skip
     with pytest.raises(RelayError, match="takes a text"):
         run(relay.Function([], node.build([])), [])

@@ -14,6 +14,7 @@ from onnx.reference.op_run import OpRun
 
 import serde
 import serde.relay as relay
+from serde.command.cli import main
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency
 from serde.onnx import foreign
@@ -160,3 +161,13 @@ def test_a_kept_operator_comes_back_from_a_saved_module(reference: None, tmp_pat
     build(split).save(tmp_path / "split")
     executor = HybridExecutor(OnnxModule.load(tmp_path / "split"))
     np.testing.assert_allclose(executor.run(X)[0], want, rtol=1e-5, atol=1e-6)
+
+
+def test_the_command_tells_of_a_kept_operator(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(onnx_net(), tmp_path / "net.onnx")
+    paths = [str(tmp_path / "net.onnx"), str(tmp_path / "split")]
+    assert main(["partition", *paths, "--keep-unknown"]) == 1
+    printed = capsys.readouterr().out
+    assert "com.acme::Wobble wob: kept as onnx has it" in printed

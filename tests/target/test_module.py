@@ -256,6 +256,12 @@ MALFORMED: dict[str, tuple[Change, str]] = {
         lambda m: m["inputs"][0].update(dtype="float33"), "x: data type 'float33'|float33"),
     "an input below zero": (
         lambda m: m["inputs"][0].update(shape=[-1]), "expected a length, a name or null"),
+    "an input of another dtype": (
+        lambda m: m["inputs"][0].update(dtype="float64"), "takes Tensor.*but x is Tensor.*float64"),
+    "an input of another length": (
+        lambda m: m["inputs"][0].update(shape=[2, 9]), "takes Tensor.*but x is Tensor"),
+    "an input of more axes": (
+        lambda m: m["inputs"][0].update(shape=[1, 2, 4]), "takes Tensor.*but x is Tensor"),
     "an input of many axes": (
         lambda m: m["inputs"][0].update(shape=[1] * 99), "at most 32 axes, found 99"),
     "a region elsewhere": (

@@ -116,3 +116,24 @@ def test_a_drawing_has_every_node_once(count: int) -> None:
     assert len(places) == len(nodes)
     edges = root.findall(f".//{space}path")
     assert len(edges) == sum(len(node.sources) for node in found.nodes)
+
+
+@pytest.mark.parametrize("name", ["a<b>&\"'", "\x01\x00\x1f", "]]>", "\ufffe", "\x7f\u00e9"])
+def test_a_drawing_is_xml_whatever_nodes_are_called(name: str) -> None:
+    x = relay.var("x", shape=(2, 3))
+    node = relay.negative(x)
+    body = relay.Call(node.op, node.args, node.attrs, span=relay.Span(name))
+    mod = relay.IRModule.from_expr(relay.Function([x], body))
+    text = draw(split(mod, supported=["Exp"]).partition)
+    (title,) = (each for each in ET.fromstring(text).iter() if each.tag.endswith("title"))
+    assert title.text is not None
+    assert title.text.startswith("negative ")
+
+
+def test_what_is_written_as_nothing_says_so() -> None:
+    x = relay.var("x", shape=(2, 3))
+    mod = relay.IRModule.from_expr(relay.annotation.stop_fusion(x))
+    found = split(mod).partition
+    assert [gap.reason for gap in found.staying[0].gaps] == [
+        "is written as nothing, and what it passes on is not in a region"
+    ]

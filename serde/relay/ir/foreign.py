@@ -12,7 +12,7 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import Final
@@ -30,8 +30,8 @@ from serde.weights import dtype_name, numpy_dtype
 
 __all__ = [
     "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "Empty", "Foreign", "Input",
-    "decode_attributes",
-    "encode_attributes", "has_foreign", "is_foreign", "operands_of", "result_type",
+    "check_arguments", "decode_attributes", "encode_attributes", "foreign_calls", "has_foreign",
+    "is_foreign", "operands_of", "result_type",
 ]  # fmt: skip
 
 FOREIGN: Final = "serde.foreign"
@@ -175,12 +175,18 @@ def _decode_input(inner: AnyValue) -> Input:
     return Input(inner)
 
 
+def _decode_empty(inner: AnyValue) -> Empty:
+    if not isinstance(inner, str):
+        raise ValueError(f"expected the kind of an empty list, found {inner!r}")
+    return Empty(inner)
+
+
 _TAGS: Final[Mapping[str, Callable[[AnyValue], AnyValue]]] = {
     "$array": _decode_array,
     "$bytes": lambda inner: base64.b64decode(inner, validate=True),
     "$dim": lambda inner: Any() if inner == "?" else symbol(inner),
     "$dtype": lambda inner: numpy_dtype(inner),
-    "$empty": Empty,
+    "$empty": _decode_empty,
     "$float": _decode_float,
     "$input": _decode_input,
 }
@@ -290,6 +296,41 @@ class Foreign:
         return given
 
 
+def check_arguments(attributes: Mapping[str, AnyValue], framework: str, count: int) -> None:
+    """Refuse places of operands that an operator with so many of them cannot have.
+
+    An operator of Relay has a list of operands; others have pairs of a name and an argument, which
+    is the attribute of that name where it is None.
+
+    Raises:
+        RelayError: They are something else.
+    """
+    arguments = attributes.get(ARGUMENTS, ())
+    if not isinstance(arguments, tuple):
+        raise RelayError(f"{ARGUMENTS}: expected a list, found {arguments!r:.100}")
+    if framework == PIVOT_FRAMEWORK:
+        if not _holds_operands(arguments, count):
+            raise RelayError(f"{ARGUMENTS}: expected places of {count} operands")
+        return
+    for each in arguments:
+        if not isinstance(each, tuple) or len(each) != 2 or not isinstance(each[0], str):
+            raise RelayError(f"{ARGUMENTS}: expected a name and an argument, found {each!r:.100}")
+        name, held = each
+        if held is None and name not in attributes:
+            raise RelayError(f"{ARGUMENTS}: {name} is no attribute")
+        if not _holds_operands(held, count, others=True):
+            raise RelayError(f"{ARGUMENTS}: {name}: expected places of {count} operands")
+
+
+def _holds_operands(held: AnyValue, count: int, *, others: bool = False) -> bool:
+    """Whether an argument is an operand or none, or is made of these, or of others."""
+    if isinstance(held, tuple):
+        return all(_holds_operands(each, count, others=others) for each in held)
+    if isinstance(held, Input):
+        return held.index < count
+    return others or held is None
+
+
 def is_foreign(node: Expr) -> bool:
     """Whether an expression is a call of the operator."""
     return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == FOREIGN
@@ -310,4 +351,11 @@ def result_type(results: Sequence[TensorType]) -> Type | tuple[TensorType, ...]:
 
 def has_foreign(model: RelayModel) -> bool:
     """Whether a model holds a call of the operator."""
-    return any(map(is_foreign, all_nodes(*model.mod.functions.values())))
+    return any(True for _ in foreign_calls(model))
+
+
+def foreign_calls(model: RelayModel) -> Iterator[Call]:
+    """Yield the calls of the operator in a model."""
+    for node in all_nodes(*model.mod.functions.values()):
+        if isinstance(node, Call) and is_foreign(node):
+            yield node

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import TypeInferenceError
@@ -15,12 +17,10 @@ from serde.relay.ir.adt import (
     PatternVar,
 )
 from serde.relay.ir.bodies import all_nodes, inner_first
-from serde.relay.ir.exhaustion import unmatched_cases
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call
-from serde.relay.ir.solver import Solver, pattern_signature
 from serde.relay.ir.types import (
     FuncType,
     RefType,
@@ -42,6 +42,11 @@ _MAX_ROUNDS: Final = 100
 
 class _UntypedError(TypeInferenceError):
     """A walk forward met something whose type it cannot know."""
+
+
+def _on_demand(module: str) -> AnyValue:
+    """Return a module beside this one that most programs do not need."""
+    return importlib.import_module(f"serde.relay.ir.{module}")
 
 
 def infer_module(mod: IRModule) -> tuple[IRModule, bool]:
@@ -160,7 +165,7 @@ def _unify(functions: Mapping[GlobalVar, Function]) -> None:
 
 
 def _unify_scopes(functions: Mapping[GlobalVar, Function]) -> None:
-    found = Solver(functions).solve(functions.values())
+    found = _on_demand("solver").Solver(functions).solve(functions.values())
     assumed: dict[Var | GlobalVar, FuncType] = {}
     for node, type_ in found.items():
         if isinstance(node, Call):
@@ -269,7 +274,7 @@ def _split_pattern(pattern: Pattern, type_: Type, node: Match) -> Sequence[Type]
         return type_.fields
     if not isinstance(pattern, PatternConstructor):
         return ()
-    signature = pattern_signature(pattern)
+    signature = _on_demand("solver").pattern_signature(pattern)
     whole = signature.ret_type
     if not isinstance(type_, TypeCall) or not isinstance(whole, TypeCall):
         raise TypeInferenceError(f"{node!r}: {pattern!r} is asked of {type_!r}")
@@ -357,7 +362,7 @@ def infer_if(node: If) -> Type:
 
 
 def _require_all_cases(node: Match) -> None:
-    missing = unmatched_cases(node) if node.complete else []
+    missing = _on_demand("exhaustion").unmatched_cases(node) if node.complete else []
     if missing:
         text = f"no clause for {', '.join(map(repr, missing[:3]))}"
         raise TypeInferenceError(f"{node!r}: {text} (match? takes some cases only)")

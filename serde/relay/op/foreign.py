@@ -19,9 +19,11 @@ from serde.relay.ir.foreign import (
     PIVOT_FRAMEWORK,
     Foreign,
     Input,
+    check_arguments,
     decode_attributes,
     result_type,
 )
+from serde.relay.ir.leaves import value_types
 from serde.relay.ir.registry import Array, call, infer_call, relay_op, sample, tensor
 from serde.relay.ir.traits import BitLevel, Float32
 from serde.relay.ir.traits import Foreign as ForeignTrait
@@ -52,7 +54,7 @@ def _foreign_type(
     if not framework or not name:
         raise TypeInferenceError("a foreign operator needs a framework and a name")
     try:
-        decode_attributes(attributes)
+        check_arguments(decode_attributes(attributes), framework, len(inputs) + len(absent))
     except RelayError as error:
         raise TypeInferenceError(str(error)) from None
     if not result_types:
@@ -132,10 +134,16 @@ def foreign(
     }  # fmt: skip
     node = Foreign.of_attributes(attrs)
     if framework == PIVOT_FRAMEWORK:
-        found = yield Apply(_function(node, inputs) if body is None else body, inputs)
-        return _checked(node, found if isinstance(found, tuple) else (found,))
-    run_foreign = importlib.import_module(_ENGINE).run_foreign
-    return _checked(node, run_foreign(attrs, inputs))
+        function = _function(node, inputs) if body is None else body
+        # Its values may be wider than declared: the interpreter says in which floats it computes.
+        _require(node, [each for each in value_types(function.body.type) if each is not None])
+        found = yield Apply(function, inputs)
+        values = found if isinstance(found, tuple) else (found,)
+    else:
+        run_foreign = importlib.import_module(_ENGINE).run_foreign
+        values = tuple(map(np.asarray, run_foreign(attrs, inputs)))
+        _require(node, [TensorType(each.shape, dtype_name(each.dtype)) for each in values])
+    return values[0] if len(node.results) == 1 else values[: len(node.results)]
 
 
 def _function(node: Foreign, inputs: Sequence[Array]) -> Function:
@@ -156,25 +164,23 @@ def _operand(given: AnyValue, params: Sequence[Var]) -> AnyValue:
     return None if given is None else params[given.index]
 
 
-def _checked(node: Foreign, results: Sequence[AnyValue]) -> Array | tuple[Array, ...]:
-    """Return results of the types that the call declares.
+def _require(node: Foreign, found: Sequence[AnyValue]) -> None:
+    """Raise if results are of other types than the call declares; more of them may be there.
 
     Raises:
         RelayError: There are others.
     """
-    arrays = tuple(map(np.asarray, results))
-    found = tuple(TensorType(each.shape, dtype_name(each.dtype)) for each in arrays)
     if len(found) < len(node.results) or not all(map(_fits, node.results, found)):
         raise RelayError(
             f"{node.full_name} of {node.framework}: declared to give {list(node.results)}, "
             f"gives {list(found)}"
         )
-    arrays = arrays[: len(node.results)]
-    return arrays[0] if len(arrays) == 1 else arrays
 
 
-def _fits(declared: TensorType, found: TensorType) -> bool:
+def _fits(declared: TensorType, found: AnyValue) -> bool:
     """Whether a result is what is declared; lengths that are symbols may be any."""
+    if not isinstance(found, TensorType):
+        return False
     if declared.dtype != found.dtype or declared.rank != found.rank:
         return False
     pairs: Mapping[AnyValue, AnyValue] | AnyValue = zip(declared.shape, found.shape, strict=True)

@@ -14,7 +14,7 @@ from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.module import IRModule
 from serde.relay.transform.context import PassContext, PassInfo
 
-__all__ = ["FunctionPass", "ModulePass", "Pass", "Sequential"]
+__all__ = ["FunctionPass", "ModulePass", "Pass", "Sequential", "TvmFunctionPass", "is_marked"]
 
 _FOR_OTHERS: Final = ("Compiler", "SkipOptimization")
 """Attributes of functions that passes leave as they are."""
@@ -65,15 +65,11 @@ class ModulePass(Pass):
 
 
 class FunctionPass(Pass):
-    """A pass that looks at one function at a time: those of the module, and bodies of loops.
+    """A pass that looks at one function at a time: those of the module, and bodies of loops."""
 
-    Functions for another compiler, and those that ask for it, stay as they are.
-    """
-
-    @staticmethod
-    def leaves(function: Function) -> bool:
-        """Whether passes leave a function of the module as it is."""
-        return any(function.attrs.get(name) for name in _FOR_OTHERS)
+    def leaves(self, function: Function) -> bool:
+        """Whether a function of the module stays as it is; none does where nobody says so."""
+        return False
 
     @abstractmethod
     def transform(self, function: Function) -> Function:
@@ -93,6 +89,19 @@ class FunctionPass(Pass):
                 functions[variable] = self.transform(map_bodies(function, self.transform_body))
             changed |= functions[variable] is not function
         return (mod.with_functions(functions), True) if changed else (mod, False)
+
+
+class TvmFunctionPass(FunctionPass):
+    """A pass of TVM's library: functions for other compilers, and those that ask, stay."""
+
+    def leaves(self, function: Function) -> bool:
+        """Whether a function is for another compiler, or asks to stay as it is."""
+        return is_marked(function)
+
+
+def is_marked(function: Function) -> bool:
+    """Whether passes of TVM's library leave a function of the module as it is."""
+    return any(function.attrs.get(name) for name in _FOR_OTHERS)
 
 
 class Sequential(Pass):

@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 from serde.errors import RelayError
 from serde.relay.ir.expr import Function
 from serde.relay.ir.module import IRModule
-from serde.relay.transform.base import FunctionPass, ModulePass, Pass
+from serde.relay.transform.base import ModulePass, Pass, TvmFunctionPass
 from serde.relay.transform.context import PassContext, PassInfo
 from serde.relay.transform.infer_type import InferType
 
@@ -52,7 +52,7 @@ class _MadeModulePass(_MadePass, ModulePass):
         return result, result is not mod
 
 
-class _MadeFunctionPass(_MadePass, FunctionPass):
+class _MadeFunctionPass(_MadePass, TvmFunctionPass):
     def transform(self, function: Function) -> Function:
         """Return what the user's function makes of a function."""
         raise NotImplementedError("the user's function needs the module; see run")

@@ -12,7 +12,7 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.visit import children, post_order, rebuild, rewrite
-from serde.relay.transform.base import FunctionPass, Pass
+from serde.relay.transform.base import Pass, is_marked
 from serde.relay.transform.tvm.annotated_regions import (
     BEGIN,
     DEFAULT_TARGET,
@@ -55,7 +55,7 @@ class AnnotateTarget(Pass):
         functions = {}
         for variable, function in mod.functions.items():
             functions[variable] = function
-            if not FunctionPass.leaves(function):
+            if not is_marked(function):
                 functions[variable] = self._annotate_function(function)
         changed = any(functions[v] is not mod.functions[v] for v in functions)
         return infer_module(mod.with_functions(functions, checked=False))[0], changed

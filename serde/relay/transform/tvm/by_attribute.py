@@ -12,12 +12,12 @@ from serde.relay.ir.expr import Call, Expr, Function, astuple
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.base import TvmFunctionPass
 
 __all__ = ["RewriteByAttribute"]
 
 
-class RewriteByAttribute(FunctionPass):
+class RewriteByAttribute(TvmFunctionPass):
     """Replace calls, children first, by what an attribute of their operator makes of them.
 
     The attribute is a function of the call's attributes, its operands, and the types of the

@@ -12,13 +12,13 @@ from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.base import TvmFunctionPass
 
 __all__ = ["ChangeBatch"]
 
 
 @dataclass(frozen=True)
-class ChangeBatch(FunctionPass):
+class ChangeBatch(TvmFunctionPass):
     """Give variables another length along the axis of the batch, and infer types again.
 
     Args:

@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import infer_call
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
-from serde.relay.transform.base import FunctionPass, ModulePass
+from serde.relay.transform.base import ModulePass, is_marked
 
 __all__ = [
     "InlineCompilerFunctionsBoundTo",
@@ -68,7 +68,7 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
         """Move the functions of every function that passes look into."""
         outliner = _Outliner(mod, self.compiler_filter)
         functions = {
-            variable: function if FunctionPass.leaves(function) else outliner.outline(function)
+            variable: function if is_marked(function) else outliner.outline(function)
             for variable, function in mod.functions.items()
         }
         changed = any(functions[v] is not mod.functions[v] for v in functions)
@@ -181,7 +181,7 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
         replace = _Inliner(bodies)
         return mod.with_functions(
             {
-                variable: function if FunctionPass.leaves(function) else _rewrite(function, replace)
+                variable: function if is_marked(function) else _rewrite(function, replace)
                 for variable, function in mod.functions.items()
                 if variable not in bodies
             }

@@ -10,7 +10,7 @@ import numpy as np
 from serde.relay.ir.expr import Call, Constant, Expr, Function
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.base import TvmFunctionPass
 
 __all__ = ["DivToMul"]
 
@@ -18,7 +18,7 @@ _DTYPES = ("float16", "float32", "float64")
 
 
 @dataclass(frozen=True)
-class DivToMul(FunctionPass):
+class DivToMul(TvmFunctionPass):
     """Multiply by the inverse instead of dividing by a constant.
 
     Results may differ in the last bit. Constants that hold a zero stay, as do those that are

@@ -24,7 +24,7 @@ from serde.relay.ir.infer import infer_function
 from serde.relay.ir.op_attributes import get_op_attr
 from serde.relay.ir.registry import OpDef, call, infer_call
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.base import TvmFunctionPass
 
 __all__ = ["FakeQuantizationToInteger"]
 
@@ -44,7 +44,7 @@ Rule = Callable[[Call, Types], Sequence[AnyValue]]
 
 
 @dataclass(frozen=True)
-class FakeQuantizationToInteger(FunctionPass):
+class FakeQuantizationToInteger(TvmFunctionPass):
     """Compute in integers what stands between ``qnn.dequantize`` and ``qnn.quantize``.
 
     Each operator there needs a function as its attribute ``FTVMFakeQuantizationToInteger``. It

@@ -12,7 +12,7 @@ from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import FusionPattern, Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rebuild, rewrite
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.base import TvmFunctionPass
 from serde.relay.transform.context import PassContext
 from serde.relay.transform.inline_calls import symbols_agree
 from serde.relay.transform.tvm.fusion_graph import (
@@ -74,7 +74,7 @@ class FuseOps(TypedPass):
 
 
 @dataclass(frozen=True)
-class DefuseOps(FunctionPass):
+class DefuseOps(TvmFunctionPass):
     """Put the body of each function with ``Primitive`` where it is called: undo :class:`FuseOps`.
 
     A function whose attributes name a dimension that the caller calls otherwise stays.

@@ -10,7 +10,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, 
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.base import FunctionPass, Pass
+from serde.relay.transform.base import Pass, is_marked
 from serde.relay.transform.tvm.acyclic_groups import AcyclicGroups
 from serde.relay.transform.tvm.annotated_regions import (
     AnnotatedRegion,
@@ -37,7 +37,7 @@ class MergeCompilerRegions(Pass):
         functions = {}
         for variable, function in mod.functions.items():
             functions[variable] = function
-            if not FunctionPass.leaves(function):
+            if not is_marked(function):
                 functions[variable] = _merge(function)
         changed = any(functions[v] is not mod.functions[v] for v in functions)
         checked = mod.checked and not changed

@@ -12,7 +12,7 @@ from serde.relay.dataflow_pattern.rewriting import partition
 from serde.relay.ir.expr import Expr, Function
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
-from serde.relay.transform.base import FunctionPass, Pass
+from serde.relay.transform.base import Pass, is_marked
 
 __all__ = ["MergeComposite"]
 
@@ -58,7 +58,7 @@ class MergeComposite(Pass):
         functions = {}
         for variable, function in mod.functions.items():
             functions[variable] = function
-            if not FunctionPass.leaves(function):
+            if not is_marked(function):
                 result = partition(pattern, function, {"Composite": composite}, check)
                 functions[variable] = result if isinstance(result, Function) else function
         same = all(functions[variable] is mod.functions[variable] for variable in functions)

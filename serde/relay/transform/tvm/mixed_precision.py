@@ -40,7 +40,7 @@ from serde.relay.ir.registry import OpDef, call, infer_call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import Binding, binding_order, children, rebuild
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.base import TvmFunctionPass
 from serde.relay.transform.context import PassContext
 from serde.weights import dtype_name, numpy_dtype
 
@@ -166,7 +166,7 @@ for _names, _judge in (
 
 
 @dataclass(frozen=True)
-class ToMixedPrecision(FunctionPass):
+class ToMixedPrecision(TvmFunctionPass):
     """Compute in a narrow floating-point type what operators bear in it, float32 elsewhere.
 
     Calls of functions get float32; bodies of loops that a call carries stay as they are. With

@@ -15,13 +15,13 @@ from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
 from serde.relay.run.interpreter import evaluate
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.base import TvmFunctionPass
 from serde.weights import numpy_dtype
 
 __all__ = ["TypedPass", "evaluated", "is_call", "is_scalar", "operator_of", "same_scalar", "scalar"]
 
 
-class TypedPass(FunctionPass):
+class TypedPass(TvmFunctionPass):
     """A pass that asks for types; they are inferred before it, and of what it makes after it."""
 
     required: ClassVar[Sequence[str]] = ("InferType",)

@@ -16,9 +16,6 @@ from typing import Any as AnyValue
 
 from serde.relay.ir.expr import Attrs
 from serde.relay.ir.layout import SCALAR, Axis, TensorLayout
-from serde.relay.ir.op_attributes import get_op_attr
-from serde.relay.ir.registry import OpDef
-from serde.relay.ir.traits import Elementwise, Reduction
 from serde.relay.ir.types import TensorType, Type
 
 __all__ = [
@@ -28,7 +25,6 @@ __all__ = [
     "changed",
     "infer_broadcast",
     "infer_elementwise",
-    "inference_of",
     "rank_of",
     "unknown",
 ]  # fmt: skip
@@ -54,20 +50,6 @@ class InferCorrectLayoutOutput:
 Inference = Callable[
     [Attrs, "Layouts | None", Layouts, Sequence["Type | None"]], InferCorrectLayoutOutput
 ]
-
-
-def inference_of(definition: OpDef) -> Inference | None:
-    """Return how an operator follows layouts; None where it needs those that it was written for."""
-    from serde.relay.transform.tvm.layout.reductions import infer_reduction
-
-    found: Inference | None = get_op_attr(definition.name, "FInferCorrectLayout")
-    if found is not None:
-        return found
-    if definition.has(Elementwise) and len(definition.operands) <= 2:
-        return infer_elementwise if len(definition.operands) == 1 else infer_broadcast
-    # TVM's `any` alone of the reductions follows no layout.
-    follows = definition.has(Reduction) and definition.name != "any"
-    return infer_reduction if follows else None
 
 
 def unknown(attrs: Attrs, operands: int, results: int = 1) -> InferCorrectLayoutOutput:

@@ -24,8 +24,8 @@ from serde.relay.transform.tvm.layout.inference import (
     InferCorrectLayoutOutput,
     Inference,
     Layouts,
-    inference_of,
 )
+from serde.relay.transform.tvm.layout.lookup import inference_of
 
 __all__ = ["LayoutRewriter"]
 
