@@ -139,6 +139,7 @@ class _Scheduler:
         self._model = model
         self._graph = graph
         self._regions = regions
+        self._inputs = model.inputs()
         self._names: dict[Expr, str] = {}
         self._fields: dict[Expr, list[str]] = {}
         self._taken: set[str] = set()
@@ -174,7 +175,7 @@ class _Scheduler:
     def _name_inputs(self) -> list[Port]:
         """Name the inputs, of tuples the fields, and return them."""
         ports = []
-        for param in self._model.inputs():
+        for param in self._inputs:
             type_ = param.checked_type
             types = value_types(type_)
             for name, each in zip(leaf_names(param.name_hint, type_), types, strict=True):
@@ -263,7 +264,7 @@ class _Scheduler:
         calls = (node for node in all_nodes(part.main.body) if isinstance(node, Call))
         needed = {name for call in calls for name in _symbols(tuple(call.attrs.values()))} - seen
         found = []
-        for param in self._model.inputs():
+        for param in self._inputs if needed else ():
             shows = _plain_symbols(param.type) & needed
             if shows:
                 needed -= shows

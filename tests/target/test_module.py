@@ -18,6 +18,7 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.errors import FormatError, OptionError, SerdeError, UnsupportedModelError
+from serde.relay.ir.model import RelayModel
 from serde.target import HybridExecutor, OnnxModule
 from serde.target.onnx import build, partition_for_onnx
 from serde.target.partition import partition_model
@@ -339,3 +340,18 @@ def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(FormatError):
             OnnxModule.load(path)
+
+
+def test_weights_are_not_looked_through_for_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, weights = relay.var("x", shape=(2, 3)), [relay.var(f"w{i}", shape=(3,)) for i in range(50)]
+    value = x
+    for weight in weights:
+        value = relay.nn.relu(relay.multiply(value, weight))
+    params = {each.name_hint: np.ones(3, np.float32) for each in weights}
+    model = serde.to_relay(relay.Function([x, *weights], value), params=params)
+    found = partition_model(model, supported=["Relu"])
+    calls = []
+    inputs = RelayModel.inputs
+    monkeypatch.setattr(RelayModel, "inputs", lambda self: calls.append(1) or inputs(self))
+    assert len(build(found.model).hosts) == 50
+    assert len(calls) < 10
