@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import serde
+from serde.relay.ir.builders import builder_names
 
 PACKAGE = Path(serde.__file__).parent
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
