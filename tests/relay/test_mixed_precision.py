@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.errors import RelayError, SerdeError, Unsupported
+from serde.errors import OptionError, RelayError, SerdeError, Unsupported
 from serde.relay.ir.expr import Call
 from serde.relay.ir.op_attributes import get_op_attr, register_op_attr, reset_op_attr
 from serde.relay.ir.verify import verify
@@ -381,7 +381,9 @@ def test_operators_that_say_nothing_are_told_in_mode_1(
 
 @pytest.mark.parametrize("mode", [-1, 3])
 def test_there_are_three_modes(mode: int) -> None:
-    with pytest.raises(ValueError, match="missing_op_mode"):
+    with pytest.raises(OptionError, match="'int7' is no dtype"):
+        ToMixedPrecision("int7")
+    with pytest.raises(OptionError, match="missing_op_mode"):
         ToMixedPrecision("float16", mode)
 
 

@@ -19,7 +19,7 @@ from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 
-from serde.errors import RelayError, Unsupported
+from serde.errors import OptionError, RelayError, Unsupported
 from serde.relay.ir.adt import Match
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import (
@@ -192,8 +192,12 @@ class ToMixedPrecision(TvmFunctionPass):
 
     def __post_init__(self) -> None:
         if self.missing_op_mode not in (0, 1, 2):
-            raise ValueError("missing_op_mode is 0, 1 or 2")
-        object.__setattr__(self, "mixed_precision_type", dtype_name(self.mixed_precision_type))
+            raise OptionError(f"missing_op_mode is 0, 1 or 2, not {self.missing_op_mode!r}")
+        try:
+            dtype = dtype_name(self.mixed_precision_type)
+        except TypeError:
+            raise OptionError(f"{self.mixed_precision_type!r} is no dtype") from None
+        object.__setattr__(self, "mixed_precision_type", dtype)
         if not is_float(self.mixed_precision_type):
             raise RelayError(f"expected a floating-point type, found {self.mixed_precision_type}")
 
