@@ -15,9 +15,9 @@ from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import GlobalTypeVar, TypeCall
 from serde.relay.ir.visit import free_vars
-from serde.relay.std.static_arrays import StaticTensorArrayOps
-from serde.relay.std.tensor_arrays import dynamic_definitions, static_name
-from serde.relay.std.texts import define
+from serde.relay.standard.static_arrays import StaticTensorArrayOps
+from serde.relay.standard.tensor_arrays import dynamic_definitions, static_name
+from serde.relay.standard.texts import define
 
 __all__ = ["Prelude", "StaticTensorArrayOps", "TensorArrayOps", "get_tensor_array_shape"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import serde
+from serde.relay.ir.builders import builder_names
 
 PACKAGE = Path(serde.__file__).parent
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
@@ -236,3 +237,9 @@ def size_limit(path: Path) -> int:
 def test_no_module_outgrows_its_limit(path: Path) -> None:
     lines = len(path.read_text(encoding="utf-8").splitlines())
     assert lines <= size_limit(path)
+
+
+def test_no_module_of_relay_bears_the_name_of_an_operator() -> None:
+    """Once it is loaded it would stand in the place of the builder."""
+    modules = {path.stem for path in (PACKAGE / "relay").iterdir()}
+    assert modules & set(builder_names()) == set()

@@ -310,3 +310,43 @@ def test_a_long_chain_of_rectifiers() -> None:
     after, changed = BACKWARD.run(mod)
     assert changed
     assert after["main"].body.op.name == "nn.relu"
+
+
+@pytest.mark.parametrize("operator", ["add", "subtract"])
+@pytest.mark.parametrize(
+    ("values", "folds"), [((1, 0, 2, 3), False), ((-1, 1, 2, 3), True)], ids=["zero", "no zero"]
+)
+def test_nothing_is_divided_by_zero(operator: str, values: tuple[float, ...], folds: bool) -> None:
+    x = relay.var("x", shape=(1, 4, 5, 5))
+    scale = relay.const(np.array(values, "float32").reshape(4, 1, 1))
+    weight = relay.const(np.arange(72, dtype="float32").reshape(2, 4, 3, 3))
+    one = relay.const(np.ones((4, 1, 1), "float32"))
+    shifted = getattr(relay, operator)(relay.multiply(x, scale), one)
+    layer = relay.nn.conv2d(shifted, weight, kernel_size=(3, 3), channels=2)
+    mod = InferType()(IRModule.from_expr(Function([x], layer)))
+    data = np.linspace(-1, 1, 100, dtype="float32").reshape(1, 4, 5, 5)
+    found = FORWARD(mod)
+    assert (found is not mod) == folds
+    before, after = (relay.create_executor(mod=m).evaluate()(data).numpy() for m in (mod, found))
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result"),
+    [("int8", "int32"), ("uint8", "int32"), ("float16", "float32"), ("int32", "int32")],
+)
+@pytest.mark.parametrize("forward", [True, False])
+def test_a_scale_is_computed_in_its_dtype(dtype: str, result: str, forward: bool) -> None:
+    x = relay.var("x", shape=(1, 4, 5, 5), dtype=dtype)
+    scale = np.array((1, 9, 30, 2)).reshape(4, 1, 1)
+    weight = relay.const((np.arange(144) % 5).reshape(4, 4, 3, 3).astype(dtype))
+    data = relay.multiply(x, relay.const(scale.astype(dtype))) if forward else x
+    layer = relay.nn.conv2d(data, weight, kernel_size=(3, 3), channels=4, out_dtype=result)
+    if not forward:
+        layer = relay.multiply(layer, relay.const(scale.astype(result)))
+    mod = InferType()(IRModule.from_expr(Function([x], layer)))
+    numbers = np.arange(100).reshape(1, 4, 5, 5).astype(dtype)
+    found = (FORWARD if forward else BACKWARD)(mod)
+    before, after = (relay.create_executor(mod=m).evaluate()(numbers).numpy() for m in (mod, found))
+    np.testing.assert_allclose(after, before, rtol=1e-2)
+    assert (found is not mod) == (dtype == "int32" or (forward and dtype == "float16"))

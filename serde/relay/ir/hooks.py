@@ -28,8 +28,8 @@ def printer() -> AnyValue:
 
 
 def standard() -> AnyValue:
-    """Return the module :mod:`serde.relay.std.texts`."""
-    return importlib.import_module("serde.relay.std.texts")
+    """Return the module :mod:`serde.relay.standard.texts`."""
+    return importlib.import_module("serde.relay.standard.texts")
 
 
 def type_args(node: AnyValue) -> AnyValue:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from serde.relay.ir.expr import Call, Expr, Function
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 from serde.relay.ir.visit import children, post_order, rebuild, use_counts
 from serde.relay.transform.base import Sequential
 from serde.relay.transform.tvm.axes import broadcasts_along, squeezed_along
@@ -15,7 +16,6 @@ from serde.relay.transform.tvm.fold_constant import FoldConstant
 from serde.relay.transform.tvm.scale_messages import (
     Message,
     are_known,
-    is_positive,
     is_rectifier,
     is_scaled_layer,
     layer_axes,
@@ -35,8 +35,8 @@ class ForwardFoldScaleAxis(TypedPass):
     The layers are ``nn.conv2d``, ``nn.conv3d`` (of one group, or depthwise; channels in blocks or
     not) and ``nn.dense``. Between may stand ``nn.relu`` and ``nn.leaky_relu``, through which only
     constants without negative elements go, and ``add`` and ``subtract`` of something that is
-    divided by the scale. Every use of the product must come to such a layer. Products are rounded
-    in another place.
+    divided by the scale, which is no constant with zeros then. Every use of the product must come
+    to such a layer. Products are rounded in another place.
     """
 
     name: ClassVar[str] = "ForwardFoldScaleAxis"
@@ -119,13 +119,16 @@ def _forward_wishes(node: Expr, message: Message | None) -> dict[int, Message]:
     if message is None:
         return {}
     if is_rectifier(node):
-        return {0: Message(message.axes, True)}
+        return {0: replace(message, positive=True)}
     if is_call(node, "add", "subtract"):
         left, right = (tensor_type(each) for each in node.args)
+        if not is_float(left.dtype):
+            return {}  # A quotient of integers is rounded.
+        divided = replace(message, divides=True)
         if broadcasts_along(left, right, message.axes) and are_known(left, message.axes):
-            return {0: message}
+            return {0: divided}
         if broadcasts_along(right, left, message.axes) and are_known(right, message.axes):
-            return {1: message}
+            return {1: divided}
     return {}
 
 
@@ -188,7 +191,7 @@ class _Forward:
             types = tensor_type(data), tensor_type(factor)
             done = self._done[factor]
             scale = squeezed_along(types[0], done, types[1], message.axes)
-            if scale is not None and (not message.positive or is_positive(scale)):
+            if scale is not None and message.takes(scale):
                 return _Scaled(self._done[data], scale, message.axes)
         return None
 
@@ -224,7 +227,7 @@ def _backward_offer(node: Call, messages: Mapping[Expr, Message]) -> Message | N
         return None
     first = messages.get(node.args[0])
     if is_rectifier(node):
-        return None if first is None else Message(first.axes, True)
+        return None if first is None else replace(first, positive=True)
     if is_call(node, "nn.bias_add"):
         rank = tensor_type(node.args[0]).rank
         same = first is not None and first.axes == (node.attrs["axis"] % rank,)
@@ -289,7 +292,7 @@ class _Backward:
                 continue
             types = tensor_type(data), tensor_type(factor)
             scale = squeezed_along(types[0], factor, types[1], message.axes)
-            if scale is not None and (not message.positive or is_positive(scale)):
+            if scale is not None and message.takes(scale):
                 self._scales[data] = scale
                 self._products[node] = data
             return

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.transform.tvm.axes import expand_to_axes, reshape_to_axes
 from serde.relay.transform.tvm.typed import is_call
@@ -13,7 +14,6 @@ from serde.relay.transform.tvm.typed import is_call
 __all__ = [
     "Message",
     "are_known",
-    "is_positive",
     "is_rectifier",
     "is_scaled_layer",
     "layer_axes",
@@ -32,17 +32,26 @@ class Message:
     Attributes:
         axes: The axes, in order.
         positive: Whether factors must not be negative.
+        divides: Whether something is divided by the factors, which must not be zero then.
     """
 
     axes: tuple[int, ...]
     positive: bool = False
+    divides: bool = False
 
     def meet(self, other: Message | None) -> Message | None:
         """Return what both allow."""
         if other is None:
             return None
         axes = tuple(axis for axis in self.axes if axis in other.axes)
-        return Message(axes, self.positive or other.positive) if axes else None
+        positive, divides = self.positive or other.positive, self.divides or other.divides
+        return Message(axes, positive, divides) if axes else None
+
+    def takes(self, scale: Expr) -> bool:
+        """Whether a factor, in whatever shape, is as it must be."""
+        if self.divides and _has_zero(scale):
+            return False
+        return not self.positive or _is_positive(scale)
 
 
 def tensor_type(node: Expr) -> TensorType:
@@ -80,6 +89,8 @@ def layer_axes(layer: Call, *, of_result: bool) -> tuple[int, ...] | None:
     data = layer if of_result else layer.args[0]
     if not isinstance(weight, TensorType) or not isinstance(data.type, TensorType):
         return None
+    if not _is_of_one_dtype(weight, data.type, tensor_type(layer)):
+        return None
     if is_call(layer, "nn.dense"):
         return (1,) if data.type.rank == 2 and weight.rank == 2 else None
     attrs = layer.attrs
@@ -95,6 +106,16 @@ def layer_axes(layer: Call, *, of_result: bool) -> tuple[int, ...] | None:
     if blocked and not are_known(weight, [kernel.index(letter) for letter in "OIoi"]):
         return None
     return (axes.index("C"), axes.index("c")) if blocked else (axes.index("C"),)
+
+
+def _is_of_one_dtype(weight: TensorType, scaled: TensorType, result: TensorType) -> bool:
+    """Whether a weight times a scale is computed as what is scaled.
+
+    Narrow integers would overflow elsewhere, where the result has wider ones.
+    """
+    if weight.dtype != scaled.dtype:
+        return False
+    return is_float(weight.dtype) or weight.dtype == result.dtype
 
 
 def _is_depthwise(layer: Call) -> bool:
@@ -144,10 +165,22 @@ _PEELED = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
 _SIGNED = ("float32", "float64", "int8", "int32", "uint8", "uint32")
 
 
-def is_positive(node: Expr) -> bool:
-    """Whether a node is a constant without negative elements, in whatever shape."""
+def _constant(node: Expr) -> Constant | None:
+    """Return the constant that a node is, in whatever shape."""
     while isinstance(node, Call) and is_call(node, *_PEELED):
         node = node.args[0]
-    if not isinstance(node, Constant) or str(node.data.dtype) not in _SIGNED:
+    return node if isinstance(node, Constant) else None
+
+
+def _is_positive(node: Expr) -> bool:
+    """Whether a node is a constant without negative elements."""
+    found = _constant(node)
+    if found is None or str(found.data.dtype) not in _SIGNED:
         return False
-    return not bool((node.data < 0).any())
+    return not bool((found.data < 0).any())
+
+
+def _has_zero(node: Expr) -> bool:
+    """Whether a node is a constant with an element that is zero."""
+    found = _constant(node)
+    return found is not None and bool((found.data == 0).any())

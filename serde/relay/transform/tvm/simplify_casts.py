@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+import math
 
 from serde.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
 from serde.relay.dataflow_pattern.rewriting import NodeMap
@@ -60,18 +60,24 @@ class SimplifyConsecutiveCast(DFPatternCallback):
         return call("cast", data, dtype=_dtype(post), span=post.span)
 
 
-_KINDS: Final = {"i": 0, "u": 1, "b": 1, "f": 2}
-
-
 def _widens(source: str, target: str) -> bool:
-    """Whether a cast loses nothing, as TVM counts: integers, unsigned ones, then floats."""
+    """Whether a cast loses nothing: to more bits of one kind, or of integers to wide floats."""
     if source == target:
         return True
-    kinds = [_KINDS.get(numpy_dtype(name).kind) for name in (source, target)]
-    if kinds[0] is None or kinds[1] is None:
-        return False
-    bits = [1 if name == "bool" else 8 * numpy_dtype(name).itemsize for name in (source, target)]
-    return kinds[0] <= kinds[1] and bits[0] <= bits[1]
+    one, other = numpy_dtype(source), numpy_dtype(target)
+    if one.kind == "b":
+        return other.kind in "iuf"
+    if one.kind == other.kind and one.kind in "iuf":
+        return one.itemsize <= other.itemsize
+    if one.kind in "iu" and other.kind == "f":
+        return _is_exact(target, *_bounds(source))
+    return False
+
+
+def _is_exact(dtype: str, low: float, high: float) -> bool:
+    """Whether a dtype of floats has all integers from `low` to `high`."""
+    most = 2.0 / float(limits(dtype).eps)
+    return -most <= low and high <= most
 
 
 class SimplifyClipAndConsecutiveCast(DFPatternCallback):
@@ -94,7 +100,13 @@ class SimplifyClipAndConsecutiveCast(DFPatternCallback):
         if not isinstance(clip, Call):
             return post
         low, high = clip.attrs["a_min"], clip.attrs["a_max"]
-        kept = [dtype for dtype in casts if not _holds(dtype, low, high)]
+        kept: list[str] = []
+        for dtype, following in zip(casts, [*casts[1:], None], strict=True):
+            if kept:
+                needless = _widens(kept[-1], dtype)
+            else:
+                needless = _is_needless(_dtype(clip), dtype, following, low, high)
+            kept += [] if needless else [dtype]
         if (kept or [_dtype(clip)])[-1] != casts[-1]:
             kept.append(casts[-1])
         if kept == casts:
@@ -112,7 +124,22 @@ def _bounds(dtype: str) -> tuple[float, float]:
     return float(found.min), float(found.max)
 
 
-def _holds(dtype: str, low: float, high: float) -> bool:
+def _is_needless(source: str, dtype: str, following: str | None, low: float, high: float) -> bool:
+    """Whether a cast between a clip and another cast, if any, changes no number."""
+    if _holds(source, dtype, low, high):
+        return True
+    # Fractions are cut off by the next cast too.
+    later = [dtype, following or source]
+    integers = all(numpy_dtype(each).kind in "iu" for each in later)
+    return integers and all(_holds("int64", each, low, high) for each in later)
+
+
+def _holds(source: str, dtype: str, low: float, high: float) -> bool:
+    """Whether a dtype has all numbers of `source` from `low` to `high`."""
+    if numpy_dtype(source).kind not in "iu":
+        return _widens(source, dtype)
+    if numpy_dtype(dtype).kind not in "biu":
+        return _is_exact(dtype, low, high)
     least, greatest = _bounds(dtype)
     return least <= low and high <= greatest
 
@@ -134,6 +161,8 @@ class SimplifyClip(DFPatternCallback):
         if not isinstance(post, Call) or is_call(data, "qnn.requantize", "qnn.add"):
             return post
         least, greatest = _bounds(_dtype(pre))
+        if numpy_dtype(_dtype(pre)).kind not in "biu":
+            least, greatest = -math.inf, math.inf  # A clip has an effect on infinities too.
         all_through = post.attrs["a_min"] <= least and greatest <= post.attrs["a_max"]
         return data if all_through else post
 

@@ -9,8 +9,8 @@ from serde.relay.ir.adt import Constructor
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import GlobalVar
 from serde.relay.ir.types import GlobalTypeVar
-from serde.relay.std.tensor_arrays import static_name, tensor_text
-from serde.relay.std.texts import define
+from serde.relay.standard.tensor_arrays import static_name, tensor_text
+from serde.relay.standard.texts import define
 
 __all__ = ["StaticTensorArrayOps"]
 
