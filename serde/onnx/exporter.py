@@ -174,6 +174,7 @@ def write_lowered(
     raise_if_refused(report)
     native = _make_native(model, builder, inputs, outputs)
     report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
+    _check_nesting(native.proto)
     _infer_shapes(native)
     return native
 
@@ -380,6 +381,32 @@ def _reads(node: onnx.NodeProto) -> set[str]:
                 stack += attribute.g.node
                 names.update(value.name for value in attribute.g.output)
     return names
+
+
+_MAX_DEPTH: Final = 100
+"""Deepest chain of calls of local functions that ONNX's own checks take."""
+_MAX_SPELT_OUT: Final = 2**20
+"""Most nodes of local functions with all that they call; runtimes spell them out."""
+
+
+def _check_nesting(proto: onnx.ModelProto) -> None:
+    """Refuse local functions that call each other too deeply, or too often, to be spelled out.
+
+    Raises:
+        OptionError: They do.
+    """
+    depths: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    for function in proto.functions:  # What a function calls comes before it.
+        called = [node.op_type for node in walk_nodes(function.node) if node.domain]
+        depths[function.name] = 1 + max((depths.get(each, 0) for each in called), default=0)
+        sizes[function.name] = len(function.node) + sum(sizes.get(each, 0) for each in called)
+        if depths[function.name] >= _MAX_DEPTH or sizes[function.name] > _MAX_SPELT_OUT:
+            raise OptionError(
+                f"local_functions: {function.name} is {depths[function.name]} calls deep and "
+                f"{sizes[function.name]} nodes with all that it calls; ONNX takes less than "
+                f"{_MAX_DEPTH} and runtimes no more than {_MAX_SPELT_OUT}"
+            )
 
 
 def _infer_shapes(native: OnnxModel) -> None:

@@ -369,3 +369,15 @@ def test_a_long_chain_of_calls() -> None:
     local = serde.export_model((mod, {}), format="onnx", local_functions=True)
     assert len(local.graph.node) == 5_000
     assert names(local) == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("count", "body"), [(120, "@f{}(exp(%a))"), (24, "add(@f{0}(%a), @f{0}(exp(%a)))")]
+)
+def test_functions_that_are_too_much_spelled_out_are_refused(count: int, body: str) -> None:
+    v = "Tensor[(2, 3), float32]"
+    texts = [f"def @f{i}(%a: {v}) -> {v} {{ {body.format(i + 1)} }}" for i in range(count)]
+    texts += [f"def @f{count}(%a: {v}) -> {v} {{ tanh(%a) }}", f"def @main(%x: {v}) {{ @f0(%x) }}"]
+    mod = relay.fromtext('#[version = "0.0.5"]\n' + "\n".join(texts))
+    with pytest.raises(OptionError, match="calls deep"):
+        relay.to_onnx(mod, {}, "net", local_functions=True)
