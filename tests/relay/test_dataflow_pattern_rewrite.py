@@ -576,6 +576,7 @@ def test_fields_are_removed_until_one_is_left(once: bool, left: int) -> None:
     relay.assert_structural_equal(found, expected)
 
 
+@pytest.mark.wide
 def test_a_hundred_thousand_nodes() -> None:
     x = relay.var("x", shape=(2, 3))
     deep: Expr = x
@@ -588,6 +589,7 @@ def test_a_hundred_thousand_nodes() -> None:
     assert len(marks(parts)) == 50_000
 
 
+@pytest.mark.wide
 def test_a_hundred_thousand_lets() -> None:
     x = relay.var("x", shape=(2, 3))
     names = [relay.var(f"v{index}", shape=(2, 3)) for index in range(100_000)]

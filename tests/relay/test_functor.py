@@ -155,6 +155,7 @@ def chain(length: int, *, lets: bool) -> relay.Function:
     return relay.Function([x], body)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("lets", [False, True])
 def test_depth_is_no_limit_for_a_mixed_mode_mutator(lets):
     class Tanh(relay.MixedModeMutator):
