@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.relay.ir.expr import Call, Constant, Expr, Function
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 from serde.weights import numpy_dtype
 
@@ -24,8 +24,7 @@ class SettleEmpty(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Replace calls bottom-up."""
-        result = rewrite(function, lambda _node, new: _settled(new))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: _settled(new))
 
 
 def _settled(node: Expr) -> Expr:

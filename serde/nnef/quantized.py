@@ -16,7 +16,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform import FunctionPass
 from serde.report import Issue, Report
 from serde.walk.lowering import quantized_as_floats
@@ -62,8 +62,7 @@ class _RoundAway(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Rewrite each of them, where Relay has its codes."""
-        result = rewrite(function, lambda _old, new: _round_away(new) or new)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _old, new: _round_away(new) or new)
 
 
 def _round_away(node: Expr) -> Expr | None:

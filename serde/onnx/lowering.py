@@ -15,7 +15,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite, rewrite_function
 from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
@@ -133,8 +133,7 @@ class _BytesForNibbles(transform.FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Rewrite the calls that make floats of them."""
-        result = rewrite(function, lambda _node, new: _widen_nibbles(new))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: _widen_nibbles(new))
 
 
 def _widen_nibbles(node: Expr) -> Expr:
@@ -218,8 +217,7 @@ class _CallsIntoBranches(transform.FunctionPass):
     name: ClassVar[str] = "CallsIntoBranches"
 
     def transform(self, function: Function) -> Function:
-        result = rewrite(function, lambda _old, node: _into_branches(node))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _old, node: _into_branches(node))
 
 
 def _into_branches(node: Expr) -> Expr:

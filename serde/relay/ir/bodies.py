@@ -15,7 +15,7 @@ from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Op, Var
 from serde.relay.ir.registry import infer_call
 from serde.relay.ir.specialize import specialize_for
 from serde.relay.ir.types import Type
-from serde.relay.ir.visit import bound_vars, post_order, rewrite
+from serde.relay.ir.visit import bound_vars, post_order, rewrite, rewrite_function
 
 __all__ = [
     "Apply",
@@ -130,8 +130,7 @@ def _replace_bodies(
             result.type = infer_call(result)
         return result
 
-    result = rewrite(function, replace)
-    return result if isinstance(result, Function) else function
+    return rewrite_function(function, replace)
 
 
 def substitute(expr: Expr, values: Mapping[NodeT, Expr]) -> Expr:
@@ -169,7 +168,6 @@ def call_others(function: Function, names: Mapping[GlobalVar, GlobalVar]) -> Fun
 
     def rename(scope: Function) -> Function:
         memo: dict[Expr, Expr] = dict(names.items())
-        result = rewrite(scope, replace, memo)
-        return result if isinstance(result, Function) else scope
+        return rewrite_function(scope, replace, memo)
 
     return rename(map_bodies(function, rename))

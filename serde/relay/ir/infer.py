@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
@@ -17,6 +17,7 @@ from serde.relay.ir.adt import (
     PatternVar,
 )
 from serde.relay.ir.bodies import all_nodes, inner_first
+from serde.relay.ir.callees import callees_first, find_callees
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
@@ -67,7 +68,7 @@ def infer_module(mod: IRModule) -> tuple[IRModule, bool]:
         variable.type = function.type
     functions: dict[GlobalVar, Function] = {}
     try:
-        for variable in _callees_first(mod):
+        for variable in callees_first(find_callees(mod)):
             functions[variable] = _with_result(_walk_bodies(mod.functions[variable]))
             variable.type = functions[variable].type
     except _UntypedError:
@@ -80,33 +81,6 @@ def infer_module(mod: IRModule) -> tuple[IRModule, bool]:
     if not changed and mod.checked:
         return mod, False
     return mod.with_functions(ordered, checked=True), True
-
-
-def _callees_first(mod: IRModule) -> list[GlobalVar]:
-    """Return the names of all functions, each behind those it calls but for recursion."""
-    order: list[GlobalVar] = []
-    met: set[GlobalVar] = set()
-    for name in mod.functions:
-        stack: list[tuple[GlobalVar, Iterator[GlobalVar]]] = []
-        callees = iter((name,))
-        while True:
-            callee = next((each for each in callees if each not in met), None)
-            if callee is not None:
-                met.add(callee)
-                stack.append((callee, callees))
-                callees = _callees(mod, callee)
-            elif not stack:
-                break
-            else:
-                finished, callees = stack.pop()
-                order.append(finished)
-    return order
-
-
-def _callees(mod: IRModule, name: GlobalVar) -> Iterator[GlobalVar]:
-    for node in all_nodes(mod.functions[name]):
-        if isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in mod.functions:
-            yield node.op
 
 
 def infer_function(function: Function) -> Function:

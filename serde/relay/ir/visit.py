@@ -30,6 +30,7 @@ __all__ = [
     "post_order",
     "rebuild",
     "rewrite",
+    "rewrite_function",
     "use_counts",
 ]
 
@@ -280,3 +281,13 @@ def rewrite(
                 new = rebuild(node, [done[child] for child in children(node)])
                 done[node] = replace(node, new)
     return done[root]
+
+
+def rewrite_function(
+    function: Function,
+    replace: Callable[[Expr, Expr], Expr],
+    memo: dict[Expr, Expr] | None = None,
+) -> Function:
+    """Return a function rebuilt by :func:`rewrite`, or as it was where it became no function."""
+    result = rewrite(function, replace, memo)
+    return result if isinstance(result, Function) else function

@@ -13,7 +13,7 @@ from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef, call, has_trait
 from serde.relay.ir.traits import Reshape
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["CountLoops"]
@@ -34,8 +34,7 @@ class CountLoops(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Rewrite loops bottom-up."""
-        result = rewrite(function, lambda _node, new: _rewrite_loop(new) or new)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: _rewrite_loop(new) or new)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from serde.relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TupleType
-from serde.relay.ir.visit import children, post_order, rewrite, use_counts
+from serde.relay.ir.visit import children, post_order, rewrite_function, use_counts
 
 __all__ = ["without_dead_states"]
 
@@ -68,8 +68,9 @@ def without_dead_states(function: Function) -> Function:
             return value.fields[node.index] if isinstance(value, Tuple) else new
         return new
 
-    result = rewrite(function, replace, {node: node for node in nodes if isinstance(node, Var)})
-    return result if isinstance(result, Function) else function
+    return rewrite_function(
+        function, replace, {node: node for node in nodes if isinstance(node, Var)}
+    )
 
 
 def _unpack_loop(node: Expr) -> _Loop | None:

@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign
 from serde.relay.ir.types import accepts
-from serde.relay.ir.visit import children, rewrite
+from serde.relay.ir.visit import children, rewrite, rewrite_function
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["Decompose", "decompose"]
@@ -40,8 +40,7 @@ class Decompose(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Decompose bottom-up, and what comes out of it again."""
-        result = rewrite(function, lambda _node, new: self._legal(new))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: self._legal(new))
 
     def _legal(self, node: Expr) -> Expr:
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):

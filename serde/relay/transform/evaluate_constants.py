@@ -14,7 +14,7 @@ from serde.limits import MAX_INLINE_BYTES
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Span, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import must_wait
@@ -40,8 +40,7 @@ class EvaluateConstants(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Evaluate bottom-up."""
-        result = rewrite(function, lambda _node, new: self.fold(new))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: self.fold(new))
 
     def fold(self, node: Expr) -> Expr:
         """Return what stands for a node whose children are folded."""

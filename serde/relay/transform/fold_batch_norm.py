@@ -14,7 +14,7 @@ from serde.relay.ir.registry import OpDef, call, has_trait
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.traits import Linear
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import post_order, rewrite, use_counts
+from serde.relay.ir.visit import post_order, rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.closed import closed_nodes
 from serde.weights import numpy_dtype
@@ -74,8 +74,7 @@ class FoldBatchNorm(FunctionPass):
             folded = self._fold(node.tuple_value, value, uses, closed)
             return new if folded is None else folded
 
-        result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace)
 
     def transform_body(self, body: Function) -> Function:
         """Simplify the body of a loop, none of whose parameters is a weight."""

@@ -9,15 +9,16 @@ from typing import ClassVar
 from serde.errors import Unsupported
 from serde.limits import MAX_NODES
 from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
+from serde.relay.ir.callees import callees_first, find_callees, recursive_functions
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefRead, RefWrite
 from serde.relay.ir.types import FuncType, TensorType, TupleType
-from serde.relay.ir.visit import children, free_vars, post_order, rebuild, rewrite
+from serde.relay.ir.visit import children, free_vars, post_order, rebuild, rewrite_function
 from serde.relay.transform.base import FunctionPass, Pass
 
-__all__ = ["InlineCalls", "ToGraphNormalForm", "callees_first", "symbols_agree"]
+__all__ = ["InlineCalls", "ToGraphNormalForm", "symbols_agree"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
 
@@ -44,7 +45,9 @@ class InlineCalls(Pass):
         """Inline callees first, so that every body is copied in its final form."""
         ready: dict[GlobalVar, Function] = {}
         final: dict[GlobalVar, Function] = {}
-        order, recursive = callees_first(mod)
+        calls = find_callees(mod)
+        order = callees_first(calls)
+        recursive = recursive_functions(calls, order)
         for variable in order:
             function = map_bodies(mod.functions[variable], lambda f: self._inline(f, ready))
             function = self._inline(function, ready)
@@ -82,8 +85,7 @@ class InlineCalls(Pass):
             total += size
             return instantiate(callee, new.args, new.type)
 
-        result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace)
 
 
 def _is_higher_order(function: Function) -> bool:
@@ -116,59 +118,6 @@ def _has_symbol(value: object) -> bool:
     if isinstance(value, tuple):
         return any(map(_has_symbol, value))
     return isinstance(value, SymDim)
-
-
-def callees_first(mod: IRModule) -> tuple[list[GlobalVar], set[GlobalVar]]:
-    """Return the functions, callees before callers, and those that reach themselves."""
-    names = {variable.name_hint: variable for variable in mod.functions}
-    calls: dict[GlobalVar, list[GlobalVar]] = {}
-    for variable, function in mod.functions.items():
-        used = (node.op if isinstance(node, Call) else node for node in all_nodes(function))
-        found = (names.get(u.name_hint) for u in used if isinstance(u, GlobalVar))
-        calls[variable] = [callee for callee in found if callee is not None]
-    order: list[GlobalVar] = []
-    for root in mod.functions:
-        _append_post_order(root, calls, order)
-    return order, _recursive(calls, order)
-
-
-def _append_post_order(
-    root: GlobalVar, calls: Mapping[GlobalVar, list[GlobalVar]], order: list[GlobalVar]
-) -> None:
-    seen = set(order)
-    stack = [(root, iter(calls[root]))] if root not in seen else []
-    seen.add(root)
-    while stack:
-        variable, pending = stack[-1]
-        callee = next((c for c in pending if c not in seen), None)
-        if callee is None:
-            order.append(variable)
-            stack.pop()
-        else:
-            seen.add(callee)
-            stack.append((callee, iter(calls[callee])))
-
-
-def _recursive(
-    calls: Mapping[GlobalVar, list[GlobalVar]], order: Sequence[GlobalVar]
-) -> set[GlobalVar]:
-    """Return the functions on a cycle of calls (Kosaraju's second walk, callers backwards)."""
-    callers: dict[GlobalVar, list[GlobalVar]] = {variable: [] for variable in calls}
-    for variable, callees in calls.items():
-        for callee in callees:
-            callers[callee].append(variable)
-    component: dict[GlobalVar, GlobalVar] = {}
-    for root in reversed(order):
-        pending = [root]
-        while pending:
-            variable = pending.pop()
-            if variable not in component:
-                component[variable] = root
-                pending.extend(callers[variable])
-    sizes: dict[GlobalVar, int] = {}
-    for root in component.values():
-        sizes[root] = sizes.get(root, 0) + 1
-    return {v for v in calls if sizes[component[v]] > 1 or v in calls[v]}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetI
 from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import SequenceType
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import is_unrepeatable
 
@@ -42,8 +42,7 @@ class MergeEqualNodes(FunctionPass):
             key = value_key(new)
             return new if key is None else known.setdefault(key, new)
 
-        result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace)
 
 
 def value_key(

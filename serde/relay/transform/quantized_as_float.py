@@ -12,7 +12,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, const
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite, use_counts
+from serde.relay.ir.visit import rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.weights import Array
 
@@ -65,8 +65,7 @@ class QuantizedAsFloat(FunctionPass):
                 return new
             return new if found is None else found
 
-        result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace)
 
 
 def _block(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:

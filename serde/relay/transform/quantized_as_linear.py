@@ -13,7 +13,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Call, Constant, Expr, Function
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite, use_counts
+from serde.relay.ir.visit import rewrite_function, use_counts
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["QuantizedAsLinear"]
@@ -46,8 +46,7 @@ class QuantizedAsLinear(FunctionPass):
             except TypeInferenceError:
                 return new
 
-        result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from serde.relay.ir.infer import infer_function
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import SequenceType, TensorType, accepts
-from serde.relay.ir.visit import children, free_vars, post_order, rewrite
+from serde.relay.ir.visit import children, free_vars, post_order, rewrite, rewrite_function
 from serde.relay.transform.base import Pass
 from serde.relay.transform.fold_shape import shape_value
 from serde.relay.transform.inline_calls import ToGraphNormalForm
@@ -71,8 +71,7 @@ class RaiseRecursion(Pass):
 
 
 def _raise_lets(function: Function) -> Function:
-    result = rewrite(function, lambda _node, new: _without_recursion(new))
-    return result if isinstance(result, Function) else function
+    return rewrite_function(function, lambda _node, new: _without_recursion(new))
 
 
 def _without_recursion(node: Expr) -> Expr:

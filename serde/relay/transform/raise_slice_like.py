@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.traits import Reshape
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["RaiseSliceLike"]
@@ -33,8 +33,7 @@ class RaiseSliceLike(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Replace each slice that is one."""
-        result = rewrite(function, _raise_slice)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, _raise_slice)
 
 
 def _raise_slice(_node: Expr, node: Expr) -> Expr:

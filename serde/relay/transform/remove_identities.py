@@ -11,7 +11,7 @@ from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef, call, has_trait
 from serde.relay.ir.traits import Elementwise, Reshape
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.unbroadcast import flag_again, unbroadcast
 
@@ -40,8 +40,7 @@ class RemoveIdentities(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Simplify bottom-up."""
-        result = rewrite(function, lambda _node, new: _simplify(new, self.keep_training))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: _simplify(new, self.keep_training))
 
 
 def _simplify(node: Expr, keep_training: bool) -> Expr:

@@ -22,7 +22,7 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import SequenceType, TensorType
-from serde.relay.ir.visit import post_order, rewrite
+from serde.relay.ir.visit import post_order, rewrite_function
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["SequencesToTuples"]
@@ -52,8 +52,7 @@ class SequencesToTuples(FunctionPass):
         if not any(isinstance(node.type, SequenceType) for node in nodes):
             return function
         followed = _Followed(nodes)
-        result = rewrite(function, followed.replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, followed.replace)
 
 
 @dataclass(frozen=True, slots=True)

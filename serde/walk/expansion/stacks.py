@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 import serde.relay as relay
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import children, post_order, rewrite
+from serde.relay.ir.visit import children, post_order, rewrite_function
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["MergeStacks", "is_given"]
@@ -60,8 +60,7 @@ class MergeStacks(FunctionPass):
             begin = sum(layers[:level])
             return relay.strided_slice(whole, [begin], [begin + layers[level]], [1], axes=[0])
 
-        result = rewrite(function, replace, memo)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace, memo)
 
     def _chains(self, function: Function) -> list[list[Call]]:
         """Return the stacks that follow each other, each alone reading the outputs below."""

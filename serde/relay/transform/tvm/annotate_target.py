@@ -11,7 +11,7 @@ from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.visit import children, post_order, rebuild, rewrite
+from serde.relay.ir.visit import children, post_order, rebuild, rewrite_function
 from serde.relay.transform.base import Pass, is_marked
 from serde.relay.transform.tvm.annotated_regions import (
     BEGIN,
@@ -65,8 +65,7 @@ class AnnotateTarget(Pass):
         # Composite functions go to a target whole.
         whole = [n for n in post_order(function) if isinstance(n, Function) and _composite(n)]
         memo: dict[Expr, Expr] = dict(zip(whole, whole, strict=True))
-        result = rewrite(function, annotator.replace, memo)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, annotator.replace, memo)
 
 
 _HOLDERS = (Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)

@@ -11,7 +11,7 @@ from serde.errors import RelayError
 from serde.relay.ir.expr import Call, Expr, Function, astuple
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import TvmFunctionPass
 
 __all__ = ["RewriteByAttribute"]
@@ -36,8 +36,7 @@ class RewriteByAttribute(TvmFunctionPass):
         """Rewrite one function."""
         if function.body.type is None:
             function = infer_function(function)
-        result = rewrite(function, self._replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, self._replace)
 
     def _replace(self, old: Expr, new: Expr) -> Expr:
         if not isinstance(old, Call) or not isinstance(new, Call):

@@ -11,7 +11,7 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import children, post_order, rewrite
+from serde.relay.ir.visit import children, post_order, rewrite_function
 from serde.relay.transform.tvm.typed import TypedPass
 from serde.weights import numpy_dtype
 
@@ -48,8 +48,7 @@ class CanonicalizeCast(TypedPass):
             result.type = new.type
             return result
 
-        result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace)
 
 
 def _copy(node: Call) -> Call:
@@ -89,8 +88,7 @@ class CanonicalizeOps(TypedPass):
 
     def transform(self, function: Function) -> Function:
         """Replace calls bottom-up."""
-        result = rewrite(function, lambda _node, new: _without_bias(new))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: _without_bias(new))
 
 
 def _without_bias(node: Expr) -> Expr:

@@ -11,7 +11,7 @@ from serde.relay.ir.bodies import instantiate
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import infer_call
-from serde.relay.ir.visit import children, free_vars, post_order, rewrite
+from serde.relay.ir.visit import children, free_vars, post_order, rewrite_function
 from serde.relay.transform.base import ModulePass, is_marked
 
 __all__ = [
@@ -29,8 +29,7 @@ def _is_for(function: Expr, compiler: str) -> bool:
 
 
 def _rewrite(function: Function, replacer: _Replacer) -> Function:
-    result = rewrite(function, replacer.replace)
-    return result if isinstance(result, Function) else function
+    return rewrite_function(function, replacer.replace)
 
 
 class _Replacer:

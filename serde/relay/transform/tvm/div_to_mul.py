@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.relay.ir.expr import Call, Constant, Expr, Function
 from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import TvmFunctionPass
 
 __all__ = ["DivToMul"]
@@ -30,8 +30,7 @@ class DivToMul(TvmFunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Replace divisions bottom-up."""
-        result = rewrite(function, lambda _node, new: _multiply(new))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: _multiply(new))
 
 
 def _multiply(node: Expr) -> Expr:

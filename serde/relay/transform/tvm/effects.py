@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from serde.relay.ir.adt import Clause, Constructor, Match
+from serde.relay.ir.callees import callees_first, find_callees
 from serde.relay.ir.expr import (
     Call,
     Expr,
@@ -22,7 +23,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.types import FuncType
 from serde.relay.ir.visit import Binding, binding_order
-from serde.relay.transform.inline_calls import callees_first
 from serde.relay.transform.purity import is_random
 
 __all__ = ["is_stateful", "pure_lets"]
@@ -64,7 +64,7 @@ def pure_lets(mod: IRModule) -> dict[Var, bool]:
     """
     found: dict[Var, bool] = {}
     known: dict[str, _Purity] = {}
-    for variable in callees_first(mod)[0]:
+    for variable in callees_first(find_callees(mod)):
         function = mod.functions[variable]
         if function.attrs.get("Extern"):
             known[variable.name_hint] = _Purity(called=False)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.relay.transform.purity import is_unrepeatable
 from serde.relay.transform.tvm.typed import TypedPass
@@ -43,8 +43,7 @@ class EliminateCommonSubexpr(TypedPass):
                 return new
             return known.setdefault(key, new)
 
-        result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace)
 
 
 def _key(node: Expr) -> Hashable | None:

@@ -13,7 +13,7 @@ from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Var
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, Type, TypeVar, bind_type_vars
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import ModulePass
 
 __all__ = ["EtaExpand"]
@@ -49,8 +49,7 @@ class EtaExpand(ModulePass):
         typed = infer_module(mod)[0]
 
         def expand(function: Function) -> Function:
-            result = rewrite(function, lambda old, new: self._expand(old, new, typed))
-            return result if isinstance(result, Function) else function
+            return rewrite_function(function, lambda old, new: self._expand(old, new, typed))
 
         functions = {v: expand(map_bodies(f, expand)) for v, f in typed.functions.items()}
         if all(functions[v] is f for v, f in typed.functions.items()):

@@ -23,7 +23,7 @@ from serde.relay.ir.expr import (
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.op_attributes import get_op_attr
 from serde.relay.ir.registry import OpDef, call, infer_call
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import TvmFunctionPass
 
 __all__ = ["FakeQuantizationToInteger"]
@@ -110,8 +110,7 @@ class _Regions(ABC):
     free: dict[Expr, bool] = field(default_factory=dict)
 
     def run(self, function: Function) -> Function:
-        result = rewrite(function, self._replace, self.done)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, self._replace, self.done)
 
     def _replace(self, old: Expr, new: Expr) -> Expr:
         self._note(old, new)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from serde.relay.ir.expr import Call, Expr, Function
 from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.tvm.typed import TypedPass
 
 __all__ = ["FastMath"]
@@ -35,8 +35,7 @@ class FastMath(TypedPass):
 
     def transform(self, function: Function) -> Function:
         """Replace calls bottom-up."""
-        result = rewrite(function, lambda _node, new: _fast(new))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: _fast(new))
 
 
 def _fast(node: Expr) -> Expr:

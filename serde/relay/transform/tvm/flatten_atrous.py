@@ -9,7 +9,7 @@ from typing import ClassVar
 from serde.relay.ir.expr import Call, Expr, Function
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import accepts
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.tvm.typed import TypedPass, operator_of
 
 __all__ = ["FlattenAtrousConv"]
@@ -27,8 +27,7 @@ class FlattenAtrousConv(TypedPass):
 
     def transform(self, function: Function) -> Function:
         """Replace the last of the three calls."""
-        result = rewrite(function, lambda _node, new: _flatten(new))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: _flatten(new))
 
 
 def _below(node: Expr, *names: str) -> Call | None:

@@ -11,7 +11,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetI
 from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import FusionPattern, Reshape
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import post_order, rebuild, rewrite
+from serde.relay.ir.visit import post_order, rebuild, rewrite_function
 from serde.relay.transform.base import TvmFunctionPass
 from serde.relay.transform.context import PassContext
 from serde.relay.transform.inline_calls import symbols_agree
@@ -94,8 +94,7 @@ class DefuseOps(TvmFunctionPass):
                 return new
             return instantiate(callee, new.args)
 
-        result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace)
 
 
 class _Groups:

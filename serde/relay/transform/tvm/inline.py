@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from serde.errors import RelayError
 from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
+from serde.relay.ir.callees import callees_first, find_callees, recursive_functions
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, Var
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import Pass
-from serde.relay.transform.inline_calls import callees_first, symbols_agree
+from serde.relay.transform.inline_calls import symbols_agree
 
 __all__ = ["Inline"]
 
@@ -35,7 +36,9 @@ class Inline(Pass):
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Inline callees first."""
-        order, recursive = callees_first(mod)
+        calls = find_callees(mod)
+        order = callees_first(calls)
+        recursive = recursive_functions(calls, order)
         called = _called_names(mod)
         ready: dict[str, Function] = {}
         final: dict[GlobalVar, Function] = {}
@@ -94,8 +97,7 @@ def _inline(function: Function, ready: Mapping[str, Function]) -> Function:
         result.type = new.type
         return result
 
-    result = rewrite(function, replace)
-    return result if isinstance(result, Function) else function
+    return rewrite_function(function, replace)
 
 
 def _copy(function: Function) -> Function:

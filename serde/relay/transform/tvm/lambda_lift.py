@@ -12,7 +12,7 @@ from serde.relay.ir.hashing import structural_hash
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, TypeVar, walk_type
-from serde.relay.ir.visit import free_vars, post_order, rewrite
+from serde.relay.ir.visit import free_vars, post_order, rewrite_function
 from serde.relay.transform.base import ModulePass
 
 __all__ = ["LambdaLift"]
@@ -72,8 +72,7 @@ class _Lifter:
                 return new
             return self._lift(new, owners.get(old))
 
-        result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, replace)
 
     def _lift(self, literal: Function, owner: Var | None) -> Expr:
         """Return what stands for a function whose own functions are lifted.

@@ -9,7 +9,7 @@ from serde.relay.dataflow_pattern.graph import inputs_of
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.base import Pass, is_marked
 from serde.relay.transform.tvm.acyclic_groups import AcyclicGroups
 from serde.relay.transform.tvm.annotated_regions import (
@@ -59,8 +59,7 @@ def _merge(function: Function) -> Function:
             return after.args[0]
         return new
 
-    result = rewrite(function, replace)
-    return result if isinstance(result, Function) else function
+    return rewrite_function(function, replace)
 
 
 class _Merger:

@@ -15,7 +15,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call, infer_call
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.op.contrib.register import get_region_optimizer
 from serde.relay.transform.base import Pass
 from serde.relay.transform.tvm.annotated_regions import (
@@ -100,7 +100,7 @@ class _Names:
         result: dict[GlobalVar, Function] = {}
 
         def rename_calls(function: Function) -> Function:
-            return _rewrite(function, lambda _node, new: _rename_call(new, renamed))
+            return rewrite_function(function, lambda _node, new: _rename_call(new, renamed))
 
         for variable, function in functions.items():
             new = rename_calls(map_bodies(function, rename_calls))
@@ -123,11 +123,6 @@ def _call_by_name(callee: GlobalVar, args: AnyValue, like: Expr) -> Call:
     return result
 
 
-def _rewrite(function: Function, replace: AnyValue) -> Function:
-    result = rewrite(function, replace)
-    return result if isinstance(result, Function) else function
-
-
 def _remove_defaults(function: Function) -> Function:
     """Return a function without annotations of what no external compiler runs."""
 
@@ -137,7 +132,7 @@ def _remove_defaults(function: Function) -> Function:
             return new.args[0]
         return new
 
-    return _rewrite(function, replace)
+    return rewrite_function(function, replace)
 
 
 def _flatten_tuples(function: Function) -> Function:
@@ -150,7 +145,7 @@ def _flatten_tuples(function: Function) -> Function:
         fields = new.args[0].fields
         return Tuple([call(END, each, compiler=target) for each in fields], new.args[0].span)
 
-    return _rewrite(function, replace)
+    return rewrite_function(function, replace)
 
 
 def _is_constant(node: Expr) -> bool:

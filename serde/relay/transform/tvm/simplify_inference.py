@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Call, Expr, Function, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.tvm.axes import expand_to_axes
 from serde.relay.transform.tvm.typed import TypedPass, is_call, operator_of, scalar
 
@@ -33,8 +33,7 @@ class SimplifyInference(TypedPass):
 
     def transform(self, function: Function) -> Function:
         """Replace calls bottom-up."""
-        result = rewrite(function, lambda _node, new: _simplify(new))
-        return result if isinstance(result, Function) else function
+        return rewrite_function(function, lambda _node, new: _simplify(new))
 
 
 def _simplify(node: Expr) -> Expr:
