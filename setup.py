@@ -22,9 +22,12 @@ EXTRAS = {
     "coreml": ["coremltools>=9.0", "protobuf>=6.31"],
     "nnef": ["nnef>=1.0.10"],
     "torch": ["safetensors>=0.5", "torch==2.13.0"],
-    "tvm": ["apache-tvm>=0.25"],
+    # Of apache-tvm-ffi, what TVM calls into, newer releases crash with this one of TVM.
+    "tvm": ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"],
     "check": ["onnxruntime>=1.19", "pillow>=10"],
     "dev": [
+        "apache-tvm==0.27.0.post1",
+        "apache-tvm-ffi>=0.1.14.post0,<0.1.15",
         "basedpyright>=1.31",
         "build>=1.2",
         "coremltools>=9.0",

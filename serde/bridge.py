@@ -57,6 +57,7 @@ FORMATS = MappingProxyType(
         "mxnet": "serde.mxnet.bridge",
         "nnef": "serde.nnef.bridge",
         "onnx": "serde.onnx.bridge",
+        "relax": "serde.relax.bridge",
         "relay": "serde.relayfile.bridge",
         "torch": "serde.torch.bridge",
     }

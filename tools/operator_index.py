@@ -24,6 +24,7 @@ CONVERTERS = (
     "serde.onnx.ops",
     "serde.mxnet.ops",
     "serde.nnef.ops",
+    "serde.relax.ops",
     "serde.coreml.mlprogram.ops",
     "serde.coreml.neuralnetwork.ops",
     "serde.torch.ops",

@@ -13,9 +13,9 @@ from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.api import from_relay, to_relay
+from serde.io.tvm_params import param_chunks, read_params
 from serde.relay.ir.expr import Function
 from serde.relay.ir.module import IRModule
-from serde.relayfile.params import param_chunks, read_params
 from serde.weights import Array, as_weight
 
 __all__ = ["load_param_dict", "save_param_dict", "to_onnx"]

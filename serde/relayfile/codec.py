@@ -17,6 +17,7 @@ from typing import Any as AnyValue
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, check_files
 from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, mark_of, params_mark
+from serde.io.tvm_params import PARAMS_HEAD, read_params, write_params
 from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.relay.ir.expr import Function
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -27,7 +28,6 @@ from serde.relay.text.parser import fromtext
 from serde.relayfile.json_graph import read_graph
 from serde.relayfile.live import infer_types, rename_apart
 from serde.relayfile.model import RelayProgram
-from serde.relayfile.params import PARAMS_HEAD, read_params, write_params
 from serde.weights import OpenFile, Weight, as_weight
 
 __all__ = ["check_target", "detect", "is_live", "load", "save"]

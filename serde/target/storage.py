@@ -18,6 +18,7 @@ from typing import Final
 from serde.errors import FormatError, RelayError
 from serde.io.contained import member_path
 from serde.io.directories import atomic_directory
+from serde.io.tvm_params import read_params, write_params
 from serde.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST_BYTES
 from serde.onnx import codec
 from serde.onnx.elements import ELEMENTS
@@ -30,7 +31,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
-from serde.relayfile.params import read_params, write_params
 from serde.target.program import Port, Program, Step
 from serde.target.regions import RegionModule
 from serde.weights import OpenFile, Weight

@@ -300,7 +300,11 @@ class ExportContext(NodeContext[ValueT]):
 
     def inner_symbols(self) -> SymbolTable[ValueT]:
         """Return where symbols can be read in a body that is written here."""
-        return SymbolTable(self.symbols)
+        return self.symbols_inside(self.symbols)
+
+    def symbols_inside(self, parent: SymbolTable[ValueT] | None) -> SymbolTable[ValueT]:
+        """Return a new table of symbols, in which those of `parent` are seen."""
+        return SymbolTable(parent)
 
     def spell(self, build: Callable[..., Expr], *operands: ValueT) -> ValueT:
         """Write the Relay expression that `build` makes of the operands.

@@ -522,7 +522,7 @@ class ExportWalk(ABC, Generic[ValueT]):
         values = dict(given)
         values.update((each, self._with_types(given[each], each.type)) for each in function.params)
         closure = isinstance(node.op, Function)
-        symbols = SymbolTable(context.symbols if closure else None)
+        symbols = context.symbols_inside(context.symbols if closure else None)
         symbols.add(context.scope, known_leaves(values))
         result = yield from self.function(function, context.scope, values, symbols)
         return self._with_types(result, node.type)

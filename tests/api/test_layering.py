@@ -11,7 +11,7 @@ import serde
 from serde.relay.ir.builders import builder_names
 
 PACKAGE = Path(serde.__file__).parent
-FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
+FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
 LAYERS = [
     {"_version", "errors", "limits", "weights", "report", "_optional", "_lazy"},
     {"relay"},

@@ -1,0 +1,7 @@
+"""Relax, the graph IR of today's TVM: modules in and out, compiled and run.
+
+Releases 0.22 to 0.27 of TVM are known; tests run the newest. A model is a ``tvm.IRModule`` whose
+``main`` takes the inputs and, behind them, the weights.
+"""
+
+from __future__ import annotations

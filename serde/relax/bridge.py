@@ -1,0 +1,135 @@
+"""Relax's side of the bridge."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any as AnyValue
+
+from serde.bridge import Bridge, ModelSummary, TensorNames
+from serde.engine.base import Engine
+from serde.relax.options import RelaxExportOptions, RelaxImportOptions
+from serde.relay.ir.model import RelayModel
+from serde.report import Report
+
+if TYPE_CHECKING:
+    from serde.relax.model import RelaxModel
+
+__all__ = ["BRIDGE", "RelaxBridge"]
+
+
+class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
+    """Reads and writes modules of Relax."""
+
+    name = "relax"
+    title = "Relax (TVM 0.22 to 0.27)"
+    suffixes = ("_relax",)
+    import_options = RelaxImportOptions
+    export_options = RelaxExportOptions
+
+    def detect(self, path: Path) -> bool:
+        """Whether `path` is a folder with a module in TVMScript."""
+        from serde.relax import codec
+
+        return codec.detect(path)
+
+    def accepts(self, source: object) -> bool:
+        """Whether `source` is a ``tvm.IRModule`` that holds functions of Relax."""
+        from serde.relax import codec
+
+        return codec.is_module(source)
+
+    def load(self, source: AnyValue, params: AnyValue, options: RelaxImportOptions) -> RelaxModel:
+        """Return the module of a folder, or a live one with its parameters by name."""
+        from serde.relax import codec
+
+        return codec.load(source, params)
+
+    def files(self, model: RelaxModel) -> Sequence[Path]:
+        """Return the files that the model was read from."""
+        return model.files
+
+    def to_relay(
+        self, model: RelaxModel, options: RelaxImportOptions, *, report: Report
+    ) -> RelayModel:
+        """Return the module as Relay."""
+        from serde.relax.importer import to_relay
+
+        return to_relay(model, options, report)
+
+    def from_relay(
+        self, model: RelayModel, options: RelaxExportOptions, *, report: Report
+    ) -> RelaxModel:
+        """Return the model as a module of Relax."""
+        from serde.relax.exporter import from_relay
+
+        return from_relay(model, options, report)
+
+    def engine(self, model: RelaxModel, relay_model: RelayModel) -> Engine:
+        """Return TVM's virtual machine, in a process of its own."""
+        from serde.relax.engine import open_model
+
+        return open_model(model)
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: RelaxExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path that cannot be written; any name without a suffix is that of a folder."""
+        from serde.relax import writer
+
+        writer.check_target(path, sources)
+
+    def save(
+        self,
+        model: RelaxModel,
+        path: Path,
+        options: RelaxExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Write a folder of TVMScript and parameters."""
+        from serde.relax import writer
+
+        return writer.save(model, path, sources, before_commit)
+
+    def complete(self, model: RelaxModel) -> AnyValue:
+        """Return the module; ``tvm.relax.frontend.detach_params`` gives its weights."""
+        from serde.relax.live import to_live
+
+        return to_live(model)
+
+    def coverage(self) -> list[tuple[str, str]]:
+        """Return the operators that are read, and the Relay operators that are written."""
+        from serde.relax.ops import TABLE
+
+        read = [(op, "read") for op, _version in TABLE.imported()]
+        return read + [(op, "written") for op in TABLE.exported()]
+
+    def operators(self, model: RelaxModel) -> list[str]:
+        """Return the operator of every call."""
+        from serde.relax.live import operators_of
+
+        return operators_of(model)
+
+    def names(self, model: RelaxModel) -> TensorNames:
+        """Return the names of inputs, outputs, weights and variables."""
+        from serde.relax.live import names_of
+
+        return names_of(model)
+
+    def summary(self, model: RelaxModel) -> ModelSummary:
+        """Return the inputs and the weights."""
+        from serde.relax.live import summary_of
+
+        return summary_of(model)
+
+
+BRIDGE = RelaxBridge()

@@ -1,0 +1,456 @@
+"""What a converter from Relay to Relax may reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import ConverterBug, Unsupported
+from serde.relax.framework import Framework
+from serde.relax.names import Names, plain_name
+from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim
+from serde.relay.ir.types import SequenceType, TensorType
+from serde.walk import export_context as walk
+from serde.walk.placement import Scope
+from serde.walk.table import ConverterTable
+from serde.weights import Array, dtype_name, numpy_dtype
+
+__all__ = ["Block", "ExportContext", "Symbols", "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor of the module.
+
+    Attributes:
+        expr: The variable that it is; None for a constant that nothing uses yet.
+        type: Its Relay type.
+        data: Its value where it is a constant.
+    """
+
+    expr: AnyValue = field(default=None, compare=False)
+    type: TensorType | SequenceType | None = None
+    data: Array | None = field(default=None, compare=False)
+
+
+class Block(Scope):
+    """Where bindings go: a function, or a branch of a conditional."""
+
+    __slots__ = ("bindings",)
+
+    def __init__(self, parent: Scope | None = None, step: str = "") -> None:
+        super().__init__(parent, step)
+        self.bindings: list[AnyValue] = []
+
+
+class Symbols(walk.SymbolTable[Value]):
+    """What the symbols of a function's shapes are: variables of TIR, or lengths made of them.
+
+    Args:
+        framework: TVM.
+        parent: Those of what is around, which are seen from here; None in a function of its own.
+        of_model: Whether the symbols are those of the model's inputs.
+    """
+
+    def __init__(
+        self, framework: Framework, parent: Symbols | None = None, *, of_model: bool = False
+    ) -> None:
+        super().__init__(parent, of_model=of_model)
+        self._framework = framework
+        self._around = parent
+        self._lengths: dict[str, AnyValue] = {}
+
+    def add(self, scope: Scope, values: Iterable[Value]) -> None:
+        """Note the symbols in the shapes of values, and what lengths they are."""
+        known = list(values)
+        super().add(scope, known)
+        for value in known:
+            if isinstance(value.type, TensorType) and value.expr is not None:
+                self.read(value.type, self._framework.type_of(value.expr))
+
+    def read(self, type_: TensorType, found: AnyValue) -> None:
+        """Note the lengths that the symbols of a type are in a type of Relax."""
+        if found.shape is None:
+            return
+        for dim, own in zip(type_.shape, found.shape.values, strict=True):
+            if (
+                isinstance(dim, SymDim)
+                and dim.name is not None
+                and self.find_length(dim.name) is None
+            ):
+                self._lengths[dim.name] = own
+
+    def find_length(self, name: str) -> AnyValue:
+        """Return what length a symbol is, None where no value has shown it yet."""
+        table: Symbols | None = self
+        while table is not None:
+            if name in table._lengths:
+                return table._lengths[name]
+            table = table._around
+        return None
+
+    def define(self, name: str, length: AnyValue) -> None:
+        """Note what length a symbol is."""
+        self._lengths[name] = length
+
+
+class ExportContext(walk.ExportContext[Value]):
+    """What a converter from Relay to Relax may reach.
+
+    Operands of :meth:`emit` and :meth:`emit_te` are values; attributes are Python's. A length is
+    an integer or an expression of TIR (:meth:`dim`).
+
+    Args:
+        table: The converters.
+        framework: TVM.
+
+    Attributes:
+        framework: Likewise.
+        builder: The builder that holds the module.
+        names: Names of parameters.
+    """
+
+    scope: Block
+    symbols: Symbols
+
+    def __init__(self, table: ConverterTable, framework: Framework) -> None:
+        super().__init__(table, 1, Block())
+        self.framework = framework
+        self.symbols = Symbols(framework, of_model=True)
+        self.builder = framework.relax.BlockBuilder()
+        self.names = Names()
+
+    # What converters call.
+
+    def emit(self, op: str, *operands: AnyValue, **attributes: AnyValue) -> Value:
+        """Write the call of an operator of Relax that gives one tensor.
+
+        Args:
+            op: Its builder, as in ``relax.op``: ``"nn.relu"``.
+            operands: Its arguments: values, sequences of them, and what else the builder takes.
+            attributes: Further arguments by name.
+
+        Raises:
+            Unsupported: TVM refuses the call.
+        """
+        return self.bind(self.apply(op, *operands, **attributes))
+
+    def emit_tuple(
+        self, op: str, *operands: AnyValue, outputs: int, **attributes: AnyValue
+    ) -> tuple[Value, ...]:
+        """Write the call of an operator that gives a tuple; see :meth:`emit`."""
+        return self.bind_tuple(self.apply(op, *operands, **attributes), outputs)
+
+    def emit_te(
+        self, function: Callable[..., AnyValue], *operands: AnyValue, **attributes: AnyValue
+    ) -> Value:
+        """Write a tensor that a function of tensor expressions computes.
+
+        Args:
+            function: Takes tensors of ``tvm.te``, such as those of ``tvm.topi`` do. Its name is
+                that of the function in the module.
+            operands: What it takes: values, sequences of them, and numbers.
+            attributes: Further arguments by name.
+
+        Raises:
+            Unsupported: TVM refuses the computation.
+        """
+        return self.bind(self._te_call(function, operands, attributes))
+
+    def emit_te_tuple(
+        self,
+        function: Callable[..., AnyValue],
+        *operands: AnyValue,
+        outputs: int,
+        **attributes: AnyValue,
+    ) -> tuple[Value, ...]:
+        """Write several tensors that a function of tensor expressions computes."""
+        return self.bind_tuple(self._te_call(function, operands, attributes), outputs)
+
+    def apply(self, op: str, *operands: AnyValue, **attributes: AnyValue) -> AnyValue:
+        """Return the call of an operator, which is not bound to a variable yet."""
+        builder: AnyValue = self.framework.relax.op
+        for part in op.split("."):
+            builder = getattr(builder, part)
+        given = [self.argument(each) for each in operands]
+        named = {name: self.argument(each) for name, each in attributes.items()}
+        return self._checked(lambda: builder(*given, **named))
+
+    def bind(self, expr: AnyValue, name: str = "") -> Value:
+        """Bind an expression of one tensor to a variable.
+
+        Args:
+            expr: An expression of Relax whose arguments are variables and constants.
+            name: What the variable is called, if not after the node that is converted.
+
+        Raises:
+            Unsupported: TVM refuses it.
+        """
+        framework = self.framework
+        expr = self._checked(lambda: self.builder.normalize(expr))
+        hint = plain_name(name or self._source or "lv")
+        variable = framework.relax.Var(hint, framework.type_of(expr))
+        self.scope.bindings.append(framework.relax.VarBinding(variable, expr))
+        return Value(variable)
+
+    def bind_tuple(self, expr: AnyValue, outputs: int) -> tuple[Value, ...]:
+        """Bind an expression of a tuple, and its fields, to variables."""
+        whole = self.bind(expr)
+        item = self.framework.relax.TupleGetItem
+        return tuple(self.bind(item(whole.expr, place)) for place in range(outputs))
+
+    def argument(self, given: AnyValue) -> AnyValue:
+        """Return what a builder of Relax takes for an argument of a converter."""
+        if isinstance(given, Value):
+            return self.expr(given)
+        if isinstance(given, (list, tuple)):
+            return [self.argument(each) for each in given]
+        return given
+
+    def expr(self, x: Value) -> AnyValue:
+        """Return the expression that a value is."""
+        if x.expr is not None:
+            return x.expr
+        if x.data is None:
+            raise ConverterBug(f"{self.source}: a value that is neither written nor constant")
+        return self.framework.relax.const(self.to_tensor(x.data), dtype_name(x.data.dtype))
+
+    def to_tensor(self, data: Array) -> AnyValue:
+        """Return an array as a tensor of TVM, copied.
+
+        Raises:
+            Unsupported: TVM has no such elements.
+        """
+        return self._checked(lambda: self.framework.tvm.runtime.tensor(np.asarray(data, order="C")))
+
+    def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
+        """Return a constant."""
+        data = np.asarray(value, None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
+        return Value(None, TensorType(data.shape, dtype_name(data.dtype)), data)
+
+    def type(self, x: Value) -> TensorType:
+        """Return the Relay type of a value.
+
+        Raises:
+            ConverterBug: The value is a converter's own and has none.
+        """
+        if not isinstance(x.type, TensorType):
+            raise ConverterBug(f"{self.source}: a value of its own has no Relay type")
+        return x.type
+
+    # Shapes.
+
+    def dim(self, dim: Dim) -> AnyValue:
+        """Return a length for an argument: an integer, or an expression of TIR.
+
+        Raises:
+            Unsupported: It is anonymous, or no value has shown its symbol.
+        """
+        if isinstance(dim, int):
+            return dim
+        found = self._dim(dim)
+        if found is None:
+            raise Unsupported(f"nothing shows the length {dim} before it is needed")
+        return found
+
+    def dims(self, dims: Sequence[Dim]) -> list[AnyValue]:
+        """Return lengths for an argument; see :meth:`dim`."""
+        return [self.dim(each) for each in dims]
+
+    def shape_expr(self, dims: Sequence[Dim]) -> AnyValue:
+        """Return a shape of Relax; see :meth:`dim`."""
+        return self.framework.relax.ShapeExpr(self._wide(self.dims(dims)))
+
+    def _wide(self, dims: Sequence[AnyValue]) -> list[AnyValue]:
+        """Return lengths as numbers of 64 bits, which shapes of Relax have."""
+        wide = self.framework.tir.IntImm
+        return [wide("int64", each) if isinstance(each, int) else each for each in dims]
+
+    def _dim(self, dim: Dim, *, define: bool = False) -> AnyValue:
+        """Return a length, None where it is not known; new symbols are defined if wanted."""
+        if isinstance(dim, int):
+            return dim
+        if isinstance(dim, Any):
+            return self.framework.tir.Var("any", "int64") if define else None
+        total: AnyValue = None
+        for monomial, coefficient in dim.terms:
+            term: AnyValue = coefficient if coefficient != 1 or not monomial else None
+            for atom, power in monomial:
+                factor = self._factor(atom, define=define and dim.name is not None)
+                if factor is None:
+                    return None
+                for _ in range(power):
+                    term = factor if term is None else factor * term
+            total = term if total is None else total + term
+        return total
+
+    def _factor(self, atom: str | FloorDiv, *, define: bool) -> AnyValue:
+        if isinstance(atom, str):
+            found = self.symbols.find_length(atom)
+            if found is None and define:
+                found = self.framework.tir.Var(plain_name(atom), "int64")
+                self.symbols.define(atom, found)
+            return found
+        parts = self._dim(atom.numerator), self._dim(atom.denominator)
+        if parts[0] is None or parts[1] is None:
+            return None
+        return self.framework.tir.floordiv(*self._wide(parts))
+
+    def relax_type(self, type_: TensorType, *, define: bool = False) -> AnyValue:
+        """Return a Relay type as one of Relax.
+
+        Args:
+            type_: The type.
+            define: Whether what has the type shows symbols that nothing has shown before: a
+                parameter, or the result of a cast.
+        """
+        found = [self._dim(each, define=define) for each in type_.shape]
+        if any(each is None for each in found):
+            return self.framework.TensorType(None, type_.dtype, ndim=type_.rank)
+        return self.framework.TensorType(self._wide(found), type_.dtype)
+
+    def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
+        """Return a value with its Relay type, cast to it where TVM knows less of the shape.
+
+        Raises:
+            ConverterBug: It is of another type.
+            Unsupported: It is a sequence.
+        """
+        if not isinstance(type_, TensorType):
+            raise Unsupported(f"Relax has tensors only, found {type_!r}")
+        if x.expr is None or x.type == type_:
+            return replace(x, type=type_)
+        found = self.framework.type_of(x.expr)
+        self.symbols.read(type_, found)
+        if self._fits(found, type_):
+            return replace(x, type=type_)
+        wanted = self.relax_type(type_, define=True)
+        if wanted.shape is None:
+            return replace(x, type=type_)
+        variable = self.framework.relax.Var(plain_name(self._source or "lv"), wanted)
+        self.scope.bindings.append(self.framework.relax.MatchCast(variable, x.expr, wanted))
+        return Value(variable, type_)
+
+    def _fits(self, found: AnyValue, type_: TensorType) -> bool:
+        """Whether TVM knows of a result all that its Relay type says.
+
+        Raises:
+            ConverterBug: It is of another type.
+        """
+        said = f"{self._source}: expected {type_!r}, found {found}"
+        if str(found.dtype) != type_.dtype or found.ndim not in (type_.rank, -1):
+            raise ConverterBug(said)
+        if found.shape is None:
+            return False
+        known = True
+        for own, dim in zip(found.shape.values, type_.shape, strict=True):
+            length = getattr(own, "value", own)
+            if isinstance(dim, int) and isinstance(length, int):
+                if length != dim:
+                    raise ConverterBug(said)
+                continue
+            wanted = self._dim(dim)
+            if wanted is None:
+                known = known and isinstance(dim, Any)
+            elif isinstance(dim, int) or not self.framework.are_equal(own, wanted):
+                known = False
+        return known
+
+    # Lengths as tensors.
+
+    def shape(self, dims: Sequence[Dim]) -> Value:
+        """Return a vector of int64 that holds `dims`."""
+        if all(isinstance(dim, int) for dim in dims):
+            return self.lengths([dim for dim in dims if isinstance(dim, int)])
+        made = self.emit("shape_to_tensor", self.shape_expr(dims))
+        return replace(made, type=TensorType((len(dims),), "int64"))
+
+    def length(self, dim: Dim) -> Value:
+        """Return a vector of one int64 that holds `dim`."""
+        return self.shape([dim])
+
+    def lengths(self, values: Sequence[int]) -> Value:
+        """Return a constant vector of lengths."""
+        return self.const(np.asarray(values, np.int64))
+
+    def axis_length(self, x: Value, axis: int) -> Value:
+        """Return a vector of one int64 that holds the length of an axis."""
+        return self.shape([self.type(x).shape[axis]])
+
+    def join_lengths(self, parts: Sequence[Value]) -> Value:
+        """Write the concatenation of vectors of one integer."""
+        return self.emit("concat", parts, axis=0)
+
+    def combine_lengths(
+        self, operator: Literal["mul", "add", "floor_div"], one: Value, other: Value
+    ) -> Value:
+        """Write the product, the sum or the quotient of two lengths, which are not negative."""
+        names = {"mul": "multiply", "add": "add", "floor_div": "floor_divide"}
+        return self.emit(names[operator], one, other)
+
+    def symbols_inside(self, parent: walk.SymbolTable[Value] | None) -> Symbols:
+        """Return a new table of symbols, in which those of `parent` are seen."""
+        if parent is not None and not isinstance(parent, Symbols):
+            raise ConverterBug(f"{self.source}: the symbols of another format")
+        return Symbols(self.framework, parent)
+
+    # Functions.
+
+    def sequence(self, scope: Block, results: Sequence[Value]) -> AnyValue:
+        """Return what is bound in a scope as an expression: one result, or a tuple of several."""
+        relax = self.framework.relax
+        exprs = [self.expr(each) for each in results]
+        body = exprs[0] if len(exprs) == 1 else relax.Tuple(exprs)
+        return relax.SeqExpr([relax.BindingBlock(scope.bindings)], body)
+
+    def function(
+        self,
+        params: Sequence[AnyValue],
+        scope: Block,
+        results: Sequence[Value],
+        attributes: Mapping[str, AnyValue],
+    ) -> AnyValue:
+        """Return a function of Relax whose nodes are written.
+
+        Args:
+            params: Its variables.
+            scope: What is bound in it.
+            results: What it gives.
+            attributes: Its attributes.
+        """
+        framework = self.framework
+        types = [framework.type_of(self.expr(each)) for each in results]
+        result = types[0] if len(types) == 1 else framework.TupleType(types)
+        made = framework.relax.Function(params, self.sequence(scope, results), result)
+        for name, value in attributes.items():
+            made = made.with_attr(name, value)
+        return self._checked(lambda: self.builder.normalize(made))
+
+    def _te_call(
+        self,
+        function: Callable[..., AnyValue],
+        operands: Sequence[AnyValue],
+        attributes: Mapping[str, AnyValue],
+    ) -> AnyValue:
+        given = [self.argument(each) for each in operands]
+        named = {name: self.argument(each) for name, each in attributes.items()}
+        return self._checked(lambda: self.builder.call_te(function, *given, **named))
+
+    def _checked(self, build: Callable[[], AnyValue]) -> AnyValue:
+        """Return what TVM builds.
+
+        Raises:
+            Unsupported: It refuses to.
+        """
+        try:
+            return build()
+        except Unsupported:
+            raise
+        except Exception as error:
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            told = lines[-1].strip() if lines else type(error).__name__
+            raise Unsupported(f"TVM refuses it: {told:.300}") from error

@@ -1,0 +1,118 @@
+"""TVM: which releases are known here, and the names that changed between them.
+
+From one release to the next TVM renamed modules (``tir``, ``tirx``) and classes
+(``TensorStructInfo``, ``TensorType``). What the bridge uses is asked of :class:`Framework`, so
+that the rest of it is the same for all of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from functools import cache
+from typing import Any as AnyValue
+from typing import Final
+
+from serde._optional import require
+from serde.errors import MissingDependency
+
+__all__ = ["Framework", "load"]
+
+_OLDEST: Final = (0, 22)
+_NEWEST: Final = (0, 27)
+
+_FFI_LIMITS: Final[dict[tuple[int, ...], tuple[int, ...]]] = {
+    (0, 25): (0, 1, 13),
+    (0, 26): (0, 1, 15),
+    (0, 27): (0, 1, 15),
+}
+"""The first release of ``apache-tvm-ffi`` with which one of TVM crashes, or does not load."""
+
+
+@cache
+def load() -> Framework:
+    """Return TVM, imported now if it was not.
+
+    Raises:
+        MissingDependency: It is not installed, or as a release that is not known here.
+    """
+    return Framework(require("tvm"))
+
+
+class Framework:
+    """TVM's modules and classes, whatever the release calls them.
+
+    Args:
+        tvm: The package.
+
+    Attributes:
+        tvm: Likewise.
+        version: Its version, as text.
+        relax: ``tvm.relax``.
+        te: ``tvm.te``.
+        tir: ``tvm.tirx``, which was ``tvm.tir``.
+        topi: ``tvm.topi``.
+    """
+
+    def __init__(self, tvm: AnyValue) -> None:
+        self.tvm = tvm
+        self.version: str = tvm.__version__
+        _check_release(self.version)
+        self.relax = importlib.import_module("tvm.relax")
+        self.te = importlib.import_module("tvm.te")
+        self.topi = importlib.import_module("tvm.topi")
+        self.tir = _first_module("tvm.tirx", "tvm.tir")
+        arith = _first_module("tvm.sym", "tvm.arith")
+        self._analyzer = arith.Analyzer()
+        relax = self.relax
+        self.TensorType = _first(relax, "TensorType", "TensorStructInfo")
+        self.ShapeType = _first(relax, "ShapeType", "ShapeStructInfo")
+        self.TupleType = _first(relax, "TupleType", "TupleStructInfo")
+        self.FuncType = _first(relax, "FuncType", "FuncStructInfo")
+        self.PrimType = getattr(self.tvm.ir, "PrimType", None)
+        self._type = "ty" if hasattr(relax.Var("x", self.TensorType((), "float32")), "ty") else ""
+        self._type = self._type or "struct_info"
+
+    def type_of(self, expr: AnyValue) -> AnyValue:
+        """Return the type of an expression, which holds its shape."""
+        return getattr(expr, self._type)
+
+    def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
+        """Whether two lengths are the same whatever their variables are."""
+        return bool(self._analyzer.can_prove_equal(one, other))
+
+
+def _first(module: AnyValue, *names: str) -> AnyValue:
+    return next(getattr(module, name) for name in names if hasattr(module, name))
+
+
+def _first_module(*names: str) -> AnyValue:
+    for name in names[:-1]:
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue
+    return importlib.import_module(names[-1])
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version.partition("post")[0])[:3]))
+
+
+def _check_release(version: str) -> None:
+    """Refuse releases that are not known.
+
+    Raises:
+        MissingDependency: It is one.
+    """
+    found = _numbers(version)[:2]
+    if not _OLDEST <= found <= _NEWEST:
+        known = f"{'.'.join(map(str, _OLDEST))} to {'.'.join(map(str, _NEWEST))}"
+        reason = f"TVM {version} is installed, and releases {known} are known"
+        raise MissingDependency("tvm", extra="tvm", reason=reason)
+    ffi = importlib.import_module("tvm_ffi").__version__
+    limit = _FFI_LIMITS.get(found)
+    if limit is not None and _numbers(ffi) >= limit:
+        needed = f"apache-tvm-ffi<{'.'.join(map(str, limit))}"
+        reason = f"TVM {version} crashes with apache-tvm-ffi {ffi}: pip install '{needed}'"
+        raise MissingDependency("apache-tvm-ffi", extra="tvm", reason=reason)

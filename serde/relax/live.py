@@ -1,0 +1,119 @@
+"""Modules as users get them, and what they say about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any as AnyValue
+from typing import Final
+
+import numpy as np
+
+from serde.bridge import ModelSummary, TensorNames, TensorSummary
+from serde.relax.framework import Framework, load
+from serde.relax.model import RelaxModel
+from serde.relay.ir.types import TensorType
+from serde.weights import Array, Weight, numpy_dtype
+
+__all__ = ["names_of", "operators_of", "share", "summary_of", "to_live", "to_tensor"]
+
+_ALIGNMENT: Final = 64
+"""Of memory that TVM shares, in bytes."""
+
+
+def to_live(model: RelaxModel) -> AnyValue:
+    """Return the module with its weights in the attribute ``params`` of ``main``, as TVM has it.
+
+    ``tvm.relax.frontend.detach_params`` takes them out again.
+    """
+    framework = load()
+    if not model.weights:
+        return model.module
+    module = framework.tvm.IRModule(model.module.functions)
+    tensors = [to_tensor(framework, each) for each in model.weights.values()]
+    module["main"] = module["main"].with_attr("params", tensors)
+    return module
+
+
+def to_tensor(framework: Framework, weight: Weight) -> AnyValue:
+    """Return a weight as a tensor of TVM, read piece by piece into memory that TVM shares."""
+    dtype = numpy_dtype(weight.dtype)
+    room = np.empty(weight.nbytes + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    held = room[start : start + weight.nbytes].view(dtype).reshape(weight.shape)
+    for first, last in weight.row_ranges():
+        held[first:last] = weight.rows(first, last) if weight.shape else weight.rows(0, 1)
+    return share(framework, held)
+
+
+def share(framework: Framework, data: Array) -> AnyValue:
+    """Return an array as a tensor of TVM, which shares its memory where TVM allows that."""
+    data = np.asarray(data, order="C")
+    if data.ctypes.data % _ALIGNMENT or not data.flags.writeable or not data.size:
+        return framework.tvm.runtime.tensor(data)
+    try:
+        return framework.tvm.runtime.from_dlpack(data)
+    except (BufferError, TypeError, ValueError):  # NumPy has no DLPack of these elements.
+        return framework.tvm.runtime.tensor(data)
+
+
+def _bindings(framework: Framework, expr: AnyValue) -> Iterator[AnyValue]:
+    relax = framework.relax
+    pending = [expr]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, relax.SeqExpr):
+            pending.extend(b for block in reversed(each.blocks) for b in reversed(block.bindings))
+        elif isinstance(each, relax.If):
+            pending += [each.false_branch, each.true_branch]
+        elif isinstance(each, (relax.VarBinding, relax.MatchCast)):
+            yield each
+            if isinstance(each.value, relax.If):
+                pending.append(each.value)
+
+
+def operators_of(model: RelaxModel) -> list[str]:
+    """Return the operator of every call, that of a global function by its name."""
+    framework = load()
+    found = []
+    for function in model.module.functions.values():
+        if not isinstance(function, framework.relax.Function):
+            continue
+        for each in _bindings(framework, function.body):
+            if isinstance(each.value, framework.relax.Call):
+                op = each.value.op
+                found.append(op.name if isinstance(op, framework.tvm.ir.Op) else op.name_hint)
+    return found
+
+
+def names_of(model: RelaxModel) -> TensorNames:
+    """Return the names of inputs, outputs, weights and variables."""
+    framework = load()
+    body = model.module["main"].body
+    return TensorNames(
+        inputs=model.inputs,
+        outputs=model.outputs,
+        weights=tuple(model.names.get(name, name) for name in model.weights),
+        nodes=tuple(each.var.name_hint for each in _bindings(framework, body)),
+    )
+
+
+def summary_of(model: RelaxModel) -> ModelSummary:
+    """Return the inputs and the weights."""
+    framework = load()
+    params = model.module["main"].params[: len(model.inputs)]
+    types = [framework.type_of(each) for each in params]
+    return ModelSummary(
+        version=framework.version,
+        inputs=tuple(
+            TensorSummary.of(name, TensorType(_shape(each), str(each.dtype)))
+            for name, each in zip(model.inputs, types, strict=True)
+        ),
+        parameters=sum(each.size for each in model.weights.values()),
+        parameter_bytes=sum(each.nbytes for each in model.weights.values()),
+    )
+
+
+def _shape(type_: AnyValue) -> tuple[AnyValue, ...]:
+    if type_.shape is None:
+        return ("?",) * type_.ndim
+    return tuple(getattr(each, "value", str(each)) for each in type_.shape.values)

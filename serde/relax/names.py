@@ -1,0 +1,45 @@
+"""Names of variables for names of any kind."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections import Counter
+from typing import Final
+
+__all__ = ["Names", "plain_name"]
+
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
+_VALID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_MODULES: Final = frozenset(("I", "R", "T", "metadata"))
+"""What names in TVMScript stand for something else."""
+
+_MOST_CHARACTERS: Final = 120
+
+
+def plain_name(name: str) -> str:
+    """Return an identifier like `name`, the same for the same name."""
+    plain = name
+    if not _VALID.fullmatch(name):
+        plain = _OTHER.sub("_", name).strip("_") or "x"
+        plain = f"v_{plain}" if not plain[0].isalpha() else plain
+    if keyword.iskeyword(plain) or plain in _MODULES:
+        plain = f"{plain}_"
+    return plain[:_MOST_CHARACTERS]
+
+
+class Names:
+    """Names that are taken so far, with what they stand for."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self._next: Counter[str] = Counter()
+
+    def claim(self, name: str) -> str:
+        """Return an identifier like `name` that nothing else has."""
+        plain = found = plain_name(name)
+        while found in self.names:
+            self._next[plain] += 1
+            found = f"{plain}_{self._next[plain]}"
+        self.names[found] = name
+        return found

@@ -1,0 +1,47 @@
+"""Options of reading and writing Relax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any as AnyValue
+
+from serde.errors import OptionError
+from serde.options import ExportOptions, ImportOptions
+
+__all__ = ["RelaxExportOptions", "RelaxImportOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelaxImportOptions(ImportOptions):
+    """Options of reading Relax.
+
+    Attributes:
+        custom_convert_map: What operators become, by name (``relax.nn.relu``): functions of a
+            list of Relay expressions and a dict of attributes, which return one expression or
+            several.
+    """
+
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = field(
+        default_factory=dict, metadata={"flag": None}
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        map_ = self.custom_convert_map
+        if not isinstance(map_, Mapping) or not all(map(callable, map_.values())):
+            raise OptionError(f"custom_convert_map: expected functions by name, found {map_!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelaxExportOptions(ExportOptions):
+    """Options of writing Relax.
+
+    Attributes:
+        freeze_vars: Put the weights into the module as constants; they are parameters behind the
+            inputs otherwise.
+    """
+
+    freeze_vars: bool = field(
+        default=False, metadata={"help": "Put weights into the module as constants."}
+    )
