@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any as AnyValue
 from typing import Final
@@ -52,6 +53,7 @@ class Framework:
         te: ``tvm.te``.
         tir: ``tvm.tirx``, which was ``tvm.tir``.
         topi: ``tvm.topi``.
+        script: What statements of TIR are built with, which follow each other as they are made.
     """
 
     def __init__(self, tvm: AnyValue) -> None:
@@ -62,6 +64,8 @@ class Framework:
         self.te = importlib.import_module("tvm.te")
         self.topi = importlib.import_module("tvm.topi")
         self.tir = _first_module("tvm.tirx", "tvm.tir")
+        self.script = _first_module("tvm.script.ir_builder.tirx", "tvm.script.ir_builder.tir")
+        self._statements = importlib.import_module("tvm.script.ir_builder").IRBuilder
         arith = _first_module("tvm.sym", "tvm.arith")
         self._analyzer = arith.Analyzer()
         relax = self.relax
@@ -76,6 +80,16 @@ class Framework:
     def type_of(self, expr: AnyValue) -> AnyValue:
         """Return the type of an expression, which holds its shape."""
         return getattr(expr, self._type)
+
+    def statements(self, write: Callable[[], None]) -> AnyValue:
+        """Return the statements of TIR that `write` makes with :attr:`script`."""
+        with self._statements() as builder:
+            write()
+            return builder.get()
+
+    def cell(self, dtype: str) -> AnyValue:
+        """Return room for one number, read and written at ``[0]``, among statements."""
+        return self.script.buffer_proxy(self.script.alloc_buffer((1,), dtype, scope="local"))
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""
