@@ -52,9 +52,6 @@ class Framework:
         te: ``tvm.te``.
         tir: ``tvm.tirx``, which was ``tvm.tir``.
         topi: ``tvm.topi``.
-        script: What writes statements of TIR: ``serial``, ``If``, ``buffer_proxy`` and so on,
-            inside an ``IRBuilder``.
-        IRBuilder: Likewise.
     """
 
     def __init__(self, tvm: AnyValue) -> None:
@@ -65,8 +62,6 @@ class Framework:
         self.te = importlib.import_module("tvm.te")
         self.topi = importlib.import_module("tvm.topi")
         self.tir = _first_module("tvm.tirx", "tvm.tir")
-        self.script = _first_module("tvm.tirx.script.builder", "tvm.script.ir_builder.tir")
-        self.IRBuilder = importlib.import_module("tvm.script.ir_builder").IRBuilder
         arith = _first_module("tvm.sym", "tvm.arith")
         self._analyzer = arith.Analyzer()
         relax = self.relax
