@@ -7,6 +7,7 @@ with ``--here`` and the names of the cases, and answers there by :func:`answer`.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -74,7 +75,12 @@ def judge_apart(
     while left:
         started = left[0]
         command = [sys.executable, script, "--here", *flags, *left]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
         timer = _watch(process, seconds)
         done = set()
         assert process.stdout is not None
