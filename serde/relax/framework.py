@@ -64,6 +64,8 @@ class Framework:
         self.tir = _first_module("tvm.tirx", "tvm.tir")
         arith = _first_module("tvm.sym", "tvm.arith")
         self._analyzer = arith.Analyzer()
+        self.IRBuilder = importlib.import_module("tvm.script.ir_builder").IRBuilder
+        self.statements = _first_attribute("tvm.script.ir_builder", "tirx", "tir")
         relax = self.relax
         self.TensorType = _first(relax, "TensorType", "TensorStructInfo")
         self.ShapeType = _first(relax, "ShapeType", "ShapeStructInfo")
@@ -93,6 +95,10 @@ def _first_module(*names: str) -> AnyValue:
         except ModuleNotFoundError:
             continue
     return importlib.import_module(names[-1])
+
+
+def _first_attribute(module: str, *names: str) -> AnyValue:
+    return _first(importlib.import_module(module), *names)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
