@@ -53,7 +53,6 @@ class Framework:
         te: ``tvm.te``.
         tir: ``tvm.tirx``, which was ``tvm.tir``.
         topi: ``tvm.topi``.
-        script: What statements of TIR are built with, which follow each other as they are made.
     """
 
     def __init__(self, tvm: AnyValue) -> None:
@@ -64,32 +63,38 @@ class Framework:
         self.te = importlib.import_module("tvm.te")
         self.topi = importlib.import_module("tvm.topi")
         self.tir = _first_module("tvm.tirx", "tvm.tir")
-        self.script = _first_module("tvm.script.ir_builder.tirx", "tvm.script.ir_builder.tir")
-        self._statements = importlib.import_module("tvm.script.ir_builder").IRBuilder
         arith = _first_module("tvm.sym", "tvm.arith")
         self._analyzer = arith.Analyzer()
+        self.IRBuilder = importlib.import_module("tvm.script.ir_builder").IRBuilder
+        self.statements = _first_attribute("tvm.script.ir_builder", "tirx", "tir")
         relax = self.relax
-        self.TensorType = _first(relax, "TensorType", "TensorStructInfo")
-        self.ShapeType = _first(relax, "ShapeType", "ShapeStructInfo")
-        self.TupleType = _first(relax, "TupleType", "TupleStructInfo")
-        self.FuncType = _first(relax, "FuncType", "FuncStructInfo")
-        self.PrimType = getattr(self.tvm.ir, "PrimType", None)
-        self._type = "ty" if hasattr(relax.Var("x", self.TensorType((), "float32")), "ty") else ""
-        self._type = self._type or "struct_info"
+        self.TensorType = _first(relax, "TensorStructInfo", "TensorType")
+        self.ShapeType = _first(relax, "ShapeStructInfo", "ShapeType")
+        self.TupleType = _first(relax, "TupleStructInfo", "TupleType")
+        self.FuncType = _first(relax, "FuncStructInfo", "FuncType")
+        self.PrimType = getattr(relax, "PrimStructInfo", None) or self.tvm.ir.PrimType
+        variable = relax.Var("x", self.TensorType((), "float32"))
+        self._type = "ty" if hasattr(variable, "ty") else "struct_info"
+        self._name = "name" if hasattr(variable, "name") else "name_hint"
 
     def type_of(self, expr: AnyValue) -> AnyValue:
         """Return the type of an expression, which holds its shape."""
         return getattr(expr, self._type)
 
-    def statements(self, write: Callable[[], None]) -> AnyValue:
-        """Return the statements of TIR that `write` makes with :attr:`script`."""
-        with self._statements() as builder:
+    def name_of(self, variable: AnyValue) -> str:
+        """Return what a variable of Relax is called."""
+        return str(getattr(variable, self._name))
+
+    def write_statements(self, write: Callable[[], None]) -> AnyValue:
+        """Return the statements of TIR that `write` makes with :attr:`statements`."""
+        with self.IRBuilder() as builder:
             write()
             return builder.get()
 
     def cell(self, dtype: str) -> AnyValue:
         """Return room for one number, read and written at ``[0]``, among statements."""
-        return self.script.buffer_proxy(self.script.alloc_buffer((1,), dtype, scope="local"))
+        held = self.statements.alloc_buffer((1,), dtype, scope="local")
+        return self.statements.buffer_proxy(held)
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""
@@ -107,6 +112,10 @@ def _first_module(*names: str) -> AnyValue:
         except ModuleNotFoundError:
             continue
     return importlib.import_module(names[-1])
+
+
+def _first_attribute(module: str, *names: str) -> AnyValue:
+    return _first(importlib.import_module(module), *names)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -140,7 +140,7 @@ def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
 
 def _make_integer_power(framework: Framework) -> Callable[..., AnyValue]:
     """Return the power of integers by squaring, modulo the width of the dtype."""
-    tir, te, topi, script = framework.tir, framework.te, framework.topi, framework.script
+    tir, te, topi, script = framework.tir, framework.te, framework.topi, framework.statements
 
     def loop(ins: Sequence[AnyValue], outs: Sequence[AnyValue]) -> None:
         lhs, rhs, out = (script.buffer_proxy(each) for each in (*ins, *outs))
@@ -168,7 +168,7 @@ def _make_integer_power(framework: Framework) -> Callable[..., AnyValue]:
         made = te.extern(
             count,
             flat,
-            lambda ins, outs: framework.statements(lambda: loop(ins, outs)),
+            lambda ins, outs: framework.write_statements(lambda: loop(ins, outs)),
             dtype=[lhs.dtype],
             name="integer_power",
         )
