@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.shape.reshape import flatten
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import product
 
 __all__: list[str] = []
 
@@ -24,8 +24,7 @@ def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Va
 def export_repeat(ctx: ExportContext, data: Value, *, repeats: int, axis: int | None) -> Value:
     if axis is not None:
         return ctx.emit("repeat", data, repeats, axis % ctx.type(data).rank)
-    shape = ctx.shape_expr([product(ctx.named_shape(data))])
-    return ctx.emit("repeat", ctx.emit("reshape", data, shape), repeats, 0)
+    return ctx.emit("repeat", flatten(ctx, data), repeats, 0)
 
 
 @OPS.exports("reverse_sequence")

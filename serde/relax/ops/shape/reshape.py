@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
@@ -12,7 +13,7 @@ from serde.relay.ir.registry import get
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import new_shape
 
-__all__ = ["reshape"]
+__all__ = ["flatten", "reshape"]
 
 
 def reshape(ctx: ExportContext, data: Value, shape: Sequence[Dim]) -> Value:
@@ -20,6 +21,14 @@ def reshape(ctx: ExportContext, data: Value, shape: Sequence[Dim]) -> Value:
     if 0 in shape:  # A length of 0 is a copied one to Relax.
         return ctx.emit("zeros", ctx.shape_expr(shape), ctx.type(data).dtype)
     return ctx.emit("reshape", data, ctx.shape_expr(shape))
+
+
+def flatten(ctx: ExportContext, data: Value) -> Value:
+    """Write the elements of a value as a vector; it has the Relay type of one."""
+    if ctx.type(data).rank == 1:
+        return data
+    shape = (product(ctx.named_shape(data)),)
+    return replace(reshape(ctx, data, shape), type=TensorType(shape, ctx.type(data).dtype))
 
 
 @OPS.exports("reshape")
