@@ -142,8 +142,13 @@ def expand_batch_matmul(
         _shifted(x, _scalar(x_zero_point), "int32"),
         _shifted(y, _scalar(y_zero_point), "int32"),
     )
-    turned = {"transpose_a": transpose_a, "transpose_b": transpose_b}
-    return call("nn.batch_matmul", *sides, out_dtype="int32", **turned)
+    return call(
+        "nn.batch_matmul",
+        *sides,
+        out_dtype="int32",
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+    )
 
 
 @OPS.expands("serde.conv_integer")
