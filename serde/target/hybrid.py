@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from serde.engine.fitting import bind_inputs
 from serde.errors import OptionError
 from serde.relay.ir.expr import Function, GlobalVar
 from serde.relay.ir.leaves import leaves
@@ -167,15 +168,8 @@ class HybridExecutor:
 
     def _bind(self, args: Sequence[AnyValue], named: Mapping[str, AnyValue]) -> dict[str, Array]:
         """Return the inputs by name, each an array of its type."""
+        given = bind_inputs(self.inputs, args, named)
         ports = self._program.inputs
-        if len(args) == 1 and isinstance(args[0], Mapping) and not named:
-            return self._bind((), args[0])
-        free = [port.name for port in ports if port.name not in named]
-        given = {**dict(zip(free, args, strict=False)), **named}
-        missing = [port.name for port in ports if port.name not in given]
-        if missing or len(args) > len(free) or len(given) > len(ports):
-            found = f"missing {', '.join(missing)}" if missing else "found more"
-            raise OptionError(f"expected inputs {', '.join(self.inputs) or 'none'}; {found}")
         return {port.name: as_value(given[port.name], port.type, port.name) for port in ports}
 
     def _run(
