@@ -96,10 +96,6 @@ class LibraryBridge(WriteOnlyBridge["CompilableModel", LibraryExportOptions]):
         """Return nothing: what is compiled is what format relax writes."""
         return []
 
-    def coverage_summary(self) -> str:
-        """Return where the operators are listed."""
-        return "compiled from modules of format relax, whose operators are above"
-
     def operators(self, model: CompilableModel) -> list[str]:
         """Return the operator of every call."""
         from serde.relax.live import operators_of
