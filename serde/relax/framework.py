@@ -67,17 +67,22 @@ class Framework:
         self.IRBuilder = importlib.import_module("tvm.script.ir_builder").IRBuilder
         self.statements = _first_attribute("tvm.script.ir_builder", "tirx", "tir")
         relax = self.relax
-        self.TensorType = _first(relax, "TensorType", "TensorStructInfo")
-        self.ShapeType = _first(relax, "ShapeType", "ShapeStructInfo")
-        self.TupleType = _first(relax, "TupleType", "TupleStructInfo")
-        self.FuncType = _first(relax, "FuncType", "FuncStructInfo")
-        self.PrimType = getattr(self.tvm.ir, "PrimType", None)
-        self._type = "ty" if hasattr(relax.Var("x", self.TensorType((), "float32")), "ty") else ""
-        self._type = self._type or "struct_info"
+        self.TensorType = _first(relax, "TensorStructInfo", "TensorType")
+        self.ShapeType = _first(relax, "ShapeStructInfo", "ShapeType")
+        self.TupleType = _first(relax, "TupleStructInfo", "TupleType")
+        self.FuncType = _first(relax, "FuncStructInfo", "FuncType")
+        self.PrimType = getattr(relax, "PrimStructInfo", None) or self.tvm.ir.PrimType
+        variable = relax.Var("x", self.TensorType((), "float32"))
+        self._type = "ty" if hasattr(variable, "ty") else "struct_info"
+        self._name = "name" if hasattr(variable, "name") else "name_hint"
 
     def type_of(self, expr: AnyValue) -> AnyValue:
         """Return the type of an expression, which holds its shape."""
         return getattr(expr, self._type)
+
+    def name_of(self, variable: AnyValue) -> str:
+        """Return what a variable of Relax is called."""
+        return str(getattr(variable, self._name))
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""
