@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any as AnyValue
 from typing import Final
@@ -83,6 +84,17 @@ class Framework:
     def name_of(self, variable: AnyValue) -> str:
         """Return what a variable of Relax is called."""
         return str(getattr(variable, self._name))
+
+    def write_statements(self, write: Callable[[], None]) -> AnyValue:
+        """Return the statements of TIR that `write` makes with :attr:`statements`."""
+        with self.IRBuilder() as builder:
+            write()
+            return builder.get()
+
+    def cell(self, dtype: str) -> AnyValue:
+        """Return room for one number, read and written at ``[0]``, among statements."""
+        held = self.statements.alloc_buffer((1,), dtype, scope="local")
+        return self.statements.buffer_proxy(held)
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""
