@@ -28,7 +28,7 @@ from serde.weights import Weight
 
 __all__ = ["from_relay"]
 
-_WHOLE: Final = ("nn.dense", "nn.layer_norm", "serde.attention", "serde.gelu", "serde.silu")
+_WHOLE: Final = ("nn.layer_norm", "serde.attention", "serde.gelu", "serde.silu")
 """Layers that others spell out and Relax has."""
 
 _MOST_BRANCHES: Final = 40
