@@ -17,12 +17,16 @@ def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
     framework = ctx.framework
     te, tir, statements = framework.te, framework.tir, framework.statements
 
+    dtype = ctx.type(condition).dtype
+
+    def is_set(x: AnyValue) -> AnyValue:
+        return x if dtype == "bool" else x != tir.const(0, dtype)
+
     def count(x: AnyValue) -> AnyValue:
         spans = [te.reduce_axis((0, length)) for length in x.shape]
-        zero = tir.const(0, str(x.dtype))
 
         def total(_: AnyValue) -> AnyValue:
-            found = (x(*spans) != zero).astype("int64")
+            found = is_set(x(*spans)).astype("int64")
             return te.sum(found, axis=spans) if spans else found
 
         return te.compute((1,), total, name="count")
@@ -42,15 +46,17 @@ def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
                 size = tir.IntImm("int64", 1)
                 for each in x.shape:
                     size = size * each
-                with statements.serial(0, size) as place:
-                    hit = given[place] != tir.const(0, str(x.dtype))
-                    with statements.If(hit), statements.Then():
-                        rest = place
-                        for axis in reversed(range(rank)):
-                            own = tir.floormod(rest, x.shape[axis]).astype("int32")
-                            out[number[0] * rank + axis] = own
-                            rest = tir.floordiv(rest, x.shape[axis])
-                        number[0] = number[0] + tir.IntImm("int64", 1)
+                with (
+                    statements.serial(0, size) as place,
+                    statements.If(is_set(given[place])),
+                    statements.Then(),
+                ):
+                    rest = place
+                    for axis in reversed(range(rank)):
+                        own = tir.floormod(rest, x.shape[axis]).astype("int32")
+                        out[number[0] * rank + axis] = own
+                        rest = tir.floordiv(rest, x.shape[axis])
+                    number[0] = number[0] + tir.IntImm("int64", 1)
 
             return framework.write_statements(loops)
 
