@@ -11,6 +11,7 @@ import numpy as np
 
 from serde.errors import ConverterBug, Unsupported
 from serde.relax.framework import Framework
+from serde.relax.live import to_tensor
 from serde.relax.names import Names, plain_name
 from serde.relax.symbols import Symbols
 from serde.relax.values import Block, Value
@@ -18,7 +19,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
 from serde.walk.table import ConverterTable
-from serde.weights import Array, dtype_name, numpy_dtype
+from serde.weights import Array, Weight, dtype_name, numpy_dtype
 
 __all__ = ["Block", "ExportContext", "Symbols", "Value"]
 
@@ -151,6 +152,14 @@ class ExportContext(walk.ExportContext[Value]):
             Unsupported: TVM has no such elements.
         """
         return self._checked(lambda: self.framework.tvm.runtime.tensor(np.asarray(data, order="C")))
+
+    def share_weight(self, weight: Weight) -> AnyValue:
+        """Return a weight as a tensor of TVM, in the only memory that it takes.
+
+        Raises:
+            Unsupported: TVM has no such elements.
+        """
+        return self._checked(lambda: to_tensor(self.framework, weight))
 
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant."""
