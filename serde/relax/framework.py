@@ -117,9 +117,9 @@ class Framework:
             write()
             return builder.get()
 
-    def cell(self, dtype: str) -> AnyValue:
-        """Return room for one number, read and written at ``[0]``, among statements."""
-        held = self.statements.alloc_buffer((1,), dtype, scope="local")
+    def cell(self, dtype: str, count: int = 1) -> AnyValue:
+        """Return room for one number, or several, among statements; one stands at ``[0]``."""
+        held = self.statements.alloc_buffer((count,), dtype, scope="local")
         return self.statements.buffer_proxy(held)
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
