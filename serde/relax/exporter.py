@@ -78,10 +78,14 @@ def from_relay(model: RelayModel, options: RelaxExportOptions, report: Report) -
 
 
 def _module(framework: Framework, context: ExportContext, main: AnyValue) -> AnyValue:
-    """Return the module, whose bindings lie in dataflow blocks, as TVM's passes want them."""
+    """Return the module, whose bindings lie in dataflow blocks, as TVM's passes want them.
+
+    What nothing uses is left out: converters write all results of an operator.
+    """
     module = context.builder.get()
     module["main"] = main
-    return framework.relax.transform.ConvertToDataflow(min_size=1)(module)
+    passes = framework.relax.transform
+    return passes.DeadCodeElimination()(passes.ConvertToDataflow(min_size=1)(module))
 
 
 def _names_attribute(key: str, own: Sequence[str] | AnyValue, names: Sequence[str]) -> AnyValue:
