@@ -114,7 +114,8 @@ class Framework:
     def write_statements(self, write: Callable[[], None]) -> AnyValue:
         """Return the statements of TIR that `write` makes with :attr:`statements`."""
         with self.IRBuilder() as builder:
-            write()
+            with self.statements.serial(0, 1):  # It holds several, as nothing else does quietly.
+                write()
             return builder.get()
 
     def cell(self, dtype: str, count: int = 1) -> AnyValue:
