@@ -15,6 +15,7 @@ from serde.relax.options import RelaxExportOptions
 from serde.relax.values import require_tensor
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
@@ -148,6 +149,12 @@ class _RelaxWalk(ExportWalk[Value]):
         else:
             self.weights[own] = variable, weight
         return Value(variable, type_)
+
+    def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
+        """Write the call of a function that is registered with TVM under the operator's name."""
+        from serde.relax.foreign import write_foreign
+
+        return write_foreign(self._context, node, operands)
 
     def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
         """Return the branch as a sequence of bindings."""

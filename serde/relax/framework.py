@@ -111,6 +111,20 @@ class Framework:
         """Return what a variable of Relax is called."""
         return str(getattr(variable, self._name))
 
+    def number(self, value: bool | int | float) -> AnyValue:
+        """Return a number as an argument of a function that is called."""
+        tir = self.tir
+        if isinstance(value, float):
+            held = tir.FloatImm("float64", value)
+        else:
+            held = tir.IntImm("bool" if isinstance(value, bool) else "int64", int(value))
+        wrap = getattr(self.relax, "PrimValue", None)
+        return held if wrap is None else wrap(held)
+
+    def text(self, value: str) -> AnyValue:
+        """Return a text as an argument of a function that is called."""
+        return (getattr(self.relax, "StringImm", None) or self.tvm.ir.StringImm)(value)
+
     def write_statements(self, write: Callable[[], None]) -> AnyValue:
         """Return the statements of TIR that `write` makes with :attr:`statements`."""
         with self.IRBuilder() as builder:
