@@ -12,6 +12,7 @@ from serde.relax.framework import Framework, load
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
 from serde.relax.ops import TABLE
 from serde.relax.options import RelaxExportOptions
+from serde.relax.values import require_tensor
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
 from serde.relay.ir.foreign import Foreign
@@ -137,8 +138,7 @@ class _RelaxWalk(ExportWalk[Value]):
     ) -> Value:
         """Declare an input or a weight; with ``freeze_vars`` a weight is a constant."""
         context = self._context
-        if not isinstance(type_, TensorType):
-            raise Unsupported(f"Relax has tensors only, found {type_!r}")
+        type_ = require_tensor(type_)
         if weight is not None and self._freeze:
             constant = context.framework.relax.const(context.share_weight(weight), weight.dtype)
             return Value(constant, type_)
