@@ -94,9 +94,9 @@ def export_instance_norm(
     made = cast(ctx, data, type_.dtype, wide)
     made = centre(ctx, made, axes) if axes else ctx.emit("subtract", made, made)
     if wide == "float64" or axis != 1 or not axes:
-        pair = [cast(ctx, each, type_.dtype, wide) for each in (gamma, beta)]
+        gamma, beta = (cast(ctx, each, type_.dtype, wide) for each in (gamma, beta))
         made = unit_variance(ctx, made, axes, epsilon, wide) if axes else made
-        made = affine(ctx, made, *pair, rank, axis, **used)
+        made = affine(ctx, made, gamma, beta, rank, axis, **used)
     else:
         pair = vectors(ctx, gamma, beta, wide, **used)
         made = ctx.emit(
@@ -130,8 +130,8 @@ def export_group_norm(
     if wide == "float64" or axis != 1:
         made = unit_variance(ctx, made, axes, epsilon, wide)
         made = ctx.emit("reshape", made, ctx.shape_expr(shape))
-        pair = [cast(ctx, each, type_.dtype, wide) for each in (gamma, beta)]
-        made = affine(ctx, made, *pair, rank, axis, **used)
+        gamma, beta = (cast(ctx, each, type_.dtype, wide) for each in (gamma, beta))
+        made = affine(ctx, made, gamma, beta, rank, axis, **used)
     else:
         made = ctx.emit("reshape", made, ctx.shape_expr(shape))
         made = ctx.emit(
