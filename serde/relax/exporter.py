@@ -12,8 +12,10 @@ from serde.relax.framework import Framework, load
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
 from serde.relax.ops import TABLE
 from serde.relax.options import RelaxExportOptions
+from serde.relax.values import require_tensor
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
@@ -136,8 +138,7 @@ class _RelaxWalk(ExportWalk[Value]):
     ) -> Value:
         """Declare an input or a weight; with ``freeze_vars`` a weight is a constant."""
         context = self._context
-        if not isinstance(type_, TensorType):
-            raise Unsupported(f"Relax has tensors only, found {type_!r}")
+        type_ = require_tensor(type_)
         if weight is not None and self._freeze:
             constant = context.framework.relax.const(context.share_weight(weight), weight.dtype)
             return Value(constant, type_)
@@ -148,6 +149,12 @@ class _RelaxWalk(ExportWalk[Value]):
         else:
             self.weights[own] = variable, weight
         return Value(variable, type_)
+
+    def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
+        """Write the call of a function that is registered with TVM under the operator's name."""
+        from serde.relax.foreign import write_foreign
+
+        return write_foreign(self._context, node, operands)
 
     def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
         """Return the branch as a sequence of bindings."""
