@@ -12,6 +12,7 @@ from serde.relax.framework import Framework, load
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
 from serde.relax.ops import TABLE
 from serde.relax.options import RelaxExportOptions
+from serde.relax.values import require_tensor
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
 from serde.relay.ir.foreign import Foreign
@@ -78,10 +79,14 @@ def from_relay(model: RelayModel, options: RelaxExportOptions, report: Report) -
 
 
 def _module(framework: Framework, context: ExportContext, main: AnyValue) -> AnyValue:
-    """Return the module, whose bindings lie in dataflow blocks, as TVM's passes want them."""
+    """Return the module, whose bindings lie in dataflow blocks, as TVM's passes want them.
+
+    What nothing uses is left out: converters write all results of an operator.
+    """
     module = context.builder.get()
     module["main"] = main
-    return framework.relax.transform.ConvertToDataflow(min_size=1)(module)
+    passes = framework.relax.transform
+    return passes.DeadCodeElimination()(passes.ConvertToDataflow(min_size=1)(module))
 
 
 def _names_attribute(key: str, own: Sequence[str] | AnyValue, names: Sequence[str]) -> AnyValue:
@@ -133,8 +138,7 @@ class _RelaxWalk(ExportWalk[Value]):
     ) -> Value:
         """Declare an input or a weight; with ``freeze_vars`` a weight is a constant."""
         context = self._context
-        if not isinstance(type_, TensorType):
-            raise Unsupported(f"Relax has tensors only, found {type_!r}")
+        type_ = require_tensor(type_)
         if weight is not None and self._freeze:
             constant = context.framework.relax.const(context.share_weight(weight), weight.dtype)
             return Value(constant, type_)

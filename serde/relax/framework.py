@@ -128,12 +128,13 @@ class Framework:
     def write_statements(self, write: Callable[[], None]) -> AnyValue:
         """Return the statements of TIR that `write` makes with :attr:`statements`."""
         with self.IRBuilder() as builder:
-            write()
+            with self.statements.serial(0, 1):  # It holds several, as nothing else does quietly.
+                write()
             return builder.get()
 
-    def cell(self, dtype: str) -> AnyValue:
-        """Return room for one number, read and written at ``[0]``, among statements."""
-        held = self.statements.alloc_buffer((1,), dtype, scope="local")
+    def cell(self, dtype: str, count: int = 1) -> AnyValue:
+        """Return room for one number, or several, among statements; one stands at ``[0]``."""
+        held = self.statements.alloc_buffer((count,), dtype, scope="local")
         return self.statements.buffer_proxy(held)
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
