@@ -64,18 +64,39 @@ class Framework:
         self.tir = _first_module("tvm.tirx", "tvm.tir")
         arith = _first_module("tvm.sym", "tvm.arith")
         self._analyzer = arith.Analyzer()
+        self.dtypes = (type(tvm.runtime.empty((), "int8").dtype), tvm.DataType)
+        """What dtypes are."""
         relax = self.relax
         self.TensorType = _first(relax, "TensorType", "TensorStructInfo")
         self.ShapeType = _first(relax, "ShapeType", "ShapeStructInfo")
         self.TupleType = _first(relax, "TupleType", "TupleStructInfo")
         self.FuncType = _first(relax, "FuncType", "FuncStructInfo")
         self.PrimType = getattr(self.tvm.ir, "PrimType", None)
+        self.Constant = getattr(relax, "Constant", None) or self.tvm.ir.GenericConst
+        self.variables = (relax.Var, relax.GlobalVar, self.tir.Var)
+        self.PrimValue = getattr(relax, "PrimValue", ())
+        """What wraps numbers of TIR, of releases that do not take them as they are."""
+        self.texts = tuple(
+            getattr(home, name)
+            for home in (relax, self.tvm.ir)
+            for name in ("StringImm", "DataTypeImm")
+            if hasattr(home, name)
+        )
+        """Expressions that hold a text or a dtype in ``value``."""
         self._type = "ty" if hasattr(relax.Var("x", self.TensorType((), "float32")), "ty") else ""
         self._type = self._type or "struct_info"
 
     def type_of(self, expr: AnyValue) -> AnyValue:
         """Return the type of an expression, which holds its shape."""
         return getattr(expr, self._type)
+
+    def result_type(self, function: AnyValue) -> AnyValue:
+        """Return the type of what a function gives."""
+        return getattr(function, f"ret_{self._type}")
+
+    def cast_type(self, binding: AnyValue) -> AnyValue:
+        """Return the type that a cast gives."""
+        return getattr(binding, self._type)
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""
