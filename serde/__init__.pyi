@@ -194,6 +194,40 @@ def bisect(
     target: str | PathLike[str],
     *,
     params: AnyValue = None,
+    source_format: Literal["relax"],
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name.
+
+    Options of reading relax:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
+    """
+
+@overload
+def bisect(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
     source_format: Literal["relay"],
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
@@ -601,6 +635,45 @@ def check(
             of what the model names.
         keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
             inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def check(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: Literal["relax"],
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs.
+
+    Options of reading relax:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
     """
 
 @overload
@@ -1212,6 +1285,67 @@ def convert(
     *,
     params: AnyValue = None,
     source_format: str | None = None,
+    target_format: Literal["relax"],
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Report:
+    """Convert a model and write it.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+    """
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
     target_format: Literal["relay"],
     check: bool | int = False,
     tolerance: Tolerance | None = None,
@@ -1410,6 +1544,7 @@ def convert(
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     local_functions: bool = False,
+    freeze_vars: bool = False,
     strict: bool = False,
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
@@ -1589,6 +1724,10 @@ def convert(
             this many bytes together; the limit of protobuf if left out.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
 
     Options of writing relay:
         strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
@@ -2412,6 +2551,114 @@ def export_model(
     model: AnyValue,
     params: AnyValue = None,
     *,
+    format: Literal["relax"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> AnyValue:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relax"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Path:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
     format: Literal["relay"],
     path: None = None,
     overwrite: bool = False,
@@ -2704,6 +2951,7 @@ def export_model(
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     local_functions: bool = False,
+    freeze_vars: bool = False,
     strict: bool = False,
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
@@ -2869,6 +3117,10 @@ def export_model(
             this many bytes together; the limit of protobuf if left out.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
 
     Options of writing relay:
         strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
@@ -3343,6 +3595,70 @@ def from_relay(
 def from_relay(
     model: AnyValue,
     *,
+    format: Literal["relax"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> AnyValue:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["relax"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Path:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
     format: Literal["relay"],
     path: None = None,
     overwrite: bool = False,
@@ -3526,6 +3842,7 @@ def from_relay(
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     local_functions: bool = False,
+    freeze_vars: bool = False,
     strict: bool = False,
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
@@ -3638,6 +3955,10 @@ def from_relay(
             this many bytes together; the limit of protobuf if left out.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
 
     Options of writing relay:
         strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
@@ -3861,6 +4182,47 @@ def import_model(
             of what the model names.
         keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
             inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relax"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> tuple[mxnet.Symbol, Params]:
+    """Return a model of any format as an MXNet symbol and its parameters.
+
+    Options of reading relax:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
     """
 
 @overload
@@ -4331,6 +4693,48 @@ def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
     *,
+    format: Literal["relax"],
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> mxnet.gluon.SymbolBlock:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    Options of reading relax:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
+    """
+
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
     format: Literal["relay"],
     ctx: AnyValue = None,
     report: Report | None = None,
@@ -4760,6 +5164,40 @@ def to_relay(
             of what the model names.
         keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
             inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relax"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+) -> RelayModel:
+    """Return a model as Relay, as its format says it, before any pass.
+
+    Options of reading relax:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
     """
 
 @overload

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -12,90 +12,15 @@ import numpy as np
 from serde.errors import ConverterBug, Unsupported
 from serde.relax.framework import Framework
 from serde.relax.names import Names, plain_name
-from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim
+from serde.relax.symbols import Symbols
+from serde.relax.values import Block, Value
+from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
-from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
 from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = ["Block", "ExportContext", "Symbols", "Value"]
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A tensor of the module.
-
-    Attributes:
-        expr: The variable that it is; None for a constant that nothing uses yet.
-        type: Its Relay type.
-        data: Its value where it is a constant.
-    """
-
-    expr: AnyValue = field(default=None, compare=False)
-    type: TensorType | SequenceType | None = None
-    data: Array | None = field(default=None, compare=False)
-
-
-class Block(Scope):
-    """Where bindings go: a function, or a branch of a conditional."""
-
-    __slots__ = ("bindings",)
-
-    def __init__(self, parent: Scope | None = None, step: str = "") -> None:
-        super().__init__(parent, step)
-        self.bindings: list[AnyValue] = []
-
-
-class Symbols(walk.SymbolTable[Value]):
-    """What the symbols of a function's shapes are: variables of TIR, or lengths made of them.
-
-    Args:
-        framework: TVM.
-        parent: Those of what is around, which are seen from here; None in a function of its own.
-        of_model: Whether the symbols are those of the model's inputs.
-    """
-
-    def __init__(
-        self, framework: Framework, parent: Symbols | None = None, *, of_model: bool = False
-    ) -> None:
-        super().__init__(parent, of_model=of_model)
-        self._framework = framework
-        self._around = parent
-        self._lengths: dict[str, AnyValue] = {}
-
-    def add(self, scope: Scope, values: Iterable[Value]) -> None:
-        """Note the symbols in the shapes of values, and what lengths they are."""
-        known = list(values)
-        super().add(scope, known)
-        for value in known:
-            if isinstance(value.type, TensorType) and value.expr is not None:
-                self.read(value.type, self._framework.type_of(value.expr))
-
-    def read(self, type_: TensorType, found: AnyValue) -> None:
-        """Note the lengths that the symbols of a type are in a type of Relax."""
-        if found.shape is None:
-            return
-        for dim, own in zip(type_.shape, found.shape.values, strict=True):
-            if (
-                isinstance(dim, SymDim)
-                and dim.name is not None
-                and self.find_length(dim.name) is None
-            ):
-                self._lengths[dim.name] = own
-
-    def find_length(self, name: str) -> AnyValue:
-        """Return what length a symbol is, None where no value has shown it yet."""
-        table: Symbols | None = self
-        while table is not None:
-            if name in table._lengths:
-                return table._lengths[name]
-            table = table._around
-        return None
-
-    def define(self, name: str, length: AnyValue) -> None:
-        """Note what length a symbol is."""
-        self._lengths[name] = length
 
 
 class ExportContext(walk.ExportContext[Value]):
@@ -250,9 +175,7 @@ class ExportContext(walk.ExportContext[Value]):
         Raises:
             Unsupported: It is anonymous, or no value has shown its symbol.
         """
-        if isinstance(dim, int):
-            return dim
-        found = self._dim(dim)
+        found = self.symbols.length(dim, self.scope)
         if found is None:
             raise Unsupported(f"nothing shows the length {dim} before it is needed")
         return found
@@ -270,36 +193,6 @@ class ExportContext(walk.ExportContext[Value]):
         wide = self.framework.tir.IntImm
         return [wide("int64", each) if isinstance(each, int) else each for each in dims]
 
-    def _dim(self, dim: Dim, *, define: bool = False) -> AnyValue:
-        """Return a length, None where it is not known; new symbols are defined if wanted."""
-        if isinstance(dim, int):
-            return dim
-        if isinstance(dim, Any):
-            return self.framework.tir.Var("any", "int64") if define else None
-        total: AnyValue = None
-        for monomial, coefficient in dim.terms:
-            term: AnyValue = coefficient if coefficient != 1 or not monomial else None
-            for atom, power in monomial:
-                factor = self._factor(atom, define=define and dim.name is not None)
-                if factor is None:
-                    return None
-                for _ in range(power):
-                    term = factor if term is None else factor * term
-            total = term if total is None else total + term
-        return total
-
-    def _factor(self, atom: str | FloorDiv, *, define: bool) -> AnyValue:
-        if isinstance(atom, str):
-            found = self.symbols.find_length(atom)
-            if found is None and define:
-                found = self.framework.tir.Var(plain_name(atom), "int64")
-                self.symbols.define(atom, found)
-            return found
-        parts = self._dim(atom.numerator), self._dim(atom.denominator)
-        if parts[0] is None or parts[1] is None:
-            return None
-        return self.framework.tir.floordiv(*self._wide(parts))
-
     def relax_type(self, type_: TensorType, *, define: bool = False) -> AnyValue:
         """Return a Relay type as one of Relax.
 
@@ -308,7 +201,10 @@ class ExportContext(walk.ExportContext[Value]):
             define: Whether what has the type shows symbols that nothing has shown before: a
                 parameter, or the result of a cast.
         """
-        found = [self._dim(each, define=define) for each in type_.shape]
+        if define:
+            lengths = self.symbols.declare(type_.shape, self.scope)
+            return self.framework.TensorType(self._wide(lengths), type_.dtype)
+        found = [self.symbols.length(each, self.scope) for each in type_.shape]
         if any(each is None for each in found):
             return self.framework.TensorType(None, type_.dtype, ndim=type_.rank)
         return self.framework.TensorType(self._wide(found), type_.dtype)
@@ -325,12 +221,10 @@ class ExportContext(walk.ExportContext[Value]):
         if x.expr is None or x.type == type_:
             return replace(x, type=type_)
         found = self.framework.type_of(x.expr)
-        self.symbols.read(type_, found)
+        self.symbols.read(self.scope, type_, found)
         if self._fits(found, type_):
             return replace(x, type=type_)
         wanted = self.relax_type(type_, define=True)
-        if wanted.shape is None:
-            return replace(x, type=type_)
         variable = self.framework.relax.Var(plain_name(self._source or "lv"), wanted)
         self.scope.bindings.append(self.framework.relax.MatchCast(variable, x.expr, wanted))
         return Value(variable, type_)
@@ -353,12 +247,54 @@ class ExportContext(walk.ExportContext[Value]):
                 if length != dim:
                     raise ConverterBug(said)
                 continue
-            wanted = self._dim(dim)
+            wanted = self.symbols.length(dim, self.scope)
             if wanted is None:
                 known = known and isinstance(dim, Any)
             elif isinstance(dim, int) or not self.framework.are_equal(own, wanted):
                 known = False
         return known
+
+    def extents(self, x: Value) -> list[AnyValue]:
+        """Return the lengths of a value's axes, anonymous ones too, for arguments.
+
+        They are integers, or expressions of TIR.
+
+        Raises:
+            ConverterBug: TVM does not know them; it does of every operand.
+        """
+        if x.expr is None and x.data is not None:
+            return list(x.data.shape)
+        found = self.framework.type_of(self.expr(x))
+        if found.shape is None:
+            raise ConverterBug(f"{self.source}: a value of its own has no shape")
+        return [getattr(each, "value", each) for each in found.shape.values]
+
+    def read_shape(self, x: Value) -> list[AnyValue]:
+        """Return what a vector of integers holds, for arguments that are lengths.
+
+        Args:
+            x: The vector, whose own length is fixed.
+
+        Returns:
+            Integers where it is a constant, else variables of TIR that it gives when the model
+            runs.
+        """
+        if x.data is not None:
+            return [int(each) for each in x.data]
+        relax = self.framework.relax
+        wide = x if self._dtype(x) == "int64" else self.emit("astype", x, "int64")
+        (count,) = self.extents(x)
+        variables = [self.framework.tir.Var("length", "int64") for _ in range(count)]
+        if not variables:
+            return []
+        whole = self.bind(relax.op.tensor_to_shape(self.expr(wide)))
+        type_ = self.framework.ShapeType(variables)
+        shape = relax.Var(plain_name(self._source or "shape"), type_)
+        self.scope.bindings.append(relax.MatchCast(shape, whole.expr, type_))
+        return variables
+
+    def _dtype(self, x: Value) -> str:
+        return str(self.framework.type_of(self.expr(x)).dtype)
 
     # Lengths as tensors.
 
@@ -422,10 +358,8 @@ class ExportContext(walk.ExportContext[Value]):
             results: What it gives.
             attributes: Its attributes.
         """
-        framework = self.framework
-        types = [framework.type_of(self.expr(each)) for each in results]
-        result = types[0] if len(types) == 1 else framework.TupleType(types)
-        made = framework.relax.Function(params, self.sequence(scope, results), result)
+        body = self._checked(lambda: self.builder.normalize(self.sequence(scope, results)))
+        made = self.framework.relax.Function(params, body)
         for name, value in attributes.items():
             made = made.with_attr(name, value)
         return self._checked(lambda: self.builder.normalize(made))

@@ -15,7 +15,7 @@ from serde.relax.options import RelaxExportOptions
 from serde.relay import transform
 from serde.relay.ir.expr import Call, If
 from serde.relay.ir.garbage_collection import pause_garbage_collection
-from serde.relay.ir.leaves import output_names
+from serde.relay.ir.leaves import output_names, value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType
@@ -123,6 +123,9 @@ class _RelaxWalk(ExportWalk[Value]):
         self._freeze = options.freeze_vars
         self.inputs: dict[str, AnyValue] = {}
         self.weights: dict[str, tuple[AnyValue, Weight]] = {}
+        for each in (each for param in model.main.params for each in value_types(param.type)):
+            if isinstance(each, TensorType):  # A symbol may come behind what is made of it.
+                context.symbols.expect(each.shape, context.scope)
 
     def parameter(
         self, name: str, type_: TensorType | SequenceType, weight: Weight | None

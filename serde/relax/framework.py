@@ -66,12 +66,17 @@ class Framework:
         self._analyzer = arith.Analyzer()
         self.dtypes = (type(tvm.runtime.empty((), "int8").dtype), tvm.DataType)
         """What dtypes are."""
+        self.IRBuilder = importlib.import_module("tvm.script.ir_builder").IRBuilder
+        self.statements = _first_attribute("tvm.script.ir_builder", "tirx", "tir")
         relax = self.relax
-        self.TensorType = _first(relax, "TensorType", "TensorStructInfo")
-        self.ShapeType = _first(relax, "ShapeType", "ShapeStructInfo")
-        self.TupleType = _first(relax, "TupleType", "TupleStructInfo")
-        self.FuncType = _first(relax, "FuncType", "FuncStructInfo")
-        self.PrimType = getattr(self.tvm.ir, "PrimType", None)
+        self.TensorType = _first(relax, "TensorStructInfo", "TensorType")
+        self.ShapeType = _first(relax, "ShapeStructInfo", "ShapeType")
+        self.TupleType = _first(relax, "TupleStructInfo", "TupleType")
+        self.FuncType = _first(relax, "FuncStructInfo", "FuncType")
+        self.PrimType = getattr(relax, "PrimStructInfo", None) or self.tvm.ir.PrimType
+        variable = relax.Var("x", self.TensorType((), "float32"))
+        self._type = "ty" if hasattr(variable, "ty") else "struct_info"
+        self._name = "name" if hasattr(variable, "name") else "name_hint"
         self.Constant = getattr(relax, "Constant", None) or self.tvm.ir.GenericConst
         self.variables = (relax.Var, relax.GlobalVar, self.tir.Var)
         self.PrimValue = getattr(relax, "PrimValue", ())
@@ -83,8 +88,6 @@ class Framework:
             if hasattr(home, name)
         )
         """Expressions that hold a text or a dtype in ``value``."""
-        self._type = "ty" if hasattr(relax.Var("x", self.TensorType((), "float32")), "ty") else ""
-        self._type = self._type or "struct_info"
 
     def type_of(self, expr: AnyValue) -> AnyValue:
         """Return the type of an expression, which holds its shape."""
@@ -97,6 +100,10 @@ class Framework:
     def cast_type(self, binding: AnyValue) -> AnyValue:
         """Return the type that a cast gives."""
         return getattr(binding, self._type)
+
+    def name_of(self, variable: AnyValue) -> str:
+        """Return what a variable of Relax is called."""
+        return str(getattr(variable, self._name))
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""
@@ -114,6 +121,10 @@ def _first_module(*names: str) -> AnyValue:
         except ModuleNotFoundError:
             continue
     return importlib.import_module(names[-1])
+
+
+def _first_attribute(module: str, *names: str) -> AnyValue:
+    return _first(importlib.import_module(module), *names)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -93,7 +93,7 @@ def names_of(model: RelaxModel) -> TensorNames:
         inputs=model.inputs,
         outputs=model.outputs,
         weights=tuple(model.names.get(name, name) for name in model.weights),
-        nodes=tuple(each.var.name_hint for each in _bindings(framework, body)),
+        nodes=tuple(framework.name_of(each.var) for each in _bindings(framework, body)),
     )
 
 

@@ -26,6 +26,8 @@ from serde.coreml.options import CoremlExportOptions
 from serde.coreml.reader import load
 from serde.report import Report
 
+pytestmark = pytest.mark.wide
+
 WAYS: dict[str, Compression] = {
     "int8": quantized(mode="linear_symmetric"),
     "uint8": quantized(mode="linear", dtype="uint8"),

@@ -17,6 +17,8 @@ from serde.compat import import_mxnet
 from serde.coreml.model import operations
 from serde.relay.op.recurrent.unrolling import UNROLLED
 
+pytestmark = pytest.mark.wide
+
 BATCH, WIDTH, HIDDEN = 2, 3, 4
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
 

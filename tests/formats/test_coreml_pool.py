@@ -14,6 +14,8 @@ from support.one_node import onnx_values
 
 import serde
 
+pytestmark = pytest.mark.wide
+
 AUTO = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER", "valid": "VALID"}
 
 

@@ -12,6 +12,8 @@ from support.mil import check_import
 import serde
 from serde.relay.run.interpreter import run
 
+pytestmark = pytest.mark.wide
+
 
 def draw(*shape: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)

@@ -13,6 +13,8 @@ import pytest
 from support.mil import check_import
 from support.mil_layers import FUNCTIONS
 
+pytestmark = pytest.mark.wide
+
 TIME, BATCH, WIDTH, HIDDEN = 4, 2, 3, 5
 
 

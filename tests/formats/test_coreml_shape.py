@@ -13,6 +13,8 @@ from support.mil import check_import
 import serde
 from serde.relay.run.interpreter import run
 
+pytestmark = pytest.mark.wide
+
 BOTH = ("iOS15", "iOS17")
 
 

@@ -18,6 +18,8 @@ from serde.compat import import_mxnet
 from serde.errors import UnsupportedModelError
 from serde.relay.run.interpreter import run
 
+pytestmark = pytest.mark.wide
+
 ARRAYS: list[tuple[str, dict[str, float | None]]] = [
     ("uniform", {"low": -1.0, "high": 3.0}),
     ("uniform_n", {"low": -1.0, "high": 3.0}),

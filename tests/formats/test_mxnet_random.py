@@ -18,6 +18,8 @@ import serde
 from serde.errors import UnsupportedModelError
 from serde.relay.run.interpreter import run
 
+pytestmark = pytest.mark.wide
+
 SPREADS: list[tuple[str, dict[str, float]]] = [
     ("uniform", {}),
     ("uniform", {"low": -3.0, "high": 5.0}),

@@ -7,17 +7,15 @@ of when it crashes.
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 
 import numpy as np
 from support.nnef_written import DRAWN, model_of
+from support.relax_apart import answer, count, judge_apart, verdict_of
 from support.samples import BuiltSample, build
 
-from serde.errors import SerdeError, UnsupportedModelError
 from serde.relax.engine import RelaxEngine
 from serde.relax.exporter import from_relay
 from serde.relax.options import RelaxExportOptions
@@ -26,7 +24,7 @@ from serde.relay.ir.leaves import leaf_names
 from serde.relay.ir.registry import Sample, all_ops
 from serde.report import Report
 
-__all__ = ["TOLERANCE", "compare", "each_sample", "judge"]
+__all__ = ["TOLERANCE", "compare", "each_sample", "judge", "run_apart", "select"]
 
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-9}
 """Relative to the largest magnitude of a result."""
@@ -94,44 +92,18 @@ def compare(found: Sequence[np.ndarray], built: BuiltSample, *, drawn: bool = Fa
         )
 
 
-def _run_here(names: Sequence[str], *, symbolic: bool) -> None:
-    """Judge samples and print a line of JSON for each, before and after."""
-    samples = {key: (op, given) for key, op, given in each_sample()}
-    for key in names:
-        print(json.dumps({"start": key}), flush=True)
-        try:
-            judge(*samples[key], symbolic=symbolic)
-            verdict, said = "right", ""
-        except UnsupportedModelError as error:
-            verdict, said = "refused", " ".join(str(error).split())
-        except AssertionError as error:
-            verdict, said = "WRONG", " ".join(str(error).split())[:300]
-        except SerdeError as error:
-            verdict, said = "ERROR", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        except Exception as error:
-            verdict, said = "BUG", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        print(json.dumps({"key": key, "verdict": verdict, "said": said}), flush=True)
+def run_apart(names: Sequence[str], *, symbolic: bool = False) -> Iterator[tuple[str, str, str]]:
+    """Yield each sample with its verdict and reason; see :func:`judge_apart`."""
+    yield from judge_apart(__file__, names, ["--symbolic"] if symbolic else [])
 
 
-def run_apart(names: Sequence[str], *, symbolic: bool = False) -> dict[str, tuple[str, str]]:
-    """Return the verdict on each sample, and its reason; a crash is ``CRASH``."""
-    left, found = list(names), dict[str, tuple[str, str]]()
-    while left:
-        flags = ["--symbolic"] if symbolic else []
-        command = [sys.executable, __file__, "--here", *flags, *left]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        started = ""
-        for line in done.stdout.decode().splitlines():
-            if not line.startswith("{"):
-                continue
-            row = json.loads(line)
-            started = row.get("start", started)
-            if "key" in row:
-                found[row["key"]] = row["verdict"], row["said"]
-        if started not in found:
-            found[started or left[0]] = "CRASH", f"exit code {done.returncode}"
-        left = [name for name in left if name not in found]
-    return found
+def select(patterns: Sequence[str]) -> list[str]:
+    """Return the names of the samples of operators, or of prefixes with ``*``; all if none."""
+    return [
+        key
+        for key, op, _ in each_sample()
+        if not patterns or any(fnmatch(op, each) or key == each for each in patterns)
+    ]
 
 
 def main() -> None:
@@ -139,20 +111,18 @@ def main() -> None:
     arguments = [each for each in sys.argv[1:] if not each.startswith("--")]
     symbolic = "--symbolic" in sys.argv
     if "--here" in sys.argv:
-        _run_here(arguments, symbolic=symbolic)
+        samples = {key: (op, given) for key, op, given in each_sample()}
+        answer(
+            arguments,
+            lambda key: verdict_of(lambda: judge(*samples[key], symbolic=symbolic)),
+        )
         return
-    names = [
-        key
-        for key, op, _ in each_sample()
-        if not arguments or any(fnmatch(op, each) or key == each for each in arguments)
-    ]
-    found = run_apart(names, symbolic=symbolic)
-    for verdict in ("refused", "WRONG", "ERROR", "BUG", "CRASH"):
-        for key, (each, said) in found.items():
-            if each == verdict:
-                print(f"{verdict} {key}: {said}")
-    counts = {v: sum(each == v for each, _ in found.values()) for v, _ in found.values()}
-    print(", ".join(f"{v} {n}" for v, n in sorted(counts.items())), f"of {len(found)}")
+    found = []
+    for key, verdict, said in run_apart(select(arguments), symbolic=symbolic):
+        found.append(verdict)
+        if verdict != "right":
+            print(f"{verdict} {key}: {said}", flush=True)
+    print(count(found))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,99 @@
+"""Private functions of a module, which loops are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.relax.export_context import Block, ExportContext, Symbols, Value
+from serde.relay.ir.types import TensorType
+
+__all__ = ["PrivateFunction", "bind_results"]
+
+_DECLARED: Final = "serde.declared"
+"""Attribute that keeps TVM from taking two functions without bodies for one."""
+
+
+class PrivateFunction:
+    """A function that only its module calls, whose parameters and results are tensors.
+
+    Args:
+        ctx: Where it is called.
+        name: What it is called like.
+        params: Relay types of its parameters, whose symbols are its own.
+
+    Attributes:
+        params: Its parameters.
+        scope: What is bound in it.
+    """
+
+    def __init__(self, ctx: ExportContext, name: str, params: Sequence[TensorType]) -> None:
+        self.scope = Block()
+        self._ctx = ctx
+        self._name = name
+        self._symbols = Symbols(ctx.framework)
+        self._reference: AnyValue = None
+        with self.inside():
+            variable = ctx.framework.relax.Var
+            self.params = [
+                Value(variable(f"p{place}", ctx.relax_type(each, define=True)), each)
+                for place, each in enumerate(params)
+            ]
+            self._symbols.add(self.scope, self.params)
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Write into the function meanwhile."""
+        ctx = self._ctx
+        before, ctx.symbols = ctx.symbols, self._symbols
+        try:
+            with ctx.inside(self.scope):
+                yield
+        finally:
+            ctx.symbols = before
+
+    def declare(self, results: Sequence[AnyValue]) -> None:
+        """Give the types of its results, which Relax has for them, so that it can call itself."""
+        framework, builder = self._ctx.framework, self._ctx.builder
+        variables = [each.expr for each in self.params]
+        type_ = framework.TupleType(list(results)) if len(results) > 1 else results[0]
+        made = framework.relax.Function.create_empty(variables, type_)
+        made = made.with_attr(_DECLARED, builder.get_unique_name(self._name))
+        self._reference = builder.add_func(made, self._name)
+
+    def end(self, results: Sequence[Value]) -> None:
+        """End the function with what it gives.
+
+        Raises:
+            Unsupported: TVM refuses it.
+        """
+        variables = [each.expr for each in self.params]
+        with self.inside():
+            made = self._ctx.function(variables, self.scope, results, {})
+        if self._reference is None:
+            self._reference = self._ctx.builder.add_func(made, self._name)
+        else:
+            self._ctx.builder.update_func(self._reference, made)
+
+    def call(self, args: Sequence[Value], outputs: int) -> list[Value]:
+        """Write a call where the context is, and return its results."""
+        ctx = self._ctx
+        made = ctx.framework.relax.Call(self._reference, [ctx.expr(each) for each in args])
+        return bind_results(ctx, made, outputs)
+
+
+def bind_results(ctx: ExportContext, expr: AnyValue, outputs: int) -> list[Value]:
+    """Bind a call or a conditional, and the fields of its result where those are several."""
+    return [ctx.bind(expr)] if outputs == 1 else list(ctx.bind_tuple(expr, outputs))
+
+
+def cast_shape(ctx: ExportContext, x: Value, lengths: Sequence[AnyValue]) -> Value:
+    """Return a tensor whose lengths TVM knows: those given, of which new variables take theirs."""
+    framework = ctx.framework
+    wide = [framework.tir.IntImm("int64", n) if isinstance(n, int) else n for n in lengths]
+    type_ = framework.TensorType(wide, framework.type_of(x.expr).dtype)
+    variable = framework.relax.Var("rows", type_)
+    ctx.scope.bindings.append(framework.relax.MatchCast(variable, x.expr, type_))
+    return Value(variable)

@@ -1,0 +1,287 @@
+"""Loops, as private functions.
+
+TVM's machine calls functions on the stack of the processor, which ends after a few thousand
+calls inside each other. So a loop is no function that calls itself for the next turn: it is one
+that makes a turn, one that calls that twice, one that calls this twice, and so on. As many calls
+lie inside each other as the number of turns has binary digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+
+from serde.errors import Unsupported
+from serde.relax.export_context import Block, ExportContext, Value
+from serde.relax.functions import PrivateFunction, bind_results, cast_shape
+from serde.relax.ops.table import OPS
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Function
+from serde.relay.ir.leaves import leaf_types
+from serde.relay.ir.types import TensorType
+from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, goes_on, results, tensors
+from serde.walk.export_context import Writing
+
+__all__: list[str] = []
+
+
+@OPS.exports("serde.loop")
+def export_loop(
+    ctx: ExportContext,
+    limit: Value | None,
+    going: Value | None,
+    state: tuple[Value, ...],
+    captures: tuple[Value, ...],
+    *,
+    body: Function,
+) -> Writing[tuple[Value, ...]]:
+    """A number of turns that is known is made of powers of two; otherwise each call asks first."""
+    leaf_types(ctx.result)
+    always = goes_on(body) and (going is None or (going.data is not None and bool(going.data)))
+    count = None if limit is None or limit.data is None else max(int(limit.data), 0)
+    loop = _Loop.of(ctx, body, len(state), asks=not always or count is None, limit=limit)
+    turn = yield from _write_turn(ctx, loop, body)
+    begin = ctx.const(0, "int64")
+    if always and count is not None:
+        return _repeat(ctx, loop, turn, count, [begin, *state], captures)
+    further = ctx.const(True, "bool") if going is None else going
+    if limit is not None:
+        further = ctx.emit("logical_and", further, ctx.emit("less", begin, limit))
+        captures = (limit, *captures)
+    return _repeat_while(ctx, loop, turn, count, [begin, further, *state], captures)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """What the functions of a loop take and give.
+
+    Attributes:
+        carried: Types of what goes round: the number of the turn, whether to go on where that is
+            asked, and the states.
+        fixed: Types of what all turns get: the limit where that is asked, and the captures.
+        rows: Types of what each turn adds to the stacks.
+        asks: Whether it is asked.
+        has_limit: Whether the number of turns has a bound, which is asked for.
+    """
+
+    carried: list[TensorType]
+    fixed: list[TensorType]
+    rows: list[TensorType]
+    asks: bool
+    has_limit: bool
+
+    @classmethod
+    def of(
+        cls, ctx: ExportContext, body: Function, states: int, *, asks: bool, limit: Value | None
+    ) -> _Loop:
+        """Return those of a loop.
+
+        Raises:
+            Unsupported: Sequences go round.
+        """
+        params = [each for param in body.params for each in leaf_types(param.type)]
+        yielded = tensors("body", results(body))
+        bounded = asks and limit is not None
+        return cls(
+            [SCALAR_INT, *([SCALAR_BOOL] if asks else []), *params[1 : 1 + states]],
+            [*([SCALAR_INT] if bounded else []), *params[1 + states :]],
+            yielded[1 + states :],
+            asks,
+            bounded,
+        )
+
+    @property
+    def outputs(self) -> int:
+        """How many results each function has."""
+        return len(self.carried) + len(self.rows)
+
+    def split(self, values: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        """Return what goes round, and what comes behind it."""
+        return list(values[: len(self.carried)]), list(values[len(self.carried) :])
+
+
+def _write_turn(ctx: ExportContext, loop: _Loop, body: Function) -> Writing[PrivateFunction]:
+    """Write the function of one turn."""
+    made = PrivateFunction(ctx, "turn", [*loop.carried, *loop.fixed])
+    (number, *states), captures = loop.split(made.params)
+    with made.inside():
+        bound = captures.pop(0) if loop.has_limit else None
+        given = [number, *states[loop.asks :], *captures]
+        going, *found = yield from ctx.body(body, given)
+        following = ctx.emit("add", number, ctx.const(1, "int64"))
+        if bound is not None:
+            going = ctx.emit("logical_and", going, ctx.emit("less", following, bound))
+        asked = [going] if loop.asks else []
+        kept = len(loop.carried) - 1 - loop.asks
+        rows = [ctx.emit("expand_dims", row, axis=0) for row in found[kept:]]
+    made.end([following, *asked, *found[:kept], *rows])
+    return made
+
+
+def _repeat(
+    ctx: ExportContext,
+    loop: _Loop,
+    turn: PrivateFunction,
+    count: int,
+    values: list[Value],
+    fixed: Sequence[Value],
+) -> tuple[Value, ...]:
+    """Write as many turns as are known."""
+    if not count:
+        stacked = ctx.result_types()[len(values) - 1 :]
+        none = [ctx.emit("zeros", ctx.shape_expr(each.shape), each.dtype) for each in stacked]
+        return (*values[1:], *none)
+    parts: list[list[Value]] = []
+    function = turn
+    while count:
+        if count & 1:
+            values, rows = loop.split(function.call([*values, *fixed], loop.outputs))
+            parts.append(rows)
+        count >>= 1
+        if count:
+            function = _twice(ctx, loop, function)
+    return (*values[1:], *_join(ctx, loop, parts))
+
+
+def _twice(ctx: ExportContext, loop: _Loop, function: PrivateFunction) -> PrivateFunction:
+    """Write a function that calls another twice, the second time with what the first gives."""
+    made = PrivateFunction(ctx, "turns", [*loop.carried, *loop.fixed])
+    with made.inside():
+        made.end(_call_twice(ctx, loop, function, [], made.params))
+    return made
+
+
+def _call_twice(
+    ctx: ExportContext,
+    loop: _Loop,
+    function: PrivateFunction,
+    first: Sequence[Value],
+    params: Sequence[Value],
+) -> list[Value]:
+    values, fixed = loop.split(params)
+    values, before = loop.split(function.call([*first, *values, *fixed], loop.outputs))
+    values, after = loop.split(function.call([*first, *values, *fixed], loop.outputs))
+    return [*values, *_join(ctx, loop, [before, after])]
+
+
+def _join(ctx: ExportContext, loop: _Loop, parts: Sequence[Sequence[Value]]) -> list[Value]:
+    """Return the stacks that lie one behind the other."""
+    joined = []
+    for place, element in enumerate(loop.rows):
+        lengths = _lengths(ctx, element)
+        rows = [_know(ctx, part[place], lengths) for part in parts]
+        joined.append(rows[0] if len(rows) == 1 else ctx.emit("concat", rows, axis=0))
+    return joined
+
+
+def _lengths(ctx: ExportContext, element: TensorType) -> list[AnyValue]:
+    """Return the lengths of a row, new variables where nothing shows them."""
+    return [_length(ctx, dim) for dim in element.shape]
+
+
+def _length(ctx: ExportContext, dim: Dim) -> AnyValue:
+    try:
+        return ctx.dim(dim)
+    except Unsupported:
+        return ctx.framework.tir.Var("n", "int64")
+
+
+def _know(ctx: ExportContext, rows: Value, lengths: Sequence[AnyValue]) -> Value:
+    """Return rows with lengths that TVM knows."""
+    if ctx.framework.type_of(rows.expr).shape is not None:
+        return rows
+    return cast_shape(ctx, rows, [ctx.framework.tir.Var("rows", "int64"), *lengths])
+
+
+def _repeat_while(
+    ctx: ExportContext,
+    loop: _Loop,
+    turn: PrivateFunction,
+    count: int | None,
+    values: list[Value],
+    fixed: Sequence[Value],
+) -> tuple[Value, ...]:
+    """Write turns until one says to stop.
+
+    Without a bound, one turn is followed by two, these by four, and so on.
+    """
+    function = _write_turns(ctx, loop, turn)
+    level = 0 if count is None else max(count - 1, 0).bit_length()
+    if count is None:
+        function = _write_further(ctx, loop, function)
+    found = function.call([ctx.const(level, "int64"), *values, *fixed], loop.outputs)
+    return tuple(found[2:])
+
+
+def _write_turns(ctx: ExportContext, loop: _Loop, turn: PrivateFunction) -> PrivateFunction:
+    """Write a function that makes two to the power of its first argument turns at most."""
+    made = PrivateFunction(ctx, "turns", [SCALAR_INT, *loop.carried, *loop.fixed])
+    level, *params = made.params
+
+    def go() -> list[Value]:
+        def halves() -> list[Value]:
+            below = ctx.emit("subtract", level, ctx.const(1, "int64"))
+            return _call_twice(ctx, loop, made, [below], params)
+
+        last = ctx.emit("equal", level, ctx.const(0, "int64"))
+        return _choose(ctx, loop, last, lambda: turn.call(params, loop.outputs), halves)
+
+    _end_asking(ctx, loop, made, params, go)
+    return made
+
+
+def _write_further(ctx: ExportContext, loop: _Loop, turns: PrivateFunction) -> PrivateFunction:
+    """Write a function that makes ever more turns, as many again and again as before."""
+    made = PrivateFunction(ctx, "further", [SCALAR_INT, *loop.carried, *loop.fixed])
+    level, *params = made.params
+
+    def go() -> list[Value]:
+        values, fixed = loop.split(params)
+        values, before = loop.split(turns.call([level, *values, *fixed], loop.outputs))
+        above = ctx.emit("add", level, ctx.const(1, "int64"))
+        values, after = loop.split(made.call([above, *values, *fixed], loop.outputs))
+        return [*values, *_join(ctx, loop, [before, after])]
+
+    _end_asking(ctx, loop, made, params, go)
+    return made
+
+
+def _end_asking(
+    ctx: ExportContext,
+    loop: _Loop,
+    made: PrivateFunction,
+    params: Sequence[Value],
+    go: Callable[[], list[Value]],
+) -> None:
+    """End a function that calls itself, and gives what it is given where the loop has ended."""
+    values, _fixed = loop.split(params)
+
+    def stop() -> list[Value]:
+        return [*values, *(_no_rows(ctx, each) for each in loop.rows)]
+
+    with made.inside():
+        stacks = [ctx.framework.TensorType(None, x.dtype, ndim=x.rank + 1) for x in loop.rows]
+        made.declare([*map(ctx.relax_type, loop.carried), *stacks])
+        made.end(_choose(ctx, loop, params[1], go, stop))
+
+
+def _no_rows(ctx: ExportContext, element: TensorType) -> Value:
+    return ctx.emit("zeros", ctx.shape_expr([0, *element.shape]), element.dtype)
+
+
+def _choose(
+    ctx: ExportContext,
+    loop: _Loop,
+    condition: Value,
+    first: Callable[[], list[Value]],
+    second: Callable[[], list[Value]],
+) -> list[Value]:
+    """Write a conditional of what two functions write."""
+    branches = []
+    for write in (first, second):
+        block = Block(ctx.scope)
+        with ctx.inside(block):
+            branches.append(ctx.sequence(block, write()))
+    made = ctx.framework.relax.If(ctx.expr(condition), *branches)
+    return bind_results(ctx, made, loop.outputs)
