@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import NoneType
 from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import (
-    ConverterBug,
     FormatError,
     OptionError,
     TypeInferenceError,
@@ -275,7 +275,7 @@ class _Walk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             found = self.value(binding.value, scope, label)
             if isinstance(binding, self._framework.relax.MatchCast):
                 found = self._cast(found, self._framework.cast_type(binding))
-            self._check(found, self._framework.type_of(binding.var), label)
+            self._check(found, self._framework.type_of(binding.var))
         except Incomplete:
             found = Hole()
         except (Unsupported, TypeInferenceError) as error:
@@ -287,31 +287,31 @@ class _Walk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             self.named.setdefault(label, found)
         return [found]
 
-    def _check(self, value: AnyValue, type_: AnyValue, label: str) -> None:
+    def _check(self, value: AnyValue, type_: AnyValue) -> None:
         """Compare a result with what TVM says of it.
 
         Raises:
-            ConverterBug: It is of another type.
+            Unsupported: It is of another type.
         """
         framework = self._framework
         if isinstance(value, list) and isinstance(type_, framework.TupleType):
             for each, inner in zip(value, type_.fields, strict=True):
-                self._check(each, inner, label)
+                self._check(each, inner)
             return
         if not isinstance(type_, framework.TensorType) or isinstance(value, Hole):
             return
         found = value.type if isinstance(value, Expr) else None
-        said = f"relax: {label}: expected {type_!s}, found {found!r}"
+        wrong = Unsupported(f"TVM says {type_!s}, but operands and attributes give {found!r}")
         if not isinstance(found, TensorType) or (type_.dtype and str(type_.dtype) != found.dtype):
-            raise ConverterBug(said)
+            raise wrong
         if type_.ndim >= 0 and found.rank != type_.ndim:
-            raise ConverterBug(said)
+            raise wrong
         if type_.shape is None:
             return
         for length, dim in zip(type_.shape.values, found.shape, strict=True):
             known = plain_value(framework, length)
             if isinstance(dim, int) and isinstance(known, int) and known != dim:
-                raise ConverterBug(said)
+                raise wrong
 
     def _cast(self, value: AnyValue, type_: AnyValue) -> AnyValue:
         """Return a value of which a type is told, and note the lengths that this shows.
@@ -401,10 +401,14 @@ class _Walk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             return Scalar(plain, dtype_of(expr))
         return Scalar(self.lengths.read(expr), dtype_of(expr))
 
-    def _constant(self, constant: AnyValue, label: str) -> Expr:
+    def _constant(self, constant: AnyValue, label: str) -> Expr | str:
+        """Return a constant: a tensor, or the text or dtype that it holds."""
+        held = plain_value(self._framework, tensor_of(constant))
+        if isinstance(held, (str, NoneType)):
+            return str(held)
         handle = handle_of(constant)
         if handle not in self._constants:
-            weight = to_weight(tensor_of(constant))
+            weight = to_weight(held)
             self._constants[handle] = self.assembly.tensor(weight, f"{label}.constant")
         return self._constants[handle]
 
@@ -533,15 +537,15 @@ class _Walk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         for place, value in enumerate(args):
             name = names[place] if place < len(names) else ""
             if name in named:
-                attributes[name] = value
+                attributes[name] = tuple(value) if isinstance(value, list) else value
             elif isinstance(value, list) and any(map(_has_hole, value)):
                 operands.append(Hole())
             elif isinstance(value, list) and all(isinstance(each, Expr) for each in value):
                 operands.append(Tuple(value))
             elif isinstance(value, (Expr, Scalar)):
                 operands.append(self.as_tensor(value))
-            elif value is not None and name:
-                attributes[name] = value
+            elif value is not None:
+                attributes[name or f"argument{place}"] = value
         return operands, attributes
 
     def _call_custom(

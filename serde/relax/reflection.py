@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from typing import Any as AnyValue
+from typing import Final
 
 from serde.relax.framework import Framework, load
 
@@ -36,9 +37,15 @@ def tensor_of(constant: AnyValue) -> AnyValue:
     return constant.value if hasattr(constant, "value") else constant.data
 
 
+_UNNAMED: Final = {"relax.strided_slice": ("x", "axes", "begin", "end", "strides")}
+"""Arguments of operators of which TVM names the first only."""
+
+
 @cache
 def argument_names(op: str) -> tuple[str, ...]:
     """Return what TVM calls the arguments of an operator."""
+    if op in _UNNAMED:
+        return _UNNAMED[op]
     return tuple(str(each.name) for each in load().tvm.ir.Op.get(op).arguments or ())
 
 
