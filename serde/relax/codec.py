@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import Unsupported
+from serde.relax.loading import from_live
 from serde.relax.model import RelaxModel
 
 __all__ = ["PARAMS", "SCRIPT", "detect", "is_module", "load"]
@@ -31,10 +31,18 @@ def is_module(source: object) -> bool:
     return tvm is not None and isinstance(source, getattr(tvm, "IRModule", ()))
 
 
-def load(source: AnyValue, params: Mapping[str, AnyValue] | None) -> RelaxModel:
+def load(source: AnyValue, params: AnyValue, function: str = "") -> RelaxModel:
     """Return the module of a folder, or a live one.
+
+    Args:
+        source: A path, or a ``tvm.IRModule``.
+        params: Weights that the module does not hold; see
+            :func:`serde.relax.loading.from_live`.
+        function: What to read, if not ``main``.
 
     Raises:
         FormatError: The folder is not as serde or TVM writes it.
     """
+    if is_module(source):
+        return from_live(source, params, function)
     raise Unsupported("not read")
