@@ -10,6 +10,7 @@ from serde._version import __version__
 _HOMES = {
     "bisect": "serde.checking.checks",
     "check": "serde.checking.checks",
+    "compile": "serde.api",
     "convert": "serde.api",
     "diff": "serde.checking.difference",
     "export_model": "serde.api",
@@ -24,6 +25,7 @@ _HOMES = {
     "target": "serde.target",
     "to_relay": "serde.api",
     "HybridExecutor": "serde.target.hybrid",
+    "Runnable": "serde.relax.runnable",
     "FormatError": "serde.errors",
     "MissingDependency": "serde.errors",
     "OptionError": "serde.errors",

@@ -27,6 +27,7 @@ from serde.errors import OptionError as OptionError
 from serde.errors import SerdeError as SerdeError
 from serde.errors import UnsupportedModelError as UnsupportedModelError
 from serde.mxnet.live import Params
+from serde.relax.runnable import Runnable as Runnable
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
@@ -965,6 +966,532 @@ def check(
     """Run two models on the same seeded inputs and compare their outputs."""
 
 @overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: Literal["coreml"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: Literal["mxnet"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: Literal["nnef"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+    """
+
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: Literal["onnx"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: Literal["relax"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own.
+
+    Options of reading relax:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
+    """
+
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: Literal["relay"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: Literal["torch"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name: functions of a list of Relay expressions (and of Python's values) and a
+            list of their dtypes, which return one expression or several.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: None = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        target: What to compile for: a kind or tag of TVM (``"llvm"``, ``"cuda"``,
+            ``"raspberry-pi/4b-aarch64"``), or a mapping such as
+            ``{"kind": "llvm", "mcpu": "skylake"}``.
+        cc: C++ compiler that links code for another machine; one that TVM finds if left out.
+        format: Name of the source's format; recognised by content if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format and of the passes before TVM; ``freeze_vars``
+            makes weights constants of the code.
+
+    Returns:
+        What runs the model; ``save("net.so")`` writes it.
+
+    Raises:
+        CompileError: TVM refuses the module, or crashed.
+        FormatError: The bytes are malformed.
+        MissingDependency: TVM is not installed, or as a release that is not known.
+        OptionError: An option is unknown or missing, or TVM knows no such target.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+
+    Options of the passes between:
+        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
+            the part to convert; those of the model that the outputs depend on, if left out.
+        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
+            the part to convert; those of the model, if left out. name:1 is the second result of a
+            node.
+        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
+            of a target use the new ones.
+        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
+            likewise.
+        simplify (bool, default True): Make the model smaller and faster where its results stay the
+            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
+            it, only what targets need is done: functions inlined, shapes and constants evaluated,
+            operators that only matter in training dropped.
+        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
+            that follows a convolution or dense layer becomes part of its weights.
+        float16 (bool, default False): Compute in float16.
+        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
+            they are.
+        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
+            names that stay float32, besides the default list.
+
+    Options of writing relax:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+    """
+
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: FormatName,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own."""
+
+@overload
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: str,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own."""
+
+@overload
 def convert(
     source: AnyValue,
     target: str | PathLike[str],
@@ -1473,6 +2000,72 @@ def convert(
     *,
     params: AnyValue = None,
     source_format: str | None = None,
+    target_format: Literal["tvm"],
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+) -> Report:
+    """Convert a model and write it.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
+    """
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
     target_format: None = None,
     check: bool | int = False,
     tolerance: Tolerance | None = None,
@@ -1548,6 +2141,8 @@ def convert(
     strict: bool = False,
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1740,6 +2335,13 @@ def convert(
         training (bool, default True): Keep what only matters in training: dropout, and batch
             normalisations as layers of their own. Without it the module is smaller and only
             predicts.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
     """
 
 @overload
@@ -2885,6 +3487,124 @@ def export_model(
     model: AnyValue,
     params: AnyValue = None,
     *,
+    format: Literal["tvm"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+) -> Runnable:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["tvm"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+) -> Path:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
     format: None = None,
     path: str | PathLike[str],
     overwrite: bool = False,
@@ -2955,6 +3675,8 @@ def export_model(
     strict: bool = False,
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3133,6 +3855,13 @@ def export_model(
         training (bool, default True): Keep what only matters in training: dropout, and batch
             normalisations as layers of their own. Without it the module is smaller and only
             predicts.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
     """
 
 @overload
@@ -3797,6 +4526,80 @@ def from_relay(
 def from_relay(
     model: AnyValue,
     *,
+    format: Literal["tvm"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+) -> Runnable:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["tvm"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+) -> Path:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
     format: None = None,
     path: str | PathLike[str],
     overwrite: bool = False,
@@ -3846,6 +4649,8 @@ def from_relay(
     strict: bool = False,
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
 ) -> Path:
     """Return a Relay model in a format, or write it.
 
@@ -3971,6 +4776,13 @@ def from_relay(
         training (bool, default True): Keep what only matters in training: dropout, and batch
             normalisations as layers of their own. Without it the module is smaller and only
             predicts.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
     """
 
 @overload
@@ -5439,11 +6251,13 @@ __all__ = [
     "MissingDependency",
     "OptionError",
     "Report",
+    "Runnable",
     "SerdeError",
     "UnsupportedModelError",
     "__version__",
     "bisect",
     "check",
+    "compile",
     "convert",
     "diff",
     "export_model",

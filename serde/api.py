@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde._optional import require
-from serde.bridge import PIVOT, bind_options, get_bridge, source_bridge, target_bridge
+from serde.bridge import PIVOT, AnyBridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.checking.tolerance import Tolerance
 from serde.conversion.mapping import tensor_mapping as mapped_names
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_inputs_and_outputs
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from serde.checking.data import CheckData
+    from serde.relax.runnable import Runnable
 
 __all__ = [
+    "compile",
     "convert",
     "export_model",
     "from_relay",
@@ -177,6 +179,46 @@ def export_model(
         return writer.save(native, Path(path), target, sources=[*known, *reader.files(loaded)])
 
 
+@takes_options(reads="format", writes="=relax", passes=PrepareOptions)
+def compile(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+    format: str | None = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Runnable:
+    """Compile a model of any format with TVM, in a process of its own.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        target: What to compile for: a kind or tag of TVM (``"llvm"``, ``"cuda"``,
+            ``"raspberry-pi/4b-aarch64"``), or a mapping such as
+            ``{"kind": "llvm", "mcpu": "skylake"}``.
+        cc: C++ compiler that links code for another machine; one that TVM finds if left out.
+        format: Name of the source's format; recognised by content if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format and of the passes before TVM; ``freeze_vars``
+            makes weights constants of the code.
+
+    Returns:
+        What runs the model; ``save("net.so")`` writes it.
+
+    Raises:
+        CompileError: TVM refuses the module, or crashed.
+        FormatError: The bytes are malformed.
+        MissingDependency: TVM is not installed, or as a release that is not known.
+        OptionError: An option is unknown or missing, or TVM knows no such target.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    own = {"tvm_target": target, "cc": cc, **options}
+    runnable: Runnable = _export(source, params, format, get_bridge("tvm"), report, own)
+    return runnable
+
+
 @takes_options(reads="format", writes="=mxnet", passes=PrepareOptions)
 def import_model(
     source: AnyValue,
@@ -206,8 +248,20 @@ def import_model(
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
     """
     require("mxnet")
+    return _export(source, params, format, get_bridge("mxnet"), report, options)
+
+
+def _export(
+    source: AnyValue,
+    params: AnyValue,
+    format: str | None,
+    writer: AnyBridge,
+    report: Report | None,
+    options: Mapping[str, AnyValue],
+) -> AnyValue:
+    """Return a model of any format as the native object of another."""
     report = Report() if report is None else report
-    reader, writer = source_bridge(source, format), get_bridge("mxnet")
+    reader = source_bridge(source, format)
     own, passes, target = bind_all(reader, writer, options)
     _, relay_model = read_model(reader, source, params, own, report)
     part = wanted_part(relay_model, passes)

@@ -60,6 +60,7 @@ FORMATS = MappingProxyType(
         "relax": "serde.relax.bridge",
         "relay": "serde.relayfile.bridge",
         "torch": "serde.torch.bridge",
+        "tvm": "serde.relax.library",
     }
 )
 """Modules with the bridges of this package, each called ``BRIDGE``."""

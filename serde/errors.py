@@ -8,6 +8,7 @@
     ├── ConversionError
     │   ├── Unsupported          raised by one converter; recorded, never leaves a conversion
     │   ├── UnsupportedModelError    all gaps of one conversion, in ``.report``
+    │   ├── CompileError         what compiles a model refuses it, or crashed
     │   └── ConverterBug         a defect of serde itself
     ├── RelayError
     │   ├── TypeInferenceError   an operator's rules refuse its operands
@@ -26,6 +27,7 @@ from serde.report import Report
 
 __all__ = [
     "CheckError",
+    "CompileError",
     "ConversionError",
     "ConverterBug",
     "FormatError",
@@ -109,6 +111,10 @@ def raise_if_refused(report: Report) -> None:
     """
     if report.issues:
         raise UnsupportedModelError(report)
+
+
+class CompileError(ConversionError):
+    """A model whose code could not be made: the compiler refuses it, or crashed."""
 
 
 class ConverterBug(ConversionError):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "Weight",
     "as_weight",
     "dtype_name",
+    "empty_aligned",
     "numpy_dtype",
 ]
 
@@ -75,6 +76,18 @@ def dtype_name(dtype: Any) -> str:
     if isinstance(dtype, str):
         return dtype if dtype in _EXTENDED else np.dtype(dtype).name
     return np.dtype(dtype).name
+
+
+_ALIGNMENT = 64
+"""In bytes: what frameworks that share an array's memory ask for at most."""
+
+
+def empty_aligned(shape: Sequence[int], dtype: str) -> Array:
+    """Return an array without values whose memory other frameworks can share."""
+    count, kind = math.prod(shape), numpy_dtype(dtype)
+    room = np.empty(count * kind.itemsize + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    return room[start : start + count * kind.itemsize].view(kind).reshape(shape)
 
 
 class Weight(ABC):

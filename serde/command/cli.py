@@ -400,6 +400,12 @@ def _as_check_error(error: ConversionError) -> Exception:
 )
 @click.option("--runner", default="onnxruntime", help="What runs the regions in a check.")
 @click.option(
+    "--host",
+    type=click.Choice(["relay", "tvm"]),
+    default="relay",
+    help="What runs the rest in a check: Relay's interpreter, or code that TVM compiles.",
+)
+@click.option(
     "--svg",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -427,6 +433,7 @@ def partition(ctx: click.Context, /, **options: Any) -> None:
         min_nodes=options["min_nodes"],
         runs=options["check"] or 0,
         runner=options["runner"],
+        host=options["host"],
         report=run.report,
         **reading_options(options),
         **given_options(ctx, options),

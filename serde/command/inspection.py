@@ -173,7 +173,8 @@ def list_operators(format_name: str | None = None) -> dict[str, list[tuple[str, 
     found = {}
     for name in sorted(format_names(), key=lambda name: (name != PIVOT, name)):
         with suppress(OptionError):
-            found[name] = get_bridge(name).coverage()
+            if rows := get_bridge(name).coverage():
+                found[name] = rows
     return found
 
 

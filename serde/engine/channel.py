@@ -13,7 +13,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.weights import Array, Weight, numpy_dtype
+from serde.weights import Array, Weight, empty_aligned
 
 __all__ = ["receive", "send"]
 
@@ -44,7 +44,7 @@ def receive(stream: IO[bytes]) -> tuple[dict[str, AnyValue], list[Array]]:
 
 
 def _array(stream: IO[bytes], dtype: str, shape: Sequence[int]) -> Array:
-    value: Array = np.empty(shape, numpy_dtype(dtype))
+    value = empty_aligned(shape, dtype)
     if value.size:
         _fill(stream, value.reshape(-1).view(np.uint8).data)
     return value

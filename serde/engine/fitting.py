@@ -7,10 +7,10 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import CheckError
+from serde.errors import CheckError, OptionError
 from serde.weights import Array, dtype_name, numpy_dtype
 
-__all__ = ["cast_exactly", "fit_inputs", "match_names"]
+__all__ = ["bind_inputs", "cast_exactly", "fit_inputs", "match_names"]
 
 
 def match_names(wanted: Sequence[str], given: Sequence[str]) -> dict[str, str]:
@@ -25,6 +25,25 @@ def match_names(wanted: Sequence[str], given: Sequence[str]) -> dict[str, str]:
     if len(left) == len(others):
         found |= dict(zip(left, others, strict=True))
     return found
+
+
+def bind_inputs(
+    names: Sequence[str], args: Sequence[AnyValue], named: Mapping[str, AnyValue]
+) -> dict[str, AnyValue]:
+    """Return inputs by name that were given by position, by name, or as one mapping.
+
+    Raises:
+        OptionError: Some are missing, or too many.
+    """
+    if len(args) == 1 and isinstance(args[0], Mapping) and not named:
+        return bind_inputs(names, (), args[0])
+    free = [name for name in names if name not in named]
+    given = {**dict(zip(free, args, strict=False)), **named}
+    missing = [name for name in names if name not in given]
+    if missing or len(args) > len(free) or len(given) > len(names):
+        found = f"missing {', '.join(missing)}" if missing else "found more"
+        raise OptionError(f"expected inputs {', '.join(names) or 'none'}; {found}")
+    return given
 
 
 def fit_inputs(

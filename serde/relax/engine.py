@@ -5,20 +5,28 @@ TVM may crash where it should refuse; there a crash is an answer.
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any as AnyValue
-
-import numpy as np
+from typing import Final
 
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import ProcessEngine, can_start
-from serde.errors import CheckError
+from serde.errors import CheckError, FormatError
+from serde.relax.compiling import build
 from serde.relax.framework import load
+from serde.relax.live import share
 from serde.relax.model import RelaxModel
+from serde.relax.runnable import Runnable
 from serde.weights import Array
 
-__all__ = ["RelaxEngine", "open_model"]
+__all__ = ["LibraryEngine", "RelaxEngine", "open_file", "open_model"]
+
+_TARGET: Final = "SERDE_TVM_TARGET"
+"""Where the process of an engine finds the target that it compiles for; ``llvm`` if not set."""
 
 
 def open_model(model: RelaxModel) -> Engine:
@@ -36,14 +44,39 @@ def open_model(model: RelaxModel) -> Engine:
     }
     weights = list(model.weights.values())
     if can_start():
-        return ProcessEngine("tvm", answer_open, request, weights)
+        return ProcessEngine(
+            "tvm",
+            answer_open,
+            request,
+            weights,
+            optimizer="LLVM's optimisations",
+            unoptimized={_TARGET: json.dumps({"kind": "llvm", "opt-level": 0})},
+        )
     return answer_open(request, [each.array() for each in weights])
 
 
 def answer_open(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> Engine:
     """Compile a module in the process that was started for it."""
     module = load().tvm.ir.load_json(request["module"])
-    return RelaxEngine(module, request["inputs"], request["outputs"], arrays)
+    target = os.environ.get(_TARGET, "llvm")
+    return RelaxEngine(module, request["inputs"], request["outputs"], arrays, target=target)
+
+
+def open_file(path: Path) -> Engine:
+    """Return what runs a compiled library, in a process of its own.
+
+    Raises:
+        CheckError: TVM cannot load it.
+    """
+    request = {"path": os.fspath(path)}
+    if can_start():
+        return ProcessEngine("tvm", answer_open_file, request)
+    return answer_open_file(request, ())
+
+
+def answer_open_file(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> Engine:
+    """Load a library in the process that was started for it."""
+    return LibraryEngine(Path(request["path"]))
 
 
 class RelaxEngine(Engine):
@@ -53,7 +86,8 @@ class RelaxEngine(Engine):
         module: A module whose ``main`` takes the inputs and then the weights.
         inputs: Names of the inputs.
         outputs: Names of the outputs.
-        weights: The weights, in order.
+        weights: The weights, in order; their memory is shared where it is aligned.
+        target: What the module is compiled for.
 
     Raises:
         CheckError: TVM refuses the module.
@@ -65,27 +99,50 @@ class RelaxEngine(Engine):
         inputs: Sequence[str],
         outputs: Sequence[str],
         weights: Sequence[Array],
+        *,
+        target: str = "llvm",
     ) -> None:
         framework = load()
-        self._tvm = framework.tvm
+        self._framework = framework
         self.name = f"tvm {framework.version}"
         params = module["main"].params[: len(inputs)]
         types = [framework.type_of(each) for each in params]
         self.inputs = {name: str(each.dtype) for name, each in zip(inputs, types, strict=True)}
         self.outputs = outputs
-        try:
-            compiled = self._tvm.compile(module, target="llvm")
-            self._machine = framework.relax.VirtualMachine(compiled, self._tvm.cpu())
-        except Exception as error:
-            lines = str(error).strip().splitlines()
-            raise CheckError(f"{self.name} refuses the module: {lines[-1:] or error!r}") from error
-        self._weights = [self._tvm.runtime.tensor(np.asarray(each, order="C")) for each in weights]
+        executable = build(framework, module, target)
+        self._machine = framework.relax.VirtualMachine(executable, framework.tvm.cpu())
+        self._weights = [share(framework, each) for each in weights]
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Run ``main``."""
         fed = fit_inputs(self.name, self.inputs, inputs)
-        given = [self._tvm.runtime.tensor(np.asarray(each, order="C")) for each in fed.values()]
+        given = [share(self._framework, each) for each in fed.values()]
         found = self._machine["main"](*given, *self._weights)
         if not hasattr(found, "numpy"):
             return [each.numpy() for each in found]
         return [found.numpy()]
+
+
+class LibraryEngine(Engine):
+    """A compiled library.
+
+    Args:
+        path: Where it is.
+
+    Raises:
+        CheckError: TVM cannot load it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._runnable = Runnable.load(path)
+        except FormatError as error:
+            raise CheckError(str(error)) from error
+        interface = self._runnable.interface
+        self.name = f"tvm {load().version}"
+        self.inputs = {each.name: each.dtype or "" for each in interface.inputs}
+        self.outputs = self._runnable.outputs
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Run ``main``."""
+        return self._runnable.run(fit_inputs(self.name, self.inputs, inputs))

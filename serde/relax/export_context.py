@@ -11,6 +11,7 @@ import numpy as np
 
 from serde.errors import ConverterBug, Unsupported
 from serde.relax.framework import Framework
+from serde.relax.live import to_tensor
 from serde.relax.names import Names, plain_name
 from serde.relax.symbols import Symbols
 from serde.relax.values import Block, Value
@@ -18,7 +19,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
 from serde.walk.table import ConverterTable
-from serde.weights import Array, dtype_name, numpy_dtype
+from serde.weights import Array, Weight, dtype_name, numpy_dtype
 
 __all__ = ["Block", "ExportContext", "Symbols", "Value"]
 
@@ -152,6 +153,14 @@ class ExportContext(walk.ExportContext[Value]):
         """
         return self._checked(lambda: self.framework.tvm.runtime.tensor(np.asarray(data, order="C")))
 
+    def share_weight(self, weight: Weight) -> AnyValue:
+        """Return a weight as a tensor of TVM, in the only memory that it takes.
+
+        Raises:
+            Unsupported: TVM has no such elements.
+        """
+        return self._checked(lambda: to_tensor(self.framework, weight))
+
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant."""
         data = np.asarray(value, None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
@@ -186,9 +195,9 @@ class ExportContext(walk.ExportContext[Value]):
 
     def shape_expr(self, dims: Sequence[Dim]) -> AnyValue:
         """Return a shape of Relax; see :meth:`dim`."""
-        return self.framework.relax.ShapeExpr(self._wide(self.dims(dims)))
+        return self.framework.relax.ShapeExpr(self.wide(self.dims(dims)))
 
-    def _wide(self, dims: Sequence[AnyValue]) -> list[AnyValue]:
+    def wide(self, dims: Sequence[AnyValue]) -> list[AnyValue]:
         """Return lengths as numbers of 64 bits, which shapes of Relax have."""
         wide = self.framework.tir.IntImm
         return [wide("int64", each) if isinstance(each, int) else each for each in dims]
@@ -203,11 +212,11 @@ class ExportContext(walk.ExportContext[Value]):
         """
         if define:
             lengths = self.symbols.declare(type_.shape, self.scope)
-            return self.framework.TensorType(self._wide(lengths), type_.dtype)
+            return self.framework.TensorType(self.wide(lengths), type_.dtype)
         found = [self.symbols.length(each, self.scope) for each in type_.shape]
         if any(each is None for each in found):
             return self.framework.TensorType(None, type_.dtype, ndim=type_.rank)
-        return self.framework.TensorType(self._wide(found), type_.dtype)
+        return self.framework.TensorType(self.wide(found), type_.dtype)
 
     def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
         """Return a value with its Relay type, cast to it where TVM knows less of the shape.
@@ -268,6 +277,20 @@ class ExportContext(walk.ExportContext[Value]):
         if found.shape is None:
             raise ConverterBug(f"{self.source}: a value of its own has no shape")
         return [getattr(each, "value", each) for each in found.shape.values]
+
+    def named_shape(self, x: Value) -> tuple[Dim, ...]:
+        """Return the shape of a value, in which anonymous lengths have symbols, for arithmetic.
+
+        What is computed of it can be given to :meth:`dims`.
+        """
+        shape = self.type(x).shape
+        if not any(isinstance(each, Any) for each in shape):
+            return shape
+        pairs = zip(shape, self.extents(x), strict=True)
+        return tuple(
+            self.symbols.name_length(own, self.scope) if isinstance(dim, Any) else dim
+            for dim, own in pairs
+        )
 
     def read_shape(self, x: Value) -> list[AnyValue]:
         """Return what a vector of integers holds, for arguments that are lengths.

@@ -28,7 +28,7 @@ from serde.weights import Weight
 
 __all__ = ["from_relay"]
 
-_WHOLE: Final = ("nn.dense", "nn.layer_norm", "serde.attention", "serde.gelu", "serde.silu")
+_WHOLE: Final = ("nn.layer_norm", "serde.attention", "serde.gelu", "serde.silu")
 """Layers that others spell out and Relax has."""
 
 _MOST_BRANCHES: Final = 40
@@ -135,9 +135,7 @@ class _RelaxWalk(ExportWalk[Value]):
         if not isinstance(type_, TensorType):
             raise Unsupported(f"Relax has tensors only, found {type_!r}")
         if weight is not None and self._freeze:
-            constant = context.framework.relax.const(
-                context.to_tensor(weight.array()), weight.dtype
-            )
+            constant = context.framework.relax.const(context.share_weight(weight), weight.dtype)
             return Value(constant, type_)
         own = context.names.claim(name)
         variable = context.framework.relax.Var(own, context.relax_type(type_, define=True))

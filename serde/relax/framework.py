@@ -8,18 +8,23 @@ that the rest of it is the same for all of them.
 from __future__ import annotations
 
 import importlib
+import json
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any as AnyValue
 from typing import Final
 
 from serde._optional import require
-from serde.errors import MissingDependency
+from serde.errors import MissingDependency, OptionError
 
 __all__ = ["Framework", "load"]
 
 _OLDEST: Final = (0, 22)
 _NEWEST: Final = (0, 27)
+
+_MOST_CHARACTERS: Final = 300
+"""Of an error of TVM's that are told."""
 
 _FFI_LIMITS: Final[dict[tuple[int, ...], tuple[int, ...]]] = {
     (0, 25): (0, 1, 13),
@@ -80,9 +85,42 @@ class Framework:
         """Return the type of an expression, which holds its shape."""
         return getattr(expr, self._type)
 
+    def target(self, text: str) -> AnyValue:
+        """Return a target: a kind, a tag, or a mapping in JSON."""
+        given = json.loads(text) if text.lstrip().startswith("{") else text
+        return self.tvm.target.Target(given)
+
+    def device(self, name: str) -> AnyValue:
+        """Return the first device of a kind.
+
+        Raises:
+            OptionError: There is none.
+        """
+        found = self.tvm.device(name, 0)
+        if not found.exist:
+            raise OptionError(f"TVM {self.version} finds no device {name} here")
+        return found
+
+    def last_line(self, error: BaseException) -> str:
+        """Return what an error of TVM says, which is its last line, behind where it was."""
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        lines = [line for line in lines if not line.startswith("Command line:")]
+        return (lines[-1].strip() if lines else type(error).__name__)[:_MOST_CHARACTERS]
+
     def name_of(self, variable: AnyValue) -> str:
         """Return what a variable of Relax is called."""
         return str(getattr(variable, self._name))
+
+    def write_statements(self, write: Callable[[], None]) -> AnyValue:
+        """Return the statements of TIR that `write` makes with :attr:`statements`."""
+        with self.IRBuilder() as builder:
+            write()
+            return builder.get()
+
+    def cell(self, dtype: str) -> AnyValue:
+        """Return room for one number, read and written at ``[0]``, among statements."""
+        held = self.statements.alloc_buffer((1,), dtype, scope="local")
+        return self.statements.buffer_proxy(held)
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
 from serde.errors import OptionError
 from serde.options import ExportOptions, ImportOptions
 
-__all__ = ["RelaxExportOptions", "RelaxImportOptions"]
+__all__ = ["LibraryExportOptions", "RelaxExportOptions", "RelaxImportOptions"]
+
+
+def _last(texts: Sequence[str]) -> str:
+    """Return the last of several values of a flag."""
+    return texts[-1] if texts else "llvm"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,4 +49,29 @@ class RelaxExportOptions(ExportOptions):
 
     freeze_vars: bool = field(
         default=False, metadata={"help": "Put weights into the module as constants."}
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryExportOptions(RelaxExportOptions):
+    """Options of compiling a library.
+
+    Attributes:
+        tvm_target: What the library is compiled for: a kind or tag of TVM, or a mapping such as
+            ``{"kind": "llvm", "mcpu": "skylake"}``, also as text in JSON.
+        cc: What links the library: a C++ compiler for the target; one that TVM finds if left out.
+    """
+
+    tvm_target: str | Mapping[str, AnyValue] = field(
+        default="llvm",
+        metadata={
+            "flag": "--target",
+            "parse": _last,
+            "metavar": "TARGET",
+            "help": "What TVM compiles for: llvm, a tag, or JSON such as "
+            '{"kind": "llvm", "mcpu": "skylake"}.',
+        },
+    )
+    cc: str | None = field(
+        default=None, metadata={"help": "C++ compiler that links a library for another machine."}
     )

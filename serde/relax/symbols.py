@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any as AnyValue
 
 from serde.relax.framework import Framework
@@ -34,6 +35,7 @@ class Symbols(walk.SymbolTable[Value]):
         self._framework = framework
         self._around = parent
         self._lengths: dict[SymDim, list[tuple[Scope, AnyValue]]] = {}
+        self._numbers: Iterator[int] = count(1) if parent is None else parent._numbers
 
     def add(self, scope: Scope, values: Iterable[Value]) -> None:
         """Note the symbols in the shapes of values, and what lengths they are."""
@@ -82,6 +84,14 @@ class Symbols(walk.SymbolTable[Value]):
         if known is not None or dim.name is not None:
             return known
         return self._sum(dim.terms, scope)
+
+    def name_length(self, length: AnyValue, scope: Scope) -> Dim:
+        """Return a dimension that is a length of TIR: a new symbol where it is not fixed."""
+        if isinstance(length, int):
+            return length
+        name = symbol(f"?{next(self._numbers)}")
+        self._show(name, scope, length)
+        return name
 
     def _declared(self, dim: Dim, scope: Scope) -> AnyValue:
         found = self.length(dim, scope)

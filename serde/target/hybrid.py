@@ -7,10 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
+from serde.engine.fitting import bind_inputs
 from serde.errors import OptionError
 from serde.relay.ir.expr import Function, GlobalVar
 from serde.relay.ir.leaves import leaves
@@ -23,7 +24,7 @@ from serde.target.regions import RegionModule
 from serde.target.runners import DEFAULT_RUNNER, Run, open_runner
 from serde.weights import Array
 
-__all__ = ["HostEngine", "HybridExecutor", "Interpreter", "StepRecord"]
+__all__ = ["CompilingHost", "HostEngine", "HybridExecutor", "Interpreter", "StepRecord"]
 
 
 class HybridModule(Protocol):
@@ -91,6 +92,55 @@ class StepRecord:
     seconds: float
 
 
+class CompilingHost(HostEngine):
+    """TVM, which compiles each part.
+
+    Args:
+        target: What for; see :func:`serde.compile`.
+    """
+
+    def __init__(self, target: str | Mapping[str, AnyValue] = "llvm") -> None:
+        self._target = target
+
+    def open(self, part: RelayModel, others: Mapping[GlobalVar, Function]) -> Run:
+        """Return what runs the code of a part.
+
+        Raises:
+            CompileError: TVM refuses the part, or crashed.
+            UnsupportedModelError: Some of it cannot be said in Relax.
+        """
+        from serde.api import from_relay
+
+        main = GlobalVar("main", part.main.type)
+        functions = {v: f for v, f in others.items() if v.name_hint != "main"}
+        mod = IRModule({main: part.main, **functions}, checked=True)
+        runnable = from_relay(part.evolve(mod=mod), format="tvm", tvm_target=self._target)
+
+        def run(arrays: Sequence[Array]) -> list[Array]:
+            results: list[Array] = runnable.run(*arrays)
+            return results
+
+        return run
+
+
+_HOSTS: Final[Mapping[str, type[HostEngine]]] = {"relay": Interpreter, "tvm": CompilingHost}
+
+
+def open_host(host: HostEngine | str | None) -> HostEngine:
+    """Return what runs the parts of the host, by its name or as it is.
+
+    Raises:
+        OptionError: There is no such engine.
+    """
+    if isinstance(host, HostEngine):
+        return host
+    found = _HOSTS.get("relay" if host is None else host)
+    if found is None:
+        known = ", ".join(_HOSTS)
+        raise OptionError(f"no engine of the host is called {host!r}; known: {known}")
+    return found()
+
+
 class HybridExecutor:
     """Runs a split model.
 
@@ -98,15 +148,17 @@ class HybridExecutor:
         module: What :func:`serde.target.onnx.build` made.
         runner: Name of what runs the regions: ``"onnxruntime"``, or one that is registered.
         providers: For ONNX Runtime: execution providers, in the order in which they are asked.
-        host: What runs the rest; Relay's interpreter if left out.
+        host: What runs the rest: ``"relay"``, the interpreter, if left out; ``"tvm"``, which
+            compiles each part; or an engine of yours.
         options: What the runner is given besides.
 
     Attributes:
         seconds: How long each step took in the last run, by name.
 
     Raises:
-        OptionError: There is no such runner, or it does not take the options.
+        OptionError: There is no such runner or host, or it does not take the options.
         CheckError: It refuses a region.
+        ConversionError: The host refuses a part.
     """
 
     def __init__(
@@ -115,13 +167,13 @@ class HybridExecutor:
         *,
         runner: str = DEFAULT_RUNNER,
         providers: Sequence[AnyValue] | None = None,
-        host: HostEngine | None = None,
+        host: HostEngine | str | None = None,
         **options: AnyValue,
     ) -> None:
         if providers is not None:
             options["providers"] = providers
         self._program = module.program
-        engine = Interpreter() if host is None else host
+        engine = open_host(host)
         runs: dict[str, Run] = {
             name: engine.open(part, module.others) for name, part in module.hosts.items()
         }
@@ -167,15 +219,8 @@ class HybridExecutor:
 
     def _bind(self, args: Sequence[AnyValue], named: Mapping[str, AnyValue]) -> dict[str, Array]:
         """Return the inputs by name, each an array of its type."""
+        given = bind_inputs(self.inputs, args, named)
         ports = self._program.inputs
-        if len(args) == 1 and isinstance(args[0], Mapping) and not named:
-            return self._bind((), args[0])
-        free = [port.name for port in ports if port.name not in named]
-        given = {**dict(zip(free, args, strict=False)), **named}
-        missing = [port.name for port in ports if port.name not in given]
-        if missing or len(args) > len(free) or len(given) > len(ports):
-            found = f"missing {', '.join(missing)}" if missing else "found more"
-            raise OptionError(f"expected inputs {', '.join(self.inputs) or 'none'}; {found}")
         return {port.name: as_value(given[port.name], port.type, port.name) for port in ports}
 
     def _run(

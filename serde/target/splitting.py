@@ -15,7 +15,7 @@ from serde.engine.fitting import fit_inputs
 from serde.io.directories import check_directory
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.report import Report
-from serde.target.hybrid import HybridExecutor
+from serde.target.hybrid import HostEngine, HybridExecutor
 from serde.target.module import OnnxModule
 from serde.target.onnx import build
 from serde.target.partition import Partition, partition_model
@@ -50,6 +50,7 @@ def split(
     min_nodes: int = 1,
     runs: int = 0,
     runner: str = "onnxruntime",
+    host: HostEngine | str | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Split:
@@ -66,6 +67,7 @@ def split(
         runs: Sets of seeded inputs on which the split model is compared with the source, before
             the folder is put in place.
         runner: What runs the regions then.
+        host: What runs the rest then; see :class:`~serde.target.hybrid.HybridExecutor`.
         report: Filled with stages and verdicts.
         options: Options of the source, such as ``input_shapes``.
 
@@ -91,7 +93,7 @@ def split(
         module = build(found.model, report=report)
     if runs:
         with report.stage("check"):
-            own, other = reader.engine(loaded, model), HybridEngine(module, runner)
+            own, other = reader.engine(loaded, model), HybridEngine(module, runner, host)
             compare(own, other, model, runs=runs, report=report)
         raise_if_differs(report, "the split model", source_name(source))
     if path is not None:
@@ -112,11 +114,17 @@ class HybridEngine(Engine):
     Args:
         module: The module.
         runner: What runs its regions.
+        host: What runs the rest.
     """
 
-    def __init__(self, module: OnnxModule, runner: str = "onnxruntime") -> None:
+    def __init__(
+        self,
+        module: OnnxModule,
+        runner: str = "onnxruntime",
+        host: HostEngine | str | None = None,
+    ) -> None:
         self.name = "hybrid executor"
-        self._executor = HybridExecutor(module, runner=runner)
+        self._executor = HybridExecutor(module, runner=runner, host=host)
         self.inputs = {port.name: dtype_name(port.type.dtype) for port in module.program.inputs}
         self.outputs = list(self._executor.outputs)
 

@@ -14,7 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from serde.errors import ConverterBug, SerdeError, UnsupportedModelError
+from serde.errors import ConverterBug, SerdeError, Unsupported, UnsupportedModelError
 
 __all__ = ["FAILED", "answer", "count", "judge_apart", "verdict_of"]
 
@@ -39,6 +39,8 @@ def verdict_of(judge: Callable[[], object]) -> tuple[str, str]:
     except UnsupportedModelError as error:
         issues = {f"{each.op}: {each.reason}": None for each in error.report.issues}
         return "refused", "; ".join(issues) or str(error)
+    except Unsupported as error:
+        return "refused", error.reason
     except AssertionError as error:
         return "WRONG", " ".join(str(error).split())[:_SAID]
     except SerdeError as error:

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
+from serde.relax.precision import compute_wide, make_wide_expansion
+from serde.relay.ir.expr import Call
+from serde.relay.ir.shapes import is_float
 
 __all__: list[str] = []
+
+_LAYERS: Final = {
+    "nn.softmax": "nn.softmax",
+    "nn.fast_softmax": "nn.softmax",
+    "nn.log_softmax": "nn.log_softmax",
+}
+
+_WIDENED: Final = (
+    "serde.celu",
+    "serde.elu",
+    "serde.hard_sigmoid",
+    "serde.hard_swish",
+    "serde.log_sigmoid",
+    "serde.mish",
+    "serde.selu",
+    "serde.softsign",
+    "serde.swiglu",
+    "serde.swish",
+)
+"""What Relax has no operator for."""
+
+_SELU: Final = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
+"""The numbers for which Relax has selu."""
+
+for _name in _WIDENED:
+    OPS.expands(_name)(make_wide_expansion(_name))
 
 
 @OPS.exports("nn.relu")
@@ -13,6 +45,62 @@ def export_relu(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("nn.relu", data)
 
 
-@OPS.exports("nn.softmax")
-def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    return ctx.emit("nn.softmax", data, axis=axis)
+def _make_softmax(op: str) -> Callable[..., Value]:
+    def export(ctx: ExportContext, data: Value, *, axis: int) -> Value:
+        return compute_wide(ctx, lambda x: ctx.emit(op, x, axis=axis), data)
+
+    return export
+
+
+for _name, _op in _LAYERS.items():
+    OPS.exports(_name)(_make_softmax(_op))
+
+
+@OPS.exports("nn.leaky_relu")
+def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
+    """Of integers the slope is one, too, which Relax has of floats alone."""
+    dtype = ctx.type(data).dtype
+    if is_float(dtype):
+        return ctx.emit("nn.leakyrelu", data, alpha=alpha)
+    slope = ctx.const(alpha, dtype)
+    positive = ctx.emit("greater", data, ctx.const(0, dtype))
+    return ctx.emit("where", positive, data, ctx.emit("multiply", data, slope))
+
+
+@OPS.exports("nn.prelu")
+def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
+    """TVM needs to know how many channels there are, and floats."""
+    type_ = ctx.type(data)
+    if is_float(type_.dtype) and isinstance(type_.shape[axis], int):
+        return ctx.emit("nn.prelu", data, alpha, axis=axis % type_.rank)
+    behind = list(range(1, type_.rank - axis % type_.rank))
+    slope = ctx.emit("expand_dims", alpha, behind) if behind else alpha
+    positive = ctx.emit("greater", data, ctx.const(0, type_.dtype))
+    return ctx.emit("where", positive, data, ctx.emit("multiply", data, slope))
+
+
+@OPS.exports("serde.silu")
+def export_silu(ctx: ExportContext, data: Value) -> Value:
+    return compute_wide(ctx, lambda x: ctx.emit("nn.silu", x), data)
+
+
+@OPS.exports("serde.softplus")
+def export_softplus(ctx: ExportContext, data: Value) -> Value:
+    """From the threshold on it is the identity, as exactly as the dtype tells."""
+    threshold = 40.0 if ctx.type(data).dtype == "float64" else 20.0
+    return compute_wide(ctx, lambda x: ctx.emit("nn.softplus", x, threshold=threshold), data)
+
+
+def _is_usual_selu(node: Call) -> bool:
+    return dict(node.attrs) == _SELU
+
+
+@OPS.exports("serde.selu", when=_is_usual_selu)
+def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
+    return compute_wide(ctx, lambda x: ctx.emit("nn.selu", x), data)
+
+
+@OPS.exports("serde.gelu")
+def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
+    op = "nn.gelu" if approximate == "none" else "nn.gelu_tanh"
+    return compute_wide(ctx, lambda x: ctx.emit(op, x), data)

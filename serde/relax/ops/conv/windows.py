@@ -20,7 +20,8 @@ __all__ = ["add_bias", "arrange", "arrange_weight", "cast", "has_plain_layouts",
 
 def has_plain_layouts(node: Call) -> bool:
     """Whether no layout of a call splits an axis into blocks."""
-    return not any(is_blocked(str(node.attrs[each])) for each in node.attrs if "layout" in each)
+    layouts = [str(value) for name, value in node.attrs.items() if "layout" in name]
+    return not any(each and is_blocked(each) for each in layouts)
 
 
 def arrange(ctx: ExportContext, x: Value, layout: str, wanted: str) -> Value:

@@ -2,24 +2,186 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
 from typing import Final
 
+import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS
+from serde.relax.precision import compute_wide
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
 
 __all__: list[str] = []
 
-_SAME: Final = ("add", "subtract", "multiply", "maximum", "minimum")
-"""Operators that Relax calls as Relay does."""
+_OF_BITS: Final = {
+    "add": "logical_xor",
+    "subtract": "logical_xor",
+    "multiply": "logical_and",
+    "divide": "logical_and",
+    "maximum": "logical_or",
+    "minimum": "logical_and",
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "bitwise_xor": "logical_xor",
+}
+"""Operators that Relax calls as Relay does, and what each is of bool."""
+
+_COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal")
+_LOGICAL: Final = ("logical_and", "logical_or", "logical_xor")
 
 
-def _make_exporter(op: str) -> Callable[..., Value]:
+def _make_exporter(op: str, of_bits: str) -> Callable[..., Value]:
     def export(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+        return ctx.emit(of_bits if ctx.type(lhs).dtype == "bool" else op, lhs, rhs)
+
+    return export
+
+
+for _op, _bits in _OF_BITS.items():
+    OPS.exports(_op)(_make_exporter(_op, _bits))
+
+
+@OPS.exports("equal")
+def export_equal(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    """LLVM has no comparison of bits as TVM asks for it; nor of those that differ."""
+    if ctx.type(lhs).dtype == "bool":
+        return ctx.emit("logical_not", ctx.emit("logical_xor", lhs, rhs))
+    return ctx.emit("equal", lhs, rhs)
+
+
+@OPS.exports("not_equal")
+def export_not_equal(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    of_bool = ctx.type(lhs).dtype == "bool"
+    return ctx.emit("logical_xor" if of_bool else "not_equal", lhs, rhs)
+
+
+def _make_comparison(op: str) -> Callable[..., Value]:
+    def export(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+        """Truth values are compared as numbers, which they are not in Relax."""
+        if ctx.type(lhs).dtype == "bool":
+            lhs, rhs = (ctx.emit("astype", each, "uint8") for each in (lhs, rhs))
         return ctx.emit(op, lhs, rhs)
 
     return export
 
 
-for _op in _SAME:
-    OPS.exports(_op)(_make_exporter(_op))
+for _op in _COMPARISONS:
+    OPS.exports(_op)(_make_comparison(_op))
+
+
+def _make_logical(op: str) -> Callable[..., Value]:
+    def export(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+        dtype = ctx.type(lhs).dtype
+        if dtype == "bool":
+            return ctx.emit(op, lhs, rhs)
+        found = ctx.emit(op, *(truth_of(ctx, each) for each in (lhs, rhs)))
+        return ctx.emit("astype", found, dtype)
+
+    return export
+
+
+for _op in _LOGICAL:
+    OPS.exports(_op)(_make_logical(_op))
+
+
+def truth_of(ctx: ExportContext, x: Value) -> Value:
+    """Return which elements are not zero."""
+    dtype = ctx.type(x).dtype
+    return x if dtype == "bool" else ctx.emit("not_equal", x, ctx.const(0, dtype))
+
+
+@OPS.exports("where")
+def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+    return ctx.emit("where", truth_of(ctx, condition), x, y)
+
+
+@OPS.exports("floor_divide")
+def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return ctx.emit("floor_divide", lhs, rhs)
+
+
+@OPS.exports("trunc_divide")
+def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    made = ctx.emit("divide", lhs, rhs)
+    return ctx.emit("trunc", made) if is_float(ctx.type(lhs).dtype) else made
+
+
+@OPS.exports("mod", "trunc_mod")
+def export_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return compute_wide(ctx, lambda x, y: ctx.emit("mod", x, y), lhs, rhs)
+
+
+@OPS.exports("floor_mod")
+def export_floor_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    """Of floats TVM computes it by a quotient, which is rounded; a remainder is exact."""
+    dtype = ctx.type(lhs).dtype
+    if not is_float(dtype):
+        return ctx.emit("floor_mod", lhs, rhs)
+
+    def floored(x: Expr, y: Expr) -> Expr:
+        rest, zero = relay.trunc_mod(x, y), relay.const(0, dtype)
+        turned = relay.not_equal(relay.less(rest, zero), relay.less(y, zero))
+        turned = relay.logical_and(turned, relay.not_equal(rest, zero))
+        return relay.where(turned, relay.add(rest, y), rest)
+
+    return ctx.spell(floored, lhs, rhs)
+
+
+@OPS.exports("power")
+def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    if is_float(ctx.type(lhs).dtype):
+        return compute_wide(ctx, lambda x, y: ctx.emit("power", x, y), lhs, rhs)
+    return ctx.emit_te(_make_integer_power(ctx.framework), lhs, rhs)
+
+
+def _make_integer_power(framework: Framework) -> Callable[..., AnyValue]:
+    """Return the power of integers by squaring, modulo the width of the dtype."""
+    tir, te, topi, script = framework.tir, framework.te, framework.topi, framework.statements
+
+    def loop(ins: Sequence[AnyValue], outs: Sequence[AnyValue]) -> None:
+        lhs, rhs, out = (script.buffer_proxy(each) for each in (*ins, *outs))
+        dtype = outs[0].dtype
+        zero, one = tir.const(0, dtype), tir.const(1, dtype)
+        with script.parallel(0, outs[0].shape[0]) as place:
+            base, rest = framework.cell(dtype), framework.cell(dtype)
+            base[0], rest[0], out[place] = lhs[place], rhs[place], one
+            if not str(dtype).startswith("uint"):
+                with script.If(rest[0] < zero), script.Then():
+                    odd = tir.bitwise_and(rest[0], one)
+                    unit = tir.Select(tir.any(odd == one, base[0] == one), base[0], one)
+                    ones = tir.any(base[0] == one, base[0] == -one)
+                    out[place] = tir.Select(ones, unit, zero)
+            with script.While(rest[0] > zero):
+                with script.If(tir.bitwise_and(rest[0], one) == one), script.Then():
+                    out[place] = out[place] * base[0]
+                base[0] = base[0] * base[0]
+                rest[0] = tir.shift_right(rest[0], one)
+
+    def integer_power(lhs: AnyValue, rhs: AnyValue) -> AnyValue:
+        shape = topi.add(lhs, rhs).shape
+        count = [math.prod(shape)]
+        flat = [topi.reshape(topi.broadcast_to(each, shape), count) for each in (lhs, rhs)]
+        made = te.extern(
+            count,
+            flat,
+            lambda ins, outs: framework.write_statements(lambda: loop(ins, outs)),
+            dtype=[lhs.dtype],
+            name="integer_power",
+        )
+        return topi.reshape(made, shape)
+
+    return integer_power
+
+
+@OPS.exports("left_shift")
+def export_left_shift(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return ctx.emit("left_shift", lhs, rhs)
+
+
+@OPS.exports("right_shift")
+def export_right_shift(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return ctx.emit("right_shift", lhs, rhs)

@@ -1,11 +1,72 @@
-"""Products of matrices."""
+"""Products of matrices, and the bias that follows them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
+from serde.relax.precision import NARROW, widen
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TupleType
+from serde.walk.expansion.einsum import expand_einsum
+from serde.weights import dtype_name
 
-__all__: list[str] = []
+__all__ = ["multiply_matrices"]
+
+OutDtype = np.dtype[AnyValue] | None
+
+
+def multiply_matrices(
+    ctx: ExportContext,
+    a: Value,
+    b: Value,
+    dtypes: Sequence[str],
+    out_dtype: OutDtype = None,
+) -> Value:
+    """Write a product of stacks of matrices, which adds up in the dtype that Relay's does.
+
+    Args:
+        ctx: Where it is written.
+        a: Left side.
+        b: Right side.
+        dtypes: Those of the two sides.
+        out_dtype: The dtype of the result, if not that of the left side.
+    """
+    left, right = dtypes
+    wanted = left if out_dtype is None else dtype_name(out_dtype)
+    if is_float(left):
+        inner = "float32" if left in NARROW else left
+    else:
+        inner = "int64" if is_float(wanted) else wanted
+    if left == "bfloat16" or left != right:
+        a, b = (ctx.emit("astype", each, inner) for each in (a, b))
+        left = inner
+    made = ctx.emit("matmul", a, b, out_dtype=None if left == inner else inner)
+    return made if inner == wanted else ctx.emit("astype", made, wanted)
+
+
+def _product(
+    ctx: ExportContext,
+    a: Value,
+    b: Value,
+    out_dtype: OutDtype,
+    turn_a: bool,
+    turn_b: bool,
+) -> Value:
+    """Write the product of two sides, the last two axes of each exchanged if asked."""
+    dtypes = [ctx.type(each).dtype for each in (a, b)]
+    sides = []
+    for side, turned in ((a, turn_a), (b, turn_b)):
+        rank = ctx.type(side).rank
+        order = [*range(rank - 2), rank - 1, rank - 2]
+        sides.append(ctx.emit("permute_dims", side, order) if turned else side)
+    return multiply_matrices(ctx, *sides, dtypes, out_dtype)
 
 
 @OPS.exports("nn.dense")
@@ -15,8 +76,65 @@ def export_dense(
     weight: Value,
     bias: Value | None = None,
     *,
-    units: int | None,
-    out_dtype: str,
+    units: Dim | None,
+    out_dtype: OutDtype,
 ) -> Value:
-    made = ctx.emit("matmul", data, ctx.emit("permute_dims", weight), out_dtype=out_dtype or None)
+    made = _product(ctx, data, weight, out_dtype, False, True)
     return made if bias is None else ctx.emit("add", made, bias)
+
+
+@OPS.exports("nn.matmul")
+def export_matmul(
+    ctx: ExportContext,
+    tensor_a: Value,
+    tensor_b: Value,
+    *,
+    units: Dim | None,
+    out_dtype: OutDtype,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    return _product(ctx, tensor_a, tensor_b, out_dtype, transpose_a, transpose_b)
+
+
+@OPS.exports("nn.batch_matmul")
+def export_batch_matmul(
+    ctx: ExportContext,
+    tensor_a: Value,
+    tensor_b: Value,
+    *,
+    out_dtype: OutDtype,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    return _product(ctx, tensor_a, tensor_b, out_dtype, transpose_a, transpose_b)
+
+
+@OPS.exports("serde.matmul")
+def export_matmul_of_stacks(ctx: ExportContext, a: Value, b: Value) -> Value:
+    return _product(ctx, a, b, None, False, False)
+
+
+@OPS.exports("nn.bias_add")
+def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
+    rank = ctx.type(data).rank
+    behind = list(range(1, rank - axis % rank))
+    return ctx.emit("add", data, ctx.emit("expand_dims", bias, behind) if behind else bias)
+
+
+def _is_small_sum(node: Call) -> bool:
+    """Whether a sum has at most two tensors of known lengths, for TVM contracts all at once."""
+    type_ = node.args[0].type
+    if not isinstance(type_, TupleType) or len(type_.fields) > 2:
+        return False
+    return all(getattr(each, "concrete_shape", None) is not None for each in type_.fields)
+
+
+@OPS.exports("einsum", when=_is_small_sum)
+def export_einsum(ctx: ExportContext, data: Sequence[Value], *, equation: str) -> Value:
+    dtype = ctx.type(data[0]).dtype
+    made = ctx.emit("einsum", [widen(ctx, each) for each in data], equation)
+    return ctx.emit("astype", made, dtype) if dtype in NARROW else made
+
+
+OPS.expands("einsum")(expand_einsum)

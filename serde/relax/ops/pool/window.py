@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
+from typing import Literal
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.conv.windows import arrange, cast, has_plain_layouts, sum_dtype
+from serde.relax.ops.pool.expressions import PoolWindow, adaptive_mean
 from serde.relax.ops.table import OPS
-from serde.relay.ir.shapes import split_padding
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.shapes import is_float
+from serde.relay.op.conv.windows import SPATIAL
+from serde.relay.op.pool.reduction import Window
 from serde.walk.expansion.pool import USUAL, global_pool
 
 __all__: list[str] = []
@@ -26,33 +32,15 @@ def export_max_pool(
     out_layout: str,
     ceil_mode: bool,
 ) -> Value:
-    return _emit_pool(
-        ctx, "max", data, layout, out_layout, pool_size, padding,
-        strides=list(strides), dilation=list(dilation), ceil_mode=ceil_mode,
-    )  # fmt: skip
-
-
-def _emit_pool(
-    ctx: ExportContext,
-    kind: str,
-    data: Value,
-    layout: str,
-    out_layout: str,
-    pool_size: tuple[int, ...],
-    padding: tuple[int, ...],
-    **attrs: AnyValue,
-) -> Value:
-    rank = len(pool_size)
-    plain = USUAL[rank]
-    before, after = split_padding(padding, rank)
-    made = ctx.emit(
-        f"nn.{kind}_pool{rank}d",
-        arrange(ctx, data, layout, plain),
-        pool_size=list(pool_size),
-        padding=[*before, *after],
-        layout=plain,
-        **attrs,
-    )
+    """TVM takes infinity for the least number of bfloat16."""
+    window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
+    plain = USUAL[len(pool_size)]
+    x = arrange(ctx, data, layout, plain)
+    space = _space(ctx, data, layout)
+    if _is_relax_window(window, space) and ctx.type(data).dtype != "bfloat16":
+        made = _emit_pool(ctx, "max", x, window, space)
+    else:
+        made = ctx.emit_te(_expression(ctx, window, out_layout or layout).maximum, x)
     return arrange(ctx, made, plain, out_layout or layout)
 
 
@@ -70,16 +58,120 @@ def export_avg_pool(
     ceil_mode: bool,
     count_include_pad: bool,
 ) -> Value:
-    """Means of half precision are summed in float32."""
-    dtype = ctx.type(data).dtype
+    """Half precision is summed in float32; Relax takes no means of integers."""
+    window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
+    dtype, plain = ctx.type(data).dtype, USUAL[len(pool_size)]
     wide = sum_dtype(dtype, None)
-    made = _emit_pool(
-        ctx, "avg", cast(ctx, data, dtype, wide), layout, out_layout, pool_size, padding,
-        strides=list(strides), dilation=list(dilation), ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-    )  # fmt: skip
-    return cast(ctx, made, wide, dtype)
+    x = cast(ctx, arrange(ctx, data, layout, plain), dtype, wide)
+    space = _space(ctx, data, layout)
+    known = all(isinstance(length, int) for length in space)
+    if (
+        is_float(dtype)
+        and _is_relax_window(window, space)
+        and (known or not (ceil_mode and count_include_pad))
+    ):
+        made = _emit_pool(ctx, "avg", x, window, space, count_include_pad=count_include_pad)
+    else:
+        compute = _expression(ctx, window, out_layout or layout).mean
+        made = ctx.emit_te(compute, x, count_include_pad)
+    return arrange(ctx, cast(ctx, made, wide, dtype), plain, out_layout or layout)
 
 
+def _space(ctx: ExportContext, data: Value, layout: str) -> list[Dim]:
+    """Return the spatial lengths of a value."""
+    shape = ctx.type(data).shape
+    return [shape[layout.index(letter)] for letter in USUAL[len(layout) - 2][2:]]
+
+
+def _is_relax_window(window: Window, space: Sequence[Dim]) -> bool:
+    """Whether Relax has the same windows: it leaves out those that begin behind all data."""
+    if not window.ceil_mode or all(isinstance(length, int) for length in space):
+        return True
+    axes = zip(window.size, window.strides, window.dilation, window.after, strict=True)
+    return all(after + step - 1 <= (size - 1) * gap for size, step, gap, after in axes)
+
+
+def _expression(ctx: ExportContext, window: Window, out_layout: str) -> PoolWindow:
+    shape = ctx.result_type().shape
+    lengths = [shape[out_layout.index(letter)] for letter in USUAL[len(window.size)][2:]]
+    return PoolWindow(
+        ctx.framework,
+        window.size,
+        window.strides,
+        window.dilation,
+        window.before,
+        ctx.dims(lengths),
+    )
+
+
+def _emit_pool(
+    ctx: ExportContext,
+    kind: str,
+    x: Value,
+    window: Window,
+    space: Sequence[Dim],
+    **attrs: AnyValue,
+) -> Value:
+    """Write a pooling; where lengths are known, what rounding up reaches is padding."""
+    rank, after, ceil_mode = len(window.size), list(window.after), window.ceil_mode
+    lengths = [length for length in space if isinstance(length, int)]
+    if ceil_mode and len(lengths) == rank:
+        ceil_mode = False
+        for axis, length in enumerate(lengths):
+            count = window.length(axis, length)
+            reach = (window.size[axis] - 1) * window.dilation[axis] + 1
+            if isinstance(count, int):
+                reach += (count - 1) * window.strides[axis]
+            after[axis] = max(after[axis], reach - length - window.before[axis])
+    return ctx.emit(
+        f"nn.{kind}_pool{rank}d",
+        x,
+        pool_size=list(window.size),
+        strides=list(window.strides),
+        padding=[*window.before, *after],
+        dilation=list(window.dilation),
+        ceil_mode=ceil_mode,
+        layout=USUAL[rank],
+        **attrs,
+    )
+
+
+def _make_adaptive(kind: Literal["max", "avg"], rank: int) -> Callable[..., Value]:
+    """Return what writes a pooling over parts of `rank` axes; Relax has one of means of floats."""
+
+    def export_adaptive_pool(
+        ctx: ExportContext,
+        data: Value,
+        *,
+        output_size: tuple[int, ...],
+        layout: str,
+        out_layout: str,
+    ) -> Value:
+        dtype, plain = ctx.type(data).dtype, USUAL[rank]
+        wide = sum_dtype(dtype, None) if kind == "avg" else dtype
+        x = arrange(ctx, cast(ctx, data, dtype, wide), layout, plain)
+        size = list(output_size * rank if len(output_size) == 1 else output_size)
+        if not size:
+            made = x
+        elif kind == "max":
+            topi = ctx.framework.topi.nn
+            pool = topi.adaptive_pool if rank == 2 else getattr(topi, f"adaptive_pool{rank}d")
+            made = ctx.emit_te(pool, x, size, kind, plain)
+        elif is_float(dtype):
+            made = ctx.emit(f"nn.adaptive_avg_pool{rank}d", x, output_size=size)
+        else:
+            made = ctx.emit_te(adaptive_mean(ctx.framework, size), x)
+        return arrange(ctx, cast(ctx, made, wide, dtype), plain, out_layout or layout)
+
+    return export_adaptive_pool
+
+
+for _rank in SPATIAL:
+    OPS.exports(f"nn.adaptive_max_pool{_rank}d", when=has_plain_layouts)(
+        _make_adaptive("max", _rank)
+    )
+    OPS.exports(f"nn.adaptive_avg_pool{_rank}d", when=has_plain_layouts)(
+        _make_adaptive("avg", _rank)
+    )
 OPS.expands("nn.global_max_pool2d")(global_pool("max"))
 OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))

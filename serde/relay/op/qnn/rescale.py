@@ -219,7 +219,7 @@ def requantize(
         shifted = data.astype(np.int32).astype(wide) - zero_point.astype(wide)
         real = np.asarray(shifted * ratio.astype(wide) + output_zero_point.astype(wide))
         whole = round_away(real) if away else np.floor(real + wide.type(0.5))
-        result = whole.astype(np.int32)
+        result = saturate(whole, np.int32)
     else:
         level = data.astype(np.int32) - zero_point
         result = multiply_by_ratio(np.asarray(level), ratio, away=away) + output_zero_point

@@ -1,0 +1,159 @@
+"""Modules of Relax to machine code, in a process of its own.
+
+TVM may crash where it should refuse; there a crash is an answer. Weights that become constants
+go there piece by piece; those that stay beside the code stay where they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any as AnyValue
+
+from serde.engine.base import Engine
+from serde.engine.process import ProcessEngine, can_start
+from serde.errors import CheckError, CompileError, OptionError
+from serde.relax.framework import Framework, load
+from serde.relax.interface import Interface, interface_of, with_interface
+from serde.relax.live import share
+from serde.relax.model import RelaxModel
+from serde.weights import Array, Weight
+
+__all__ = ["CompilableModel", "build", "compile_library", "read_target"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompilableModel:
+    """A module and what it is to be compiled for.
+
+    Attributes:
+        module: The module and its weights, which are parameters of ``main``.
+        target: What it is compiled for, as :func:`read_target` returned it.
+        freeze_vars: Whether weights become constants of the code; ``main`` takes them behind the
+            inputs otherwise.
+        cc: What links the library: a C++ compiler; one that TVM finds if left out.
+    """
+
+    module: RelaxModel
+    target: str = "llvm"
+    freeze_vars: bool = False
+    cc: str | None = None
+
+    @property
+    def beside(self) -> Mapping[str, Weight]:
+        """The weights that stay beside the code, by their names, in order."""
+        names = self.module.names
+        weights = {} if self.freeze_vars else self.module.weights
+        return {names.get(own, own): weight for own, weight in weights.items()}
+
+
+def read_target(target: AnyValue) -> str:
+    """Return a target as text that TVM reads.
+
+    Args:
+        target: A kind or tag (``"llvm"``, ``"raspberry-pi/4b-aarch64"``), a mapping such as
+            ``{"kind": "llvm", "mcpu": "skylake"}``, also as JSON, or a ``tvm.target.Target``.
+
+    Raises:
+        MissingDependency: TVM is not installed.
+        OptionError: TVM knows no such target.
+    """
+    framework = load()
+    text = json.dumps(dict(target)) if isinstance(target, Mapping) else str(target)
+    try:
+        framework.target(text)
+    except Exception as error:
+        known = f"TVM {framework.version} knows no target {text!r}"
+        raise OptionError(f"{known}: {framework.last_line(error)}") from error
+    return text
+
+
+def build(framework: Framework, module: AnyValue, target: str) -> AnyValue:
+    """Return the executable of a module.
+
+    Raises:
+        CheckError: TVM refuses the module.
+    """
+    try:
+        return framework.tvm.compile(module, target=framework.target(target))
+    except Exception as error:
+        told = framework.last_line(error)
+        raise CheckError(f"tvm {framework.version} refuses the module: {told}") from error
+
+
+def compile_library(model: CompilableModel, path: Path) -> Interface:
+    """Compile a model to a library.
+
+    Args:
+        model: The model.
+        path: The file to make.
+
+    Raises:
+        CompileError: TVM refuses the module, crashes, or cannot link.
+        MissingDependency: It is not installed, or as a release that is not known.
+    """
+    framework = load()
+    interface = interface_of(model.module, model.target, freeze_vars=model.freeze_vars)
+    frozen = model.module.weights if model.freeze_vars else {}
+    request = {
+        "module": framework.tvm.ir.save_json(model.module.module),
+        "frozen": list(frozen),
+        "interface": interface.as_text(),
+        "target": model.target,
+        "path": os.path.abspath(path),
+        "cc": model.cc,
+    }
+    weights = list(frozen.values())
+    try:
+        if can_start():
+            ProcessEngine("tvm", answer_compile, request, weights).close()
+        else:
+            answer_compile(request, [each.array() for each in weights])
+    except CheckError as error:
+        raise CompileError(str(error)) from error
+    return interface
+
+
+class _Linked(Engine):
+    """What the process answers once the library is there; nothing is run."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.inputs = {}
+        self.outputs = ()
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Refuse to run.
+
+        Raises:
+            CheckError: Always.
+        """
+        raise CheckError(f"{self.name}: a library runs where it is loaded")
+
+
+def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> Engine:
+    """Compile and link a module in the process that was started for it.
+
+    Raises:
+        CheckError: TVM refuses the module, or cannot link.
+    """
+    framework = load()
+    module = framework.tvm.ir.load_json(request["module"])
+    values = dict(zip(request["frozen"], (share(framework, each) for each in arrays), strict=True))
+    if values:
+        module = framework.relax.transform.BindParams("main", values)(module)
+    module = with_interface(framework, module, request["interface"])
+    executable = build(framework, module, request["target"])
+    given = {} if request["cc"] is None else {"cc": request["cc"]}
+    try:
+        executable.export_library(request["path"], **given)
+    except Exception as error:
+        told = framework.last_line(error)
+        raise CheckError(
+            f"tvm {framework.version}: the library for {request['target']} cannot be linked: "
+            f"{told} (cc names a C++ compiler for the target)"
+        ) from error
+    return _Linked(f"tvm {framework.version}")

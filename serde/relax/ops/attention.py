@@ -1,0 +1,46 @@
+"""Scaled dot-product attention, and the turning of features before it."""
+
+from __future__ import annotations
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.table import OPS
+from serde.relax.precision import compute_wide, make_wide_expansion
+from serde.relay.ir.expr import Call, Tuple, tensor_type
+
+__all__: list[str] = []
+
+for _name in ("serde.attention", "serde.embedding_bag", "serde.rotary_embedding"):
+    OPS.expands(_name)(make_wide_expansion(_name))
+
+
+def _has_layer(node: Call) -> bool:
+    """Whether Relax computes it as Relay does.
+
+    Its mask makes no number where nothing is attended to, its causal one where all products are
+    far below zero; it has neither groups of heads nor a soft cap.
+    """
+    query, key, _, mask = node.args
+    left_out = isinstance(mask, Tuple)
+    same = tensor_type(query).shape[1] == tensor_type(key).shape[1]
+    return left_out and same and not node.attrs["is_causal"] and node.attrs["softcap"] is None
+
+
+@OPS.exports("serde.attention", when=_has_layer)
+def export_attention(
+    ctx: ExportContext,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Value | None,
+    *,
+    scale: float | None,
+) -> Value:
+    """Relax has the heads behind the places."""
+
+    def attend(*operands: Value) -> Value:
+        turned = [ctx.emit("permute_dims", each, [0, 2, 1, 3]) for each in operands]
+        factor = None if scale is None else ctx.framework.tir.FloatImm("float32", scale)
+        made = ctx.emit("nn.attention", *turned, scale=factor)
+        return ctx.emit("permute_dims", made, [0, 2, 1, 3])
+
+    return compute_wide(ctx, attend, query, key, value)

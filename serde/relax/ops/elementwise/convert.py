@@ -1,0 +1,37 @@
+"""Conversion of element types."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.elementwise.arithmetic import truth_of
+from serde.relax.ops.table import OPS
+from serde.weights import dtype_name
+
+__all__: list[str] = []
+
+
+@OPS.exports("cast")
+def export_cast(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+    return _convert(ctx, data, dtype_name(dtype))
+
+
+@OPS.exports("cast_like")
+def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Value:
+    return _convert(ctx, data, ctx.type(dtype_like).dtype)
+
+
+def _convert(ctx: ExportContext, data: Value, dtype: str) -> Value:
+    if ctx.type(data).dtype == dtype:
+        return data
+    return truth_of(ctx, data) if dtype == "bool" else ctx.emit("astype", data, dtype)
+
+
+@OPS.exports("reinterpret")
+def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+    if ctx.type(data).dtype == dtype_name(dtype):
+        return data
+    return ctx.emit_te(ctx.framework.topi.reinterpret, data, dtype=dtype_name(dtype))

@@ -1,0 +1,166 @@
+"""Functions of one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+import serde.relay as relay
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.elementwise.arithmetic import truth_of
+from serde.relax.ops.table import OPS
+from serde.relax.precision import NARROW, compute_wide, widen
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
+from serde.relay.op.elementwise.unary import clip_limits
+from serde.weights import numpy_dtype
+
+__all__: list[str] = []
+
+_ROUNDED: Final = {
+    **{name: name for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh")},
+    **{name: name for name in ("rsqrt", "sigmoid", "tan", "tanh")},
+    "fast_tanh": "tanh",
+}
+"""Functions that TVM has in float32 and float64, or loses digits of in float16."""
+
+_EXACT: Final = {
+    **{name: name for name in ("cos", "erf", "exp", "log", "sin", "sqrt")},
+    "fast_erf": "erf",
+    "fast_exp": "exp",
+}
+"""Functions that TVM rounds once in float16, too."""
+
+
+def _make_function(op: str, narrow: tuple[str, ...]) -> Callable[..., Value]:
+    def export(ctx: ExportContext, data: Value) -> Value:
+        return compute_wide(ctx, lambda x: ctx.emit(op, x), data, narrow=narrow)
+
+    return export
+
+
+for _name, _op in _ROUNDED.items():
+    OPS.exports(_name)(_make_function(_op, NARROW))
+for _name, _op in _EXACT.items():
+    OPS.exports(_name)(_make_function(_op, ("bfloat16",)))
+
+
+def _make_logarithm(op: str) -> Callable[..., Value]:
+    def export(ctx: ExportContext, data: Value) -> Value:
+        """Relax has the natural one alone; a quotient of two would not be exact at powers."""
+        function = getattr(ctx.framework.topi, op)
+        return compute_wide(ctx, lambda x: ctx.emit_te(function, x), data)
+
+    return export
+
+
+for _name in ("log2", "log10"):
+    OPS.exports(_name)(_make_logarithm(_name))
+
+
+@OPS.exports("abs")
+def export_abs(ctx: ExportContext, data: Value) -> Value:
+    unsigned = ctx.type(data).dtype.startswith("uint")
+    return data if unsigned else ctx.emit("abs", data)
+
+
+@OPS.exports("negative")
+def export_negative(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit("negative", data)
+
+
+@OPS.exports("sign")
+def export_sign(ctx: ExportContext, data: Value) -> Value:
+    """TVM has no sign of unsigned numbers."""
+    dtype = ctx.type(data).dtype
+    if not dtype.startswith("uint"):
+        return ctx.emit("sign", data)
+    return ctx.emit("astype", truth_of(ctx, data), dtype)
+
+
+def _make_rounding(op: str) -> Callable[..., Value]:
+    def export(ctx: ExportContext, data: Value) -> Value:
+        return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
+
+    return export
+
+
+for _name in ("ceil", "floor", "trunc"):
+    OPS.exports(_name)(_make_rounding(_name))
+
+
+@OPS.exports("serde.round_even")
+def export_round_even(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit("round", data)
+
+
+@OPS.exports("round")
+def export_round(ctx: ExportContext, data: Value) -> Value:
+    """Relax rounds a half to the even neighbour, Relay away from zero."""
+    dtype = ctx.type(data).dtype
+    if not is_float(dtype):
+        return data
+
+    def away(x: Expr) -> Expr:
+        whole = relay.trunc(x)
+        up = relay.greater_equal(relay.abs(relay.subtract(x, whole)), relay.const(0.5, dtype))
+        return relay.where(up, relay.add(whole, relay.sign(x)), whole)
+
+    return ctx.spell(away, data)
+
+
+def _make_class(op: str, of_integers: str) -> Callable[..., Value]:
+    def export(ctx: ExportContext, data: Value) -> Value:
+        if not is_float(ctx.type(data).dtype):
+            return ctx.emit(of_integers, data, "bool")
+        return ctx.emit(op, widen(ctx, data))
+
+    return export
+
+
+for _name in ("isinf", "isnan"):
+    OPS.exports(_name)(_make_class(_name, "zeros_like"))
+OPS.exports("isfinite")(_make_class("isfinite", "ones_like"))
+
+
+@OPS.exports("ones_like")
+def export_ones_like(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit("ones_like", data)
+
+
+@OPS.exports("zeros_like")
+def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit("zeros_like", data)
+
+
+@OPS.exports("bitwise_not")
+def export_bitwise_not(ctx: ExportContext, data: Value) -> Value:
+    of_bool = ctx.type(data).dtype == "bool"
+    return ctx.emit("logical_not" if of_bool else "bitwise_not", data)
+
+
+@OPS.exports("logical_not")
+def export_logical_not(ctx: ExportContext, data: Value) -> Value:
+    dtype = ctx.type(data).dtype
+    if dtype == "bool":
+        return ctx.emit("logical_not", data)
+    return ctx.emit("astype", ctx.emit("equal", data, ctx.const(0, dtype)), dtype)
+
+
+@OPS.exports("copy")
+def export_copy(ctx: ExportContext, data: Value) -> Value:
+    return data
+
+
+@OPS.exports("clip")
+def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) -> Value:
+    """A limit that is none, since it is infinite, is left out."""
+    dtype = ctx.type(data).dtype
+    low, high = clip_limits(numpy_dtype(dtype), a_min, a_max)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        if low != -np.inf:
+            data = ctx.emit("maximum", data, ctx.const(low, dtype))
+        return data if high == np.inf else ctx.emit("minimum", data, ctx.const(high, dtype))
+    return ctx.emit("clip", data, low.item(), high.item())

@@ -1,0 +1,183 @@
+"""Forms whose shape is an operand: it is computed as a vector, and read back as lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.shape.broadcast import spread
+from serde.relax.ops.shape.create import fill
+from serde.relax.ops.shape.pad import pad_with
+from serde.relax.ops.table import OPS
+
+__all__ = ["compute_lengths"]
+
+
+def compute_lengths(
+    ctx: ExportContext, count: int, compute: Callable[..., Sequence[AnyValue]], *operands: AnyValue
+) -> list[AnyValue]:
+    """Return lengths that an expression of tensors gives.
+
+    Args:
+        ctx: The context.
+        count: How many there are.
+        compute: Returns them, as numbers of 64 bits, for tensors of ``tvm.te``.
+        operands: What it takes: values, and lengths.
+    """
+    te, tir = ctx.framework.te, ctx.framework.tir
+
+    def lengths(*given: AnyValue) -> AnyValue:
+        found = [each.astype("int64") for each in ctx.wide(compute(*given))]
+
+        def one(place: AnyValue) -> AnyValue:
+            chosen = found[-1]
+            for number in reversed(range(count - 1)):
+                chosen = tir.Select(place == number, found[number], chosen)
+            return chosen
+
+        return te.compute((count,), one, name="lengths")
+
+    return ctx.read_shape(ctx.emit_te(lengths, *operands)) if count else []
+
+
+def _make_exporter(op: str) -> Callable[..., Value]:
+    def export(ctx: ExportContext, shape: Value, *, dtype: AnyValue) -> Value:
+        return ctx.emit(op, _shape(ctx, shape), str(dtype))
+
+    return export
+
+
+def _shape(ctx: ExportContext, shape: Value) -> AnyValue:
+    return ctx.framework.relax.ShapeExpr(ctx.wide(ctx.read_shape(shape)))
+
+
+OPS.exports("dyn.zeros")(_make_exporter("zeros"))
+OPS.exports("dyn.ones")(_make_exporter("ones"))
+
+
+@OPS.exports("dyn.full")
+def export_full(ctx: ExportContext, fill_value: Value, shape: Value, *, dtype: AnyValue) -> Value:
+    return fill(ctx, fill_value, ctx.read_shape(shape), ctx.result_type().dtype)
+
+
+@OPS.exports("dyn.broadcast_to")
+def export_broadcast_to(ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue) -> Value:
+    return spread(ctx, data, ctx.read_shape(shape))
+
+
+@OPS.exports("dyn.reshape")
+def export_reshape(ctx: ExportContext, data: Value, newshape: Value, *, allowzero: bool) -> Value:
+    """A 0 copies a length, -1 is what remains."""
+    tir = ctx.framework.tir
+    (count,) = ctx.extents(newshape)
+    own = ctx.wide(ctx.extents(data))
+    one = tir.IntImm("int64", 1)
+
+    def lengths(codes: AnyValue, *old: AnyValue) -> list[AnyValue]:
+        given = [codes[place].astype("int64") for place in range(count)]
+        if not allowzero:
+            given = [
+                tir.Select(code == 0, old[place], code) if place < len(old) else code
+                for place, code in enumerate(given)
+            ]
+        total, known = one, one
+        for length in old:
+            total = total * length
+        for code in given:
+            known = known * tir.Select(code == -1, one, code)
+        rest = tir.floordiv(total, tir.max(known, one))
+        return [tir.Select(code == -1, rest, code) for code in given]
+
+    shape = ctx.wide(compute_lengths(ctx, count, lengths, newshape, *own))
+    return ctx.emit("reshape", data, ctx.framework.relax.ShapeExpr(shape))
+
+
+@OPS.exports("dyn.tile")
+def export_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
+    te, tir = ctx.framework.te, ctx.framework.tir
+    (count,) = ctx.extents(reps)
+    own = ctx.wide(ctx.extents(data))
+    rank = max(count, len(own))
+    one = tir.IntImm("int64", 1)
+
+    def lengths(counts: AnyValue, *old: AnyValue) -> list[AnyValue]:
+        times = [
+            *[one] * (rank - count),
+            *(counts[place].astype("int64") for place in range(count)),
+        ]
+        before = [*[one] * (rank - len(old)), *old]
+        return [length * by for length, by in zip(before, times, strict=True)]
+
+    shape = ctx.wide(compute_lengths(ctx, rank, lengths, reps, *own))
+
+    def tile(x: AnyValue) -> AnyValue:
+        def one(*places: AnyValue) -> AnyValue:
+            inner = places[rank - len(x.shape) :]
+            return x(*(tir.floormod(at, n) for at, n in zip(inner, x.shape, strict=True)))
+
+        return te.compute(shape, one, name="tile")
+
+    return ctx.emit_te(tile, data)
+
+
+@OPS.exports("dyn.expand_dims")
+def export_expand_dims(ctx: ExportContext, data: Value, axis: Value, *, num_newaxis: int) -> Value:
+    tir = ctx.framework.tir
+    own = ctx.wide(ctx.extents(data))
+    one = tir.IntImm("int64", 1)
+
+    def lengths(at: AnyValue, *old: AnyValue) -> list[AnyValue]:
+        given = (at() if not at.shape else at[0]).astype("int64")
+        first = tir.Select(given < 0, given + (len(old) + 1), given)
+        found = []
+        for place in range(len(old) + num_newaxis):
+            before = old[place] if place < len(old) else one
+            behind = old[place - num_newaxis] if place >= num_newaxis else one
+            inside = place < first + num_newaxis
+            found.append(tir.Select(place < first, before, tir.Select(inside, one, behind)))
+        return found
+
+    shape = compute_lengths(ctx, len(own) + num_newaxis, lengths, axis, *own)
+    return ctx.emit("reshape", data, ctx.framework.relax.ShapeExpr(ctx.wide(shape)))
+
+
+@OPS.exports("dyn.squeeze")
+def export_squeeze(ctx: ExportContext, data: Value, axes: Value) -> Value:
+    """The number of the axes that stay, in front of an axis, is its new place."""
+    tir = ctx.framework.tir
+    own = ctx.wide(ctx.extents(data))
+    (count,) = ctx.extents(axes)
+
+    def lengths(gone: AnyValue, *old: AnyValue) -> list[AnyValue]:
+        named = [gone[each].astype("int64") for each in range(count)]
+        named = [tir.Select(each < 0, each + len(old), each) for each in named]
+        found: list[AnyValue] = [tir.IntImm("int64", 1)] * (len(old) - count)
+        before: AnyValue = tir.IntImm("int64", 0)
+        for place, length in enumerate(old):
+            kept: AnyValue = tir.const(True)
+            for each in named:
+                kept = tir.And(kept, each != place)
+            found = [
+                tir.Select(tir.And(kept, before == number), length, other)
+                for number, other in enumerate(found)
+            ]
+            before = before + kept.astype("int64")
+        return found
+
+    shape = compute_lengths(ctx, len(own) - count, lengths, axes, *own)
+    return ctx.emit("reshape", data, ctx.framework.relax.ShapeExpr(ctx.wide(shape)))
+
+
+@OPS.exports("dyn.nn.pad")
+def export_pad(
+    ctx: ExportContext, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
+) -> Value:
+    rank = ctx.type(data).rank
+
+    def widths(given: AnyValue) -> list[AnyValue]:
+        return [given[place // 2, place % 2] for place in range(2 * rank)]
+
+    flat = compute_lengths(ctx, 2 * rank, widths, pad_width)
+    pairs = [flat[place : place + 2] for place in range(0, 2 * rank, 2)]
+    return pad_with(ctx, data, pad_val, pairs, pad_mode)

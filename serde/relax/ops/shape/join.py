@@ -1,0 +1,90 @@
+"""Tensors put together and taken apart."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any as AnyValue
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.table import OPS
+from serde.relay.ir.dims import Dim
+
+__all__: list[str] = []
+
+
+@OPS.exports("concatenate")
+def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    return data[0] if len(data) == 1 else ctx.emit("concat", data, axis=axis)
+
+
+@OPS.exports("stack")
+def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    return ctx.emit("stack", data, axis=axis)
+
+
+@OPS.exports("split")
+def export_split(
+    ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+) -> tuple[Value, ...]:
+    shape = ctx.named_shape(data)
+    along = axis % len(shape)
+    length = shape[along]
+    if isinstance(indices_or_sections, int) and isinstance(length, int):
+        if indices_or_sections == 1:
+            return (data,)
+        return ctx.emit_tuple(
+            "split", data, indices_or_sections, axis=along, outputs=indices_or_sections
+        )
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        edges: list[Dim] = [length // count * place for place in range(count + 1)]
+    else:
+        edges = [0, *indices_or_sections, length]
+    return tuple(_part(ctx, data, along, *ends) for ends in pairwise(edges))
+
+
+def _part(ctx: ExportContext, data: Value, axis: int, first: Dim, last: Dim) -> Value:
+    """Write the entries of an axis from `first` on, before `last`."""
+    te = ctx.framework.te
+    start, length = ctx.dim(first), ctx.dim(last - first)
+
+    def part(x: AnyValue, begin: AnyValue) -> AnyValue:
+        shape = [*x.shape[:axis], *ctx.wide([length]), *x.shape[axis + 1 :]]
+
+        def one(*places: AnyValue) -> AnyValue:
+            return x(*places[:axis], places[axis] + begin, *places[axis + 1 :])
+
+        return te.compute(shape, one, name="split")
+
+    return ctx.emit_te(part, data, start)
+
+
+@OPS.exports("meshgrid")
+def export_meshgrid(
+    ctx: ExportContext, data: tuple[Value, ...], *, indexing: str
+) -> tuple[Value, ...]:
+    order = list(range(len(data)))
+    if indexing == "xy" and len(data) > 1:
+        order[:2] = [1, 0]
+    lengths: list[Dim] = [1] * len(data)
+    for place, each in zip(order, data, strict=True):
+        lengths[place] = (*ctx.named_shape(each), 1)[0]
+    grids = []
+    for place, each in zip(order, data, strict=True):
+        shape: list[Dim] = [1] * len(data)
+        shape[place] = lengths[place]
+        line = ctx.emit("reshape", each, ctx.shape_expr(shape)) if 0 not in shape else None
+        if line is None:
+            grids.append(ctx.emit("zeros", ctx.shape_expr(lengths), ctx.type(each).dtype))
+        else:
+            grids.append(ctx.emit("broadcast_to", line, ctx.shape_expr(lengths)))
+    return tuple(grids)
+
+
+@OPS.exports("nn.fifo_buffer")
+def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: int) -> Value:
+    """The last entries of the two together, as many as the buffer has."""
+    along = axis % ctx.type(data).rank
+    new, old = ctx.named_shape(data)[along], ctx.named_shape(buffer)[along]
+    joined = ctx.emit("concat", [buffer, data], axis=along)
+    return _part(ctx, joined, along, new, new + old)

@@ -1,0 +1,122 @@
+"""Padding and dilation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.table import OPS
+
+__all__ = ["pad_with"]
+
+PadWidth = tuple[tuple[int, int], ...]
+
+
+def pad_with(
+    ctx: ExportContext,
+    data: Value,
+    value: Value,
+    widths: Sequence[Sequence[AnyValue]],
+    mode: str,
+) -> Value:
+    """Write a tensor with elements before and after each axis.
+
+    Args:
+        ctx: The context.
+        data: The tensor.
+        value: The element to pad with, a scalar.
+        widths: How many before and after each axis, as integers or expressions of TIR; of a
+            constant a negative number is taken away.
+        mode: Which they are: ``constant``, ``edge``, ``reflect`` or ``symmetric``.
+    """
+    te, tir = ctx.framework.te, ctx.framework.tir
+
+    def pad(x: AnyValue, fill: AnyValue, sides: Sequence[Sequence[AnyValue]]) -> AnyValue:
+        shape = [
+            length + before + after for length, (before, after) in zip(x.shape, sides, strict=True)
+        ]
+
+        def one(*places: AnyValue) -> AnyValue:
+            source, inside = [], []
+            for place, length, (before, after) in zip(places, x.shape, sides, strict=True):
+                if _is_zero(before) and _is_zero(after):
+                    source.append(place)
+                    continue
+                own = place - before
+                if mode == "constant":
+                    inside += [own >= 0, own < length]
+                source.append(_source(tir, mode, own, length))
+            if not inside:
+                return x(*source)
+            within = inside[0]
+            for each in inside[1:]:
+                within = tir.And(within, each)
+            return tir.if_then_else(within, x(*source), fill().astype(str(x.dtype)))
+
+        return te.compute(shape, one, name="pad")
+
+    return ctx.emit_te(pad, data, value, widths)
+
+
+def _is_zero(width: AnyValue) -> bool:
+    return isinstance(width, int) and width == 0
+
+
+def _source(tir: AnyValue, mode: str, place: AnyValue, length: AnyValue) -> AnyValue:
+    """Return which element stands at a place counted from the first of the tensor."""
+    if mode == "constant":
+        return place
+    last = length - 1
+    if mode == "edge":
+        return tir.max(tir.min(place, last), tir.IntImm("int64", 0))
+    bounce = 0 if mode == "reflect" else 1
+    before = tir.Select(place < 0, -place - bounce, place)
+    return tir.Select(place > last, 2 * last - place + bounce, before)
+
+
+@OPS.exports("nn.pad")
+def export_pad(
+    ctx: ExportContext, data: Value, pad_val: Value, *, pad_width: PadWidth, pad_mode: str
+) -> Value:
+    if not any(map(any, pad_width)):
+        return data
+    flat = [each for sides in pad_width for each in sides]
+    if pad_mode == "constant" and min(flat) >= 0 and pad_val.data is not None:
+        value = float(pad_val.data)
+        if value == pad_val.data and ctx.type(data).dtype != "bool":
+            return ctx.emit("nn.pad", data, flat, pad_mode="constant", pad_value=value)
+    return pad_with(ctx, data, pad_val, pad_width, pad_mode)
+
+
+@OPS.exports("nn.mirror_pad")
+def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
+    if not any(map(any, pad_width)):
+        return data
+    zero = ctx.const(0, ctx.type(data).dtype)
+    return pad_with(ctx, data, zero, pad_width, mode.lower())
+
+
+@OPS.exports("nn.dilate")
+def export_dilate(
+    ctx: ExportContext, x: Value, *, strides: tuple[int, ...], dilation_value: float
+) -> Value:
+    te, tir = ctx.framework.te, ctx.framework.tir
+    fill = ctx.const(dilation_value, "float64")
+    wanted = ctx.dims(
+        [0 if n == 0 else (n - 1) * s + 1 for n, s in zip(ctx.named_shape(x), strides, strict=True)]
+    )
+
+    def dilate(data: AnyValue, value: AnyValue) -> AnyValue:
+        def one(*places: AnyValue) -> AnyValue:
+            pairs = list(zip(places, strides, strict=True))
+            source = [tir.floordiv(place, stride) for place, stride in pairs]
+            hits = [tir.floormod(place, stride) == 0 for place, stride in pairs if stride > 1]
+            own = data(*source)
+            for hit in hits:
+                own = tir.if_then_else(hit, own, value().astype(str(data.dtype)))
+            return own
+
+        return te.compute(ctx.wide(wanted), one, name="dilate")
+
+    return ctx.emit_te(dilate, x, fill)

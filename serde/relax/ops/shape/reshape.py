@@ -1,0 +1,135 @@
+"""The same elements in another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any as AnyValue
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.table import OPS
+from serde.relay.ir.dims import Dim, product
+from serde.relay.ir.registry import get
+from serde.relay.ir.types import TensorType
+from serde.relay.op.shape.reshape import new_shape
+
+__all__ = ["flatten", "reshape"]
+
+
+def reshape(ctx: ExportContext, data: Value, shape: Sequence[Dim]) -> Value:
+    """Write the elements of a value in another shape."""
+    if 0 in shape:  # A length of 0 is a copied one to Relax.
+        return ctx.emit("zeros", ctx.shape_expr(shape), ctx.type(data).dtype)
+    return ctx.emit("reshape", data, ctx.shape_expr(shape))
+
+
+def flatten(ctx: ExportContext, data: Value) -> Value:
+    """Write the elements of a value as a vector; it has the Relay type of one."""
+    if ctx.type(data).rank == 1:
+        return data
+    shape = (product(ctx.named_shape(data)),)
+    return replace(reshape(ctx, data, shape), type=TensorType(shape, ctx.type(data).dtype))
+
+
+@OPS.exports("reshape")
+def export_reshape(
+    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
+) -> Value:
+    return reshape(ctx, data, new_shape(ctx.named_shape(data), newshape, allowzero))
+
+
+def _named_type(ctx: ExportContext, x: Value) -> TensorType:
+    return TensorType(ctx.named_shape(x), ctx.type(x).dtype)
+
+
+def _make_exporter(op: str) -> AnyValue:
+    infer = get(op).infer
+
+    def export(
+        ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
+    ) -> Value:
+        type_ = infer(_named_type(ctx, data), newshape=newshape, allowzero=allowzero)
+        return reshape(ctx, data, type_.shape)
+
+    return export
+
+
+OPS.exports("contrib_reverse_reshape")(_make_exporter("contrib_reverse_reshape"))
+
+
+@OPS.exports("reshape_like")
+def export_reshape_like(
+    ctx: ExportContext,
+    data: Value,
+    shape_like: Value,
+    *,
+    lhs_begin: int,
+    lhs_end: int | None,
+    rhs_begin: int,
+    rhs_end: int | None,
+) -> Value:
+    type_ = get("reshape_like").infer(
+        _named_type(ctx, data),
+        _named_type(ctx, shape_like),
+        lhs_begin=lhs_begin,
+        lhs_end=lhs_end,
+        rhs_begin=rhs_begin,
+        rhs_end=rhs_end,
+    )
+    return reshape(ctx, data, type_.shape)
+
+
+@OPS.exports("nn.batch_flatten")
+def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
+    shape = ctx.named_shape(data)
+    return reshape(ctx, data, (shape[0], product(shape[1:])))
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+    if ctx.type(data).rank == 0:
+        return data
+    return ctx.emit("permute_dims", data, list(axes) if axes else None)
+
+
+@OPS.exports("expand_dims")
+def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
+    first = axis % (ctx.type(data).rank + 1)
+    if not num_newaxis:
+        return data
+    return ctx.emit("expand_dims", data, list(range(first, first + num_newaxis)))
+
+
+@OPS.exports("squeeze")
+def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+    type_ = ctx.type(data)
+    if axis is None:
+        axis = tuple(place for place, dim in enumerate(type_.shape) if dim == 1)
+    gone = {each % type_.rank for each in axis}
+    if not gone:
+        return data
+    known = all(isinstance(type_.shape[each], int) for each in gone)
+    if known:
+        return ctx.emit("squeeze", data, sorted(gone))
+    shape = ctx.named_shape(data)
+    return reshape(ctx, data, [dim for place, dim in enumerate(shape) if place not in gone])
+
+
+@OPS.exports("shape_of")
+def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+    return _as(ctx, ctx.shape(ctx.named_shape(data)), dtype)
+
+
+@OPS.exports("ndarray_size")
+def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+    count = ctx.shape([product(ctx.named_shape(data))])
+    return _as(ctx, ctx.emit("reshape", count, ctx.shape_expr(())), dtype)
+
+
+def _as(ctx: ExportContext, x: Value, dtype: AnyValue) -> Value:
+    return x if dtype == "int64" else ctx.emit("astype", x, str(dtype))
+
+
+@OPS.exports("reverse")
+def export_reverse(ctx: ExportContext, data: Value, *, axis: int | None) -> Value:
+    return ctx.emit("flip", data, axis)

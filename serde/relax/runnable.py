@@ -1,0 +1,294 @@
+"""Compiled models that run in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.engine.fitting import bind_inputs
+from serde.errors import FormatError, OptionError, RelayError
+from serde.io.atomic import atomic_group
+from serde.io.tvm_params import read_params, write_params
+from serde.relax.compiling import CompilableModel, compile_library
+from serde.relax.framework import Framework, load
+from serde.relax.interface import FUNCTION, Interface
+from serde.relax.live import share
+from serde.relay.ir.dims import Any
+from serde.relay.ir.types import TensorType
+from serde.relay.run.binding import as_value
+from serde.summary import TensorSummary
+from serde.weights import Array, ArrayWeight, OpenFile, Weight, empty_aligned
+
+__all__ = ["Runnable", "compile_model", "is_library", "params_path", "save_library"]
+
+_NAME: Final = "model.so"
+
+_LIBRARIES: Final = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+"""What shared libraries of Linux, Windows and macOS begin with."""
+
+_SYMBOL: Final = b"__tvm_ffi__library_bin"
+"""Where TVM's libraries have what is not code: constants and the program of the machine."""
+
+
+def params_path(path: str | os.PathLike[str]) -> Path:
+    """Return where the weights of a library lie that does not hold them."""
+    return Path(f"{os.fspath(path)}.params")
+
+
+class Runnable:
+    """A model that TVM has compiled.
+
+    Made by :func:`serde.compile`, or by :meth:`load`. Threads may run it at once: each has a
+    virtual machine of its own, and all share the weights.
+
+    Attributes:
+        interface: What it takes and gives, with types.
+    """
+
+    interface: Interface
+
+    def __init__(
+        self,
+        path: Path,
+        interface: Interface,
+        weights: Sequence[Array],
+        folder: tempfile.TemporaryDirectory[str] | None = None,
+    ) -> None:
+        self.interface = interface
+        self._path = path
+        self._weights = list(weights)
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._loaded: tuple[AnyValue, AnyValue, list[AnyValue]] | None = None
+        self._machines = threading.local()
+        self._types = {each.name: _type_of(each) for each in interface.inputs}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Runnable:
+        """Return what :meth:`save` has written. The code of the library is run.
+
+        Raises:
+            FormatError: It is no such library, or its weights are not beside it.
+            MissingDependency: TVM is not installed, or as a release that is not known.
+            OptionError: There is no such file.
+        """
+        if not os.path.isfile(path):
+            raise OptionError(f"{os.fspath(path)}: there is no such file")
+        if not is_library(Path(path)):
+            raise FormatError("expected a library that serde compiled", path=path)
+        interface = _read_interface(Path(path))
+        weights = list(_read_weights(Path(path), interface))
+        return cls(Path(os.path.abspath(path)), interface, weights)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs, in order."""
+        return tuple(each.name for each in self.interface.inputs)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the results, in order."""
+        return tuple(each.name for each in self.interface.outputs)
+
+    @property
+    def target(self) -> str:
+        """What it is compiled for, as TVM says it."""
+        return self.interface.target
+
+    def run(self, *args: AnyValue, **named: AnyValue) -> list[Array]:
+        """Return the results for inputs by position or by name.
+
+        One argument that is a mapping holds all inputs by name.
+
+        Raises:
+            OptionError: Inputs are missing, or too many; or the device is not there.
+            RelayError: One does not have its type, or TVM fails.
+        """
+        given = bind_inputs(self.inputs, args, named)
+        arrays = [as_value(given[name], type_, name) for name, type_ in self._types.items()]
+        machine, device, weights = self._open()
+        framework = load()
+        tensors = [_to_device(framework, each, device) for each in arrays]
+        try:
+            found = machine["main"](*tensors, *weights)
+            results = list(found) if self.interface.several else [found]
+            return [each.numpy() for each in results]
+        except Exception as error:
+            told = framework.last_line(error)
+            raise RelayError(f"tvm {framework.version} failed: {told}") from error
+
+    __call__ = run
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the library, and its weights beside it where it does not hold them.
+
+        Raises:
+            OptionError: Nothing can be written there.
+        """
+        weights = [ArrayWeight(each) for each in self._weights]
+        with _staged(Path(path), bool(weights), [self._path]) as staged:
+            if weights:
+                names = [each.name for each in self.interface.weights]
+                write_params(dict(zip(names, weights, strict=True)), staged[0])
+            shutil.copyfile(self._path, staged[-1])
+        return Path(path)
+
+    def _open(self) -> tuple[AnyValue, AnyValue, list[AnyValue]]:
+        """Return the virtual machine of this thread, the device, and the weights there."""
+        framework = load()
+        with self._lock:
+            if self._loaded is None:
+                device = framework.device(self.interface.device)
+                library = open_library(framework, self._path)
+                weights = [_to_device(framework, each, device) for each in self._weights]
+                self._loaded = library, device, weights
+        library, device, weights = self._loaded
+        machine = getattr(self._machines, "machine", None)
+        if machine is None:
+            machine = framework.relax.VirtualMachine(library, device)
+            self._machines.machine = machine
+        return machine, device, weights
+
+    def __repr__(self) -> str:
+        ins, outs = (
+            ", ".join(f"{each.name}: {_type_of(each)!r}" for each in tensors)
+            for tensors in (self.interface.inputs, self.interface.outputs)
+        )
+        return f"Runnable(({ins}) -> ({outs}), target={self.target!r})"
+
+
+def _type_of(tensor: TensorSummary) -> TensorType:
+    shape = [each if isinstance(each, int) else Any() for each in tensor.shape or ()]
+    return TensorType(tuple(shape), tensor.dtype or "")
+
+
+def _to_device(framework: Framework, data: Array, device: AnyValue) -> AnyValue:
+    """Return an array as a tensor of a device; that of the processor shares its memory."""
+    tensor = share(framework, data)
+    if str(device).startswith("cpu"):
+        return tensor
+    return tensor.copyto(device)
+
+
+def is_library(path: Path) -> bool:
+    """Whether a file is a library that TVM has linked, by its symbols; it is not loaded."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        if not file.read(4).startswith(_LIBRARIES):
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(_SYMBOL) >= 0
+
+
+def open_library(framework: Framework, path: Path) -> AnyValue:
+    """Return a library of TVM's, loaded.
+
+    Raises:
+        FormatError: It is none, or needs what this TVM does not have.
+    """
+    try:
+        return framework.tvm.runtime.load_module(os.path.abspath(path))
+    except Exception as error:
+        told = f"TVM {framework.version} cannot load it: {framework.last_line(error)}"
+        raise FormatError(told, path=path) from error
+
+
+def _read_interface(path: Path) -> Interface:
+    framework = load()
+    library = open_library(framework, path)
+    try:
+        machine = framework.relax.VirtualMachine(library, framework.tvm.cpu())
+        told = machine[FUNCTION]().numpy().tobytes().decode()
+    except Exception as error:
+        raise FormatError(
+            f"expected a library that serde compiled: {framework.last_line(error)}", path=path
+        ) from error
+    return Interface.from_text(told)
+
+
+def _read_weights(path: Path, interface: Interface) -> Iterator[Array]:
+    """Yield the weights of a library, each in memory that TVM can share."""
+    if not interface.weights:
+        return
+    beside = params_path(path)
+    if not beside.is_file():
+        raise FormatError(f"its weights are not there: {beside.name}", path=path)
+    with OpenFile.open(beside) as file:
+        found = read_params(file)
+        for wanted in interface.weights:
+            weight = found.get(wanted.name)
+            if weight is None or (weight.shape, weight.dtype) != (wanted.shape, wanted.dtype):
+                said = "none" if weight is None else f"{weight.dtype}{list(weight.shape)}"
+                expected = f"{wanted.dtype}{list(wanted.shape or ())}"
+                raise FormatError(
+                    f"weight {wanted.name}: expected {expected}, found {said}", path=beside
+                )
+            yield _in_memory(weight)
+
+
+def _in_memory(weight: Weight) -> Array:
+    """Return the values of a weight, read piece by piece into memory that TVM can share."""
+    held = empty_aligned(weight.shape, weight.dtype)
+    for first, last in weight.row_ranges():
+        if weight.shape:
+            held[first:last] = weight.rows(first, last)
+        else:
+            held[...] = weight.array()
+    return held
+
+
+@contextlib.contextmanager
+def _staged(
+    path: Path,
+    weights: bool,
+    sources: Sequence[Path],
+    before_commit: Callable[[Path], None] | None = None,
+) -> Iterator[tuple[Path, ...]]:
+    """Stage a library, behind its weights where it has any beside it."""
+
+    def check(staged: tuple[Path, ...]) -> None:
+        if before_commit is not None:
+            before_commit(staged[-1])
+
+    files = [params_path(path), path] if weights else [path]
+    with atomic_group(files, sources=sources, restore=True, before_commit=check) as staged:
+        yield staged
+
+
+def compile_model(model: CompilableModel) -> Runnable:
+    """Return a model that is compiled.
+
+    Raises:
+        CompileError: TVM refuses the module, crashes, or cannot link.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True)
+    path = Path(folder.name) / _NAME
+    interface = compile_library(model, path)
+    return Runnable(path, interface, [_in_memory(each) for each in model.beside.values()], folder)
+
+
+def save_library(
+    model: CompilableModel,
+    path: Path,
+    sources: Sequence[Path] = (),
+    before_commit: Callable[[Path], None] | None = None,
+) -> Path:
+    """Compile a model and write it; weights go from where they are to the file beside it.
+
+    Raises:
+        CompileError: TVM refuses the module, crashes, or cannot link.
+    """
+    with _staged(path, bool(model.beside), sources, before_commit) as staged:
+        compile_library(model, staged[-1])
+        if model.beside:
+            write_params(model.beside, staged[0])
+    return path
