@@ -119,8 +119,13 @@ class Framework:
 
     def cell(self, dtype: str) -> AnyValue:
         """Return room for one number, read and written at ``[0]``, among statements."""
-        held = self.statements.alloc_buffer((1,), dtype, scope="local")
+        # Outside of a function the default layout is another than inside it.
+        held = self.statements.alloc_buffer((1,), dtype, scope="local", layout=None)
         return self.statements.buffer_proxy(held)
+
+    def simplify(self, length: AnyValue) -> AnyValue:
+        """Return a length in fewer operations, as TVM finds them."""
+        return self._analyzer.simplify(length)
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""

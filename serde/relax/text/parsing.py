@@ -21,6 +21,10 @@ _MODULES: Final = {"I": "ir", "R": "relax", "T": "tirx"}
 """What the names of modules in a text stand for, in ``tvm.script.parser``."""
 
 
+_RANGES: Final = frozenset(("opaque", "reduce", "scan", "spatial"))
+"""What takes the range of an axis, in ``T.axis``."""
+
+
 def parse_script(text: str, names: Iterable[str], metadata: Metadata) -> AnyValue:
     """Return the ``tvm.IRModule`` that a text spells.
 
@@ -79,6 +83,9 @@ def _namespaces(framework: Framework, names: Iterable[str]) -> dict[str, SimpleN
         setattr(place, parts[-1], getattr(value, parts[-1]))
     if hasattr(found["R"], "const"):
         found["R"].const = _const_of(framework)
+    axes = getattr(found["T"], "axis", SimpleNamespace())
+    for name in _RANGES & vars(axes).keys():
+        setattr(axes, name, _axis_of(framework, getattr(axes, name)))
     return found
 
 
@@ -91,3 +98,19 @@ def _const_of(framework: Framework) -> AnyValue:
         return framework.relax.const(value, dtype)
 
     return const
+
+
+def _axis_of(framework: Framework, axis: AnyValue) -> AnyValue:
+    """Return a function such as ``T.axis.spatial``, which keeps the extents of ranges simple.
+
+    TVM prints the two ends of a range, and takes their difference as it stands for the extent.
+    """
+
+    def spatial(domain: AnyValue, *operands: AnyValue, **named: AnyValue) -> AnyValue:
+        if isinstance(domain, tuple):
+            first, last = domain
+            extent = framework.simplify(last - first)
+            domain = framework.tvm.ir.Range.from_min_extent(first, extent)
+        return axis(domain, *operands, **named)
+
+    return spatial

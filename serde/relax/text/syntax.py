@@ -15,6 +15,7 @@ from typing import Final, NoReturn
 
 from serde.errors import FormatError
 from serde.limits import MAX_NESTING
+from serde.relax.text.symbols import declare_symbols
 from serde.relax.text.vocabulary import BUFFER_FIELDS, FUNCTION_NAMES, is_function_of_tvm
 
 __all__ = ["Script", "check_script"]
@@ -30,6 +31,9 @@ _DECORATORS: Final = {"R.function": "relax", "T.prim_func": "tir"}
 _TYPES: Final = frozenset(("R.Any", "R.Object", "R.Shape", "R.Tensor", "R.Tuple"))
 """Types that are printed without arguments."""
 
+_BINDING: Final = "T.let"
+"""The type of a variable that is bound once, which has the type of its value in brackets."""
+
 _FREE_TEXT: Final = frozenset(
     ("I.module_attrs", "R.func_attr", "R.str", "T.func_attr", "T.sblock_attr")
 )
@@ -43,7 +47,7 @@ _IMPORT_PRAGMA: Final = "pragma_import"
 
 _OPERATORS: Final = (
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod),
-    *(ast.BitAnd, ast.BitOr, ast.BitXor),
+    *(ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift),
 )
 _COMPARISONS: Final = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -78,6 +82,8 @@ def check_script(text: str) -> Script:
         raise FormatError(f"expected TVMScript: {told}") from None
     checker = _Checker()
     checker.module(tree)
+    if declare_symbols(tree):
+        return check_script(ast.unparse(tree))
     return Script(
         _without_imports(text, tree),
         frozenset(checker.names),
@@ -319,6 +325,8 @@ class _Checker:
     def _binary(self, node: ast.BinOp) -> None:
         if not isinstance(node.op, _OPERATORS):
             self._refuse(node, f"the operator {type(node.op).__name__}")
+        if isinstance(node.op, ast.LShift) and _is_number(node.left) and _is_number(node.right):
+            self._refuse(node, "a shifted number")
         self._operands(node, [node.left, node.right])
 
     def _bool(self, node: ast.BoolOp) -> None:
@@ -392,7 +400,7 @@ class _Checker:
     def _dict(self, node: ast.Dict) -> None:
         for key, value in zip(node.keys, node.values, strict=True):
             self._require(node, key is not None and _is_text(key))
-            if isinstance(key, ast.Constant):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 self._text(key, key.value)
             self._check(value)
 
@@ -415,9 +423,15 @@ class _Checker:
         if place is not None:
             (self.attributes if self._free else self.values).add(place)
             return
-        self._require(node, isinstance(node.value, (ast.Name, ast.Attribute)))
-        self._check(node.value)
-        self._check(node.slice)
+        if self._chain(node.value) == _BINDING:
+            self.names.add(_BINDING)
+        else:
+            self._require(node, isinstance(node.value, (ast.Name, ast.Attribute)))
+            self._check(node.value)
+        if self._chain(node.value) == _BINDING:
+            self._annotation(node.slice)
+        else:
+            self._check(node.slice)
 
     # What all of them need.
 
@@ -451,6 +465,11 @@ class _Checker:
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression is made of numbers only, which Python computes."""
+    return not any(isinstance(each, (ast.Call, ast.Name)) for each in ast.walk(node))
 
 
 def _is_type_variable(node: ast.stmt) -> bool:

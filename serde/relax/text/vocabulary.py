@@ -24,7 +24,7 @@ _WORDS: Final = {
     "T": """
         Add And Broadcast Buffer Cast Div EQ FloorDiv FloorMod GE GT LE LT Let Max Min Mod Mul NE
         Not Or Ramp Range Select Shuffle Sub Var
-        abs acos acosh address_of alloc_buffer asin asinh assume atan atan2 atanh attr
+        abs acos acosh address_of alloc_buffer alloc_local asin asinh assume atan atan2 atanh attr
         axis.opaque axis.reduce axis.remap axis.scan axis.spatial
         bitwise_and bitwise_not bitwise_or bitwise_xor bool boolean broadcast
         call_extern call_llvm_intrin call_llvm_pure_intrin call_packed call_pure_extern

@@ -84,9 +84,7 @@ def _make_windows(
 
             def term(batch: AnyValue, frequency: AnyValue, frame: AnyValue) -> AnyValue:
                 place = tir.floormod(frequency.astype("int64") * tap, width)
-                return te.sum(
-                    data[batch, frame * hop + tap] * window[tap] * wave[place], axis=tap
-                )
+                return te.sum(data[batch, frame * hop + tap] * window[tap] * wave[place], axis=tap)
 
             return te.compute((data.shape[0], count, frames), term, name=name)
 
