@@ -6,23 +6,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any as AnyValue
-from typing import Final
 
 from serde.errors import Unsupported
+from serde.relax.folder import PARAMS, SCRIPT, is_folder, read_folder
 from serde.relax.model import RelaxModel
+from serde.relax.signature import describe
 
-__all__ = ["PARAMS", "SCRIPT", "detect", "is_module", "load"]
-
-SCRIPT: Final = "model.py"
-"""The module in TVMScript."""
-
-PARAMS: Final = "model.params"
-"""The weights, as a parameter file of TVM's."""
+__all__ = ["detect", "is_module", "load"]
 
 
 def detect(path: Path) -> bool:
     """Whether `path` is a folder with a module in TVMScript and its parameters."""
-    return path.is_dir() and (path / SCRIPT).is_file() and (path / PARAMS).is_file()
+    return is_folder(path)
 
 
 def is_module(source: object) -> bool:
@@ -37,4 +32,8 @@ def load(source: AnyValue, params: Mapping[str, AnyValue] | None) -> RelaxModel:
     Raises:
         FormatError: The folder is not as serde or TVM writes it.
     """
-    raise Unsupported("not read")
+    if is_module(source):
+        raise Unsupported("not read")
+    path = Path(source)
+    module, weights = read_folder(path)
+    return describe(module, weights, [path / SCRIPT, path / PARAMS])

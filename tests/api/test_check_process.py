@@ -158,7 +158,7 @@ def test_a_closed_engine_has_ended_even_where_it_hangs(stand_in: Any) -> None:
 
 def test_an_engine_that_nobody_holds_ends(stand_in: Any) -> None:
     stand_in()
-    pid = opened()._process.pid
+    pid = opened()._worker.pid
     assert not is_there(pid)
 
 

@@ -21,6 +21,9 @@ _MODULES: Final = {"I": "ir", "R": "relax", "T": "tirx"}
 """What the names of modules in a text stand for, in ``tvm.script.parser``."""
 
 
+_NOT_FINITE: Final = frozenset(("-inf", "inf", "nan"))
+"""Numbers that TVM prints as texts."""
+
 _RANGES: Final = frozenset(("opaque", "reduce", "scan", "spatial"))
 """What takes the range of an axis, in ``T.axis``."""
 
@@ -81,16 +84,28 @@ def _namespaces(framework: Framework, names: Iterable[str]) -> dict[str, SimpleN
                 setattr(place, part, SimpleNamespace())
             place = getattr(place, part)
         setattr(place, parts[-1], getattr(value, parts[-1]))
-    if hasattr(found["R"], "const"):
-        found["R"].const = _const_of(framework)
+    _mend_builders(framework, found["R"])
     axes = getattr(found["T"], "axis", SimpleNamespace())
     for name in _RANGES & vars(axes).keys():
         setattr(axes, name, _axis_of(framework, getattr(axes, name)))
     return found
 
 
+def _mend_builders(framework: Framework, builders: SimpleNamespace) -> None:
+    """Have the builders of ``R`` take what TVM prints as their arguments and they do not take."""
+    for name, value in vars(builders).items():
+        if name == "const":
+            setattr(builders, name, _const_of(framework))
+        elif name == "match_cast":
+            setattr(builders, name, _match_cast_of(framework, value))
+        elif isinstance(value, SimpleNamespace):
+            _mend_builders(framework, value)
+        elif not isinstance(value, type) and not hasattr(value, "dispatch_token"):
+            setattr(builders, name, _with_numbers(value))
+
+
 def _const_of(framework: Framework) -> AnyValue:
-    """Return ``R.const``, which TVM prints of NaN and infinities and does not read."""
+    """Return ``R.const``, which does not take NaN and infinities."""
 
     def const(value: AnyValue, dtype: str | None = None) -> AnyValue:
         if isinstance(value, str):
@@ -98,6 +113,30 @@ def _const_of(framework: Framework) -> AnyValue:
         return framework.relax.const(value, dtype)
 
     return const
+
+
+def _match_cast_of(framework: Framework, match_cast: AnyValue) -> AnyValue:
+    """Return ``R.match_cast``, which does not take a tuple."""
+
+    def cast(value: AnyValue, type_: AnyValue) -> AnyValue:
+        made = framework.relax.Tuple(value) if isinstance(value, tuple) else value
+        return match_cast(made, type_)
+
+    return cast
+
+
+def _with_numbers(builder: AnyValue) -> AnyValue:
+    """Return the builder of an operator, which does not take NaN and infinities."""
+
+    def build(*operands: AnyValue, **attributes: AnyValue) -> AnyValue:
+        given = [_number(each) for each in operands]
+        return builder(*given, **{name: _number(each) for name, each in attributes.items()})
+
+    return build
+
+
+def _number(value: AnyValue) -> AnyValue:
+    return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
 
 
 def _axis_of(framework: Framework, axis: AnyValue) -> AnyValue:

@@ -177,7 +177,7 @@ class _Checker:
         decorators = node.decorator_list
         if len(decorators) != 1 or self._chain(decorators[0]) != "I.ir_module":
             self._refuse(node, "a class without the decorator I.ir_module")
-        if node.bases or node.keywords or getattr(node, "type_params", ()):
+        if node.bases or node.keywords or getattr(node, "type_params", None):
             self._refuse(node, "a class with bases")
         self._check_name(node, node.name)
         self._module = node.name
@@ -204,7 +204,7 @@ class _Checker:
         self._check_name(node, node.name)
         found = node.args
         further = [*found.posonlyargs, *found.kwonlyargs, *found.defaults, *found.kw_defaults]
-        if further or found.vararg or found.kwarg or getattr(node, "type_params", ()):
+        if further or found.vararg or found.kwarg or getattr(node, "type_params", None):
             self._refuse(node, "a function with other than plain parameters")
         for parameter in found.args:
             self._check_name(parameter, parameter.arg)
@@ -312,7 +312,7 @@ class _Checker:
     def _attribute(self, node: ast.Attribute) -> None:
         """Check a global function, a field of a buffer, or a type."""
         name = self._chain(node)
-        if name is None or "__" in name:
+        if name is None or ".__" in name:
             self._refuse(node, "an attribute of what is no name")
         root, _, rest = name.partition(".")
         if root in _ROOTS:
@@ -349,7 +349,7 @@ class _Checker:
 
     def _call(self, node: ast.Call) -> None:
         name = self._chain(node.func)
-        if name is None or "__" in name or name in _DECORATORS or name == "I.ir_module":
+        if name is None or ".__" in name or name in _DECORATORS or name == "I.ir_module":
             self._refuse(node, "a call of what is no known name")
         root, _, rest = name.partition(".")
         if root in _ROOTS:
@@ -409,7 +409,7 @@ class _Checker:
             self._check(each)
 
     def _name(self, node: ast.Name) -> None:
-        if node.id in _RESERVED or "__" in node.id:
+        if node.id in _RESERVED or node.id.startswith("__"):
             self._refuse(node, f"the name {node.id} alone")
 
     def _slice(self, node: ast.Slice) -> None:

@@ -59,8 +59,8 @@ FUNCTION_NAMES: Final = {
 }
 """What calls a function by its name at run time, and which operand is that name."""
 
-_FUNCTIONS: Final = re.compile(r"tvm\.contrib\.sort\.\w+|llvm\.[\w.]+")
-"""Functions that TVM's own tensor expressions call."""
+_FUNCTIONS: Final = re.compile(r"tvm\.contrib\.sort\.\w+|llvm\.[\w.]+|[\w.]*::[\w.:]+")
+"""Functions that tensor expressions call, and operators of the user, which have two colons."""
 
 BUFFER_FIELDS: Final = frozenset(("data", "elem_offset", "shape", "strides"))
 """What a text may read of a buffer."""
