@@ -111,16 +111,31 @@ class Framework:
         """Return what a variable of Relax is called."""
         return str(getattr(variable, self._name))
 
+    def number(self, value: bool | int | float) -> AnyValue:
+        """Return a number as an argument of a function that is called."""
+        tir = self.tir
+        if isinstance(value, float):
+            held = tir.FloatImm("float64", value)
+        else:
+            held = tir.IntImm("bool" if isinstance(value, bool) else "int64", int(value))
+        wrap = getattr(self.relax, "PrimValue", None)
+        return held if wrap is None else wrap(held)
+
+    def text(self, value: str) -> AnyValue:
+        """Return a text as an argument of a function that is called."""
+        return (getattr(self.relax, "StringImm", None) or self.tvm.ir.StringImm)(value)
+
     def write_statements(self, write: Callable[[], None]) -> AnyValue:
         """Return the statements of TIR that `write` makes with :attr:`statements`."""
         with self.IRBuilder() as builder:
-            write()
+            with self.statements.serial(0, 1):  # It holds several, as nothing else does quietly.
+                write()
             return builder.get()
 
-    def cell(self, dtype: str) -> AnyValue:
-        """Return room for one number, read and written at ``[0]``, among statements."""
+    def cell(self, dtype: str, count: int = 1) -> AnyValue:
+        """Return room for one number, or several, among statements; one stands at ``[0]``."""
         # Outside of a function the default layout is another than inside it.
-        held = self.statements.alloc_buffer((1,), dtype, scope="local", layout=None)
+        held = self.statements.alloc_buffer((count,), dtype, scope="local", layout=None)
         return self.statements.buffer_proxy(held)
 
     def simplify(self, length: AnyValue) -> AnyValue:
