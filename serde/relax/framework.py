@@ -69,6 +69,8 @@ class Framework:
         self.tir = _first_module("tvm.tirx", "tvm.tir")
         arith = _first_module("tvm.sym", "tvm.arith")
         self._analyzer = arith.Analyzer()
+        self.dtypes = (type(tvm.runtime.empty((), "int8").dtype), tvm.DataType)
+        """What dtypes are."""
         self.IRBuilder = importlib.import_module("tvm.script.ir_builder").IRBuilder
         self.statements = _first_attribute("tvm.script.ir_builder", "tirx", "tir")
         relax = self.relax
@@ -80,10 +82,29 @@ class Framework:
         variable = relax.Var("x", self.TensorType((), "float32"))
         self._type = "ty" if hasattr(variable, "ty") else "struct_info"
         self._name = "name" if hasattr(variable, "name") else "name_hint"
+        self.Constant = getattr(relax, "Constant", None) or self.tvm.ir.GenericConst
+        self.variables = (relax.Var, relax.GlobalVar, self.tir.Var)
+        self.PrimValue = getattr(relax, "PrimValue", ())
+        """What wraps numbers of TIR, of releases that do not take them as they are."""
+        self.texts = tuple(
+            getattr(home, name)
+            for home in (relax, self.tvm.ir)
+            for name in ("StringImm", "DataTypeImm")
+            if hasattr(home, name)
+        )
+        """Expressions that hold a text or a dtype in ``value``."""
 
     def type_of(self, expr: AnyValue) -> AnyValue:
         """Return the type of an expression, which holds its shape."""
         return getattr(expr, self._type)
+
+    def result_type(self, function: AnyValue) -> AnyValue:
+        """Return the type of what a function gives."""
+        return getattr(function, f"ret_{self._type}")
+
+    def cast_type(self, binding: AnyValue) -> AnyValue:
+        """Return the type that a cast gives."""
+        return getattr(binding, self._type)
 
     def target(self, text: str) -> AnyValue:
         """Return a target: a kind, a tag, or a mapping in JSON."""
