@@ -81,7 +81,6 @@ class Framework:
         self.PrimType = getattr(relax, "PrimStructInfo", None) or self.tvm.ir.PrimType
         variable = relax.Var("x", self.TensorType((), "float32"))
         self._type = "ty" if hasattr(variable, "ty") else "struct_info"
-        self._name = "name" if hasattr(variable, "name") else "name_hint"
         self.Constant = getattr(relax, "Constant", None) or self.tvm.ir.GenericConst
         self.variables = (relax.Var, relax.GlobalVar, self.tir.Var)
         self.PrimValue = getattr(relax, "PrimValue", ())
@@ -127,10 +126,6 @@ class Framework:
         lines = [line for line in str(error).splitlines() if line.strip()]
         lines = [line for line in lines if not line.startswith("Command line:")]
         return (lines[-1].strip() if lines else type(error).__name__)[:_MOST_CHARACTERS]
-
-    def name_of(self, variable: AnyValue) -> str:
-        """Return what a variable of Relax is called."""
-        return str(getattr(variable, self._name))
 
     def number(self, value: bool | int | float) -> AnyValue:
         """Return a number as an argument of a function that is called."""
