@@ -27,7 +27,7 @@ def is_module(source: object) -> bool:
     return tvm is not None and isinstance(source, getattr(tvm, "IRModule", ()))
 
 
-def load(source: AnyValue, params: AnyValue, function: str = "") -> RelaxModel:
+def load(source: AnyValue, params: AnyValue, function: str | None = None) -> RelaxModel:
     """Return the module of a folder, or a live one.
 
     Args:

@@ -24,7 +24,7 @@ _PARAMS = "params"
 """Attribute of a function: the values of its last parameters."""
 
 
-def from_live(module: AnyValue, params: AnyValue, function: str = "") -> RelaxModel:
+def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -> RelaxModel:
     """Return a module with its weights.
 
     Args:
@@ -151,7 +151,7 @@ def _functions(framework: Framework, module: AnyValue) -> set[str]:
     }
 
 
-def _entry(framework: Framework, module: AnyValue, function: str) -> str:
+def _entry(framework: Framework, module: AnyValue, function: str | None) -> str:
     """Return the name of the function to read.
 
     Raises:
