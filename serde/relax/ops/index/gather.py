@@ -36,7 +36,7 @@ def export_take(
     if axis is None:
         return ctx.emit("take", flatten(ctx, data), places, 0, mode)
     along, rank = axis % ctx.type(data).rank, ctx.type(indices).rank
-    shared = batch_dims % rank if batch_dims else 0
+    shared = batch_dims + rank if batch_dims < 0 else batch_dims
     if not shared:
         return ctx.emit("take", data, places, along, mode)
     te, tir = ctx.framework.te, ctx.framework.tir

@@ -1,0 +1,78 @@
+"""Running sums and products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as AnyValue
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.shape.reshape import flatten
+from serde.relax.ops.table import OPS
+from serde.relax.precision import NARROW
+
+__all__: list[str] = []
+
+
+def _make_exporter(op: str, neutral: int) -> Callable[..., Value]:
+    def export(
+        ctx: ExportContext, data: Value, *, axis: int | None, dtype: AnyValue, exclusive: bool
+    ) -> Value:
+        """Narrow numbers are added up in float32, as the kernel does."""
+        given = flatten(ctx, data) if axis is None else data
+        along = 0 if axis is None else axis % ctx.type(data).rank
+        own = ctx.result_type().dtype
+        wide = "float32" if own in NARROW else own
+        if ctx.type(given).dtype != wide:
+            given = ctx.emit("astype", given, wide)
+        lengths = ctx.extents(given)
+        if all(isinstance(each, int) and each for each in lengths):
+            made = ctx.emit(op, given, along, exclusive=exclusive)
+        else:
+            made = ctx.emit_te(_make_scan(ctx, op, along, neutral, exclusive), given)
+        return made if own == wide else ctx.emit("astype", made, own)
+
+    return export
+
+
+def _make_scan(
+    ctx: ExportContext, op: str, axis: int, neutral: int, exclusive: bool
+) -> Callable[[AnyValue], AnyValue]:
+    """Return what computes a scan of an axis that may have no entries."""
+    framework = ctx.framework
+    te, tir, statements = framework.te, framework.tir, framework.statements
+
+    def scan(x: AnyValue) -> AnyValue:
+        dtype = str(x.dtype)
+        length = x.shape[axis]
+        before = after = tir.IntImm("int64", 1)
+        for place, each in enumerate(x.shape):
+            before = before * each if place < axis else before
+            after = after * each if place > axis else after
+
+        def write(source: AnyValue, result: AnyValue) -> AnyValue:
+            def loops() -> None:
+                given, out = map(statements.buffer_proxy, (source, result))
+                with statements.serial(0, before * after) as row:
+                    start = tir.floordiv(row, after) * length * after + tir.floormod(row, after)
+                    total = framework.cell(dtype)
+                    total[0] = tir.const(neutral, dtype)
+                    with statements.serial(0, length) as step:
+                        place = start + step * after
+                        if exclusive:
+                            out[place] = total[0]
+                        one = given[place]
+                        total[0] = total[0] + one if op == "cumsum" else total[0] * one
+                        if not exclusive:
+                            out[place] = total[0]
+
+            return framework.write_statements(loops)
+
+        return te.extern(
+            [x.shape], [x], lambda ins, outs: write(ins[0], outs[0]), dtype=dtype, name=op
+        )
+
+    return scan
+
+
+OPS.exports("cumsum")(_make_exporter("cumsum", 0))
+OPS.exports("cumprod")(_make_exporter("cumprod", 1))

@@ -1,0 +1,234 @@
+"""Elements placed or accumulated by index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
+
+import serde.relay as relay
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.index.gather import widen_indices
+from serde.relax.ops.shape.create import fill
+from serde.relax.ops.table import OPS
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr, tensor_type
+
+__all__: list[str] = []
+
+_ORDERED = ("min", "max")
+"""Accumulations of which Relay's give what is no number, and TVM's do not."""
+
+
+def _combine(tir: AnyValue, how: str, old: AnyValue, new: AnyValue) -> AnyValue:
+    """Return what an element becomes when another meets it."""
+    if how == "update":
+        return new
+    if how == "add":
+        return old + new
+    if how == "mul":
+        return old * new
+    first = old < new if how == "min" else old > new
+    return tir.Select(tir.Or(first, old != old), old, new)
+
+
+def _make_scatter(
+    ctx: ExportContext, how: str, locate: Callable[..., Sequence[AnyValue]]
+) -> Callable[..., AnyValue]:
+    """Return what writes each update at its place, in order.
+
+    Args:
+        ctx: The context.
+        how: What becomes of an element that is met.
+        locate: Returns a place of the result, axis by axis, for the reader of an index, the
+            coordinates of an update and the lengths of the result.
+    """
+    framework = ctx.framework
+    te, tir, statements = framework.te, framework.tir, framework.statements
+
+    def scatter(data: AnyValue, indices: AnyValue, updates: AnyValue) -> AnyValue:
+        def write(ins: Sequence[AnyValue], result: AnyValue) -> AnyValue:
+            def loops() -> None:
+                given, places, new, out = map(statements.buffer_proxy, (*ins, result))
+                with statements.serial(0, _size(tir, data.shape)) as at:
+                    out[at] = given[at]
+                with statements.serial(0, _size(tir, updates.shape)) as at:
+                    own = _unravel(tir, at, updates.shape)
+
+                    def read(*axes: AnyValue) -> AnyValue:
+                        return places[_ravel(axes, indices.shape)].astype("int64")
+
+                    place = _ravel(locate(read, own, data.shape), data.shape)
+                    out[place] = _combine(tir, how, out[place], new[at])
+
+            return framework.write_statements(loops)
+
+        return te.extern(
+            [data.shape],
+            [data, indices, updates],
+            lambda ins, outs: write(ins, outs[0]),
+            dtype=str(data.dtype),
+            name="scatter",
+        )
+
+    return scatter
+
+
+def _size(tir: AnyValue, shape: Sequence[AnyValue]) -> AnyValue:
+    size = tir.IntImm("int64", 1)
+    for each in shape:
+        size = size * each
+    return size
+
+
+def _unravel(tir: AnyValue, place: AnyValue, shape: Sequence[AnyValue]) -> list[AnyValue]:
+    """Return the coordinates of a place in row-major order."""
+    found = []
+    for length in reversed(shape):
+        found.append(tir.floormod(place, length))
+        place = tir.floordiv(place, length)
+    return found[::-1]
+
+
+def _ravel(places: Sequence[AnyValue], shape: Sequence[AnyValue]) -> AnyValue:
+    """Return the place in row-major order of coordinates."""
+    found: AnyValue = 0
+    for place, length in zip(places, shape, strict=True):
+        found = found * length + place
+    return found
+
+
+def _through_numbers(
+    ctx: ExportContext,
+    write: Callable[[Value, Value, str], Value],
+    data: Value,
+    updates: Value,
+    how: str,
+) -> Value:
+    """Write an accumulation of truth values on numbers, where it is one of maxima or minima."""
+    if ctx.type(data).dtype != "bool" or how == "update":
+        return write(data, updates, how)
+    small = {"add": "max", "mul": "min"}.get(how, how)
+    made = write(ctx.emit("astype", data, "uint8"), ctx.emit("astype", updates, "uint8"), small)
+    return ctx.emit("astype", made, "bool")
+
+
+@OPS.exports("scatter_elements")
+def export_scatter_elements(
+    ctx: ExportContext,
+    data: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    axis: int,
+    reduction: str,
+) -> Value:
+    if reduction == "mean":
+        return ctx.spell(lambda x, at, new: _mean(x, at, new, axis), data, indices, updates)
+    tir = ctx.framework.tir
+    along = axis % ctx.type(data).rank
+    places = widen_indices(ctx, indices)
+
+    def locate(read: AnyValue, own: Sequence[AnyValue], shape: AnyValue) -> list[AnyValue]:
+        index = read(*own)
+        index = tir.Select(index < 0, index + shape[along], index)
+        return [index if place == along else each for place, each in enumerate(own)]
+
+    def write(x: Value, new: Value, how: str) -> Value:
+        if how in _ORDERED and "float" in ctx.type(data).dtype:
+            return ctx.emit_te(_make_scatter(ctx, how, locate), x, places, new)
+        return ctx.emit("scatter_elements", x, places, new, along, how)
+
+    return _through_numbers(ctx, write, data, updates, reduction)
+
+
+def _mean(data: Expr, indices: Expr, updates: Expr, axis: int) -> Expr:
+    """The sum of what meets at a place, divided by how many meet."""
+
+    def scatter(x: Expr, new: Expr) -> Expr:
+        return relay.scatter_elements(x, indices, new, axis, "add")
+
+    wide, new = (relay.cast(each, "float64") for each in (data, updates))
+    count = scatter(relay.ones_like(wide), relay.ones_like(new))
+    return relay.cast(relay.divide(scatter(wide, new), count), tensor_type(data).dtype)
+
+
+@OPS.exports("scatter_nd")
+def export_scatter_nd(
+    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: str
+) -> Value:
+    depth = ctx.extents(indices)[0]
+    rank = ctx.type(indices).rank - 1
+
+    def locate(read: AnyValue, own: Sequence[AnyValue], _shape: AnyValue) -> list[AnyValue]:
+        named = [read(number, *own[:rank]) for number in range(depth)]
+        return [*named, *own[rank:]]
+
+    def write(x: Value, new: Value, how: str) -> Value:
+        return ctx.emit_te(_make_scatter(ctx, how, locate), x, indices, new)
+
+    return _through_numbers(ctx, write, data, updates, mode)
+
+
+def _sparse_to_dense(
+    ctx: ExportContext, indices: Value, values: Value, default: Value, lengths: list[AnyValue]
+) -> Value:
+    """The values are written into a tensor of the default value."""
+    given, rank = ctx.type(indices).rank, len(lengths)
+    whole = fill(ctx, default, lengths, ctx.type(values).dtype)
+
+    def locate(read: AnyValue, own: Sequence[AnyValue], _shape: AnyValue) -> list[AnyValue]:
+        if given == 2:
+            return [read(own[0], axis) for axis in range(rank)]
+        return [read(*own)]
+
+    if given and not ctx.type(values).rank:
+        values = fill(ctx, values, ctx.extents(indices)[:1], ctx.type(values).dtype)
+    return ctx.emit_te(_make_scatter(ctx, "update", locate), whole, indices, values)
+
+
+@OPS.exports("sparse_to_dense")
+def export_sparse_to_dense(
+    ctx: ExportContext,
+    sparse_indices: Value,
+    sparse_values: Value,
+    default_value: Value,
+    *,
+    output_shape: tuple[Dim, ...],
+) -> Value:
+    lengths = ctx.dims(output_shape)
+    return _sparse_to_dense(ctx, sparse_indices, sparse_values, default_value, lengths)
+
+
+@OPS.exports("dyn.sparse_to_dense")
+def export_dyn_sparse_to_dense(
+    ctx: ExportContext,
+    sparse_indices: Value,
+    sparse_values: Value,
+    default_value: Value,
+    output_shape: Value,
+) -> Value:
+    lengths = ctx.read_shape(output_shape)
+    return _sparse_to_dense(ctx, sparse_indices, sparse_values, default_value, lengths)
+
+
+@OPS.exports("invert_permutation")
+def export_invert_permutation(ctx: ExportContext, data: Value) -> Value:
+    """Each place is written where its entry says."""
+    framework = ctx.framework
+    te, statements = framework.te, framework.statements
+    dtype = ctx.type(data).dtype
+
+    def invert(x: AnyValue) -> AnyValue:
+        def write(source: AnyValue, result: AnyValue) -> AnyValue:
+            def loops() -> None:
+                given, out = map(statements.buffer_proxy, (source, result))
+                with statements.serial(0, x.shape[0]) as place:
+                    out[given[place]] = place.astype(dtype)
+
+            return framework.write_statements(loops)
+
+        return te.extern(
+            [x.shape], [x], lambda ins, outs: write(ins[0], outs[0]), dtype=dtype, name="invert"
+        )
+
+    return ctx.emit_te(invert, data)

@@ -1,0 +1,186 @@
+"""Conditions, counts and indices as places, masks and codes."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.shape.dynamic import compute_lengths
+from serde.relax.ops.table import OPS
+
+__all__ = ["read_scalar"]
+
+
+@OPS.exports("argwhere")
+def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
+    """The elements are counted, then written in order."""
+    framework = ctx.framework
+    te, tir, statements = framework.te, framework.tir, framework.statements
+
+    dtype = ctx.type(condition).dtype
+
+    def is_set(x: AnyValue) -> AnyValue:
+        return x if dtype == "bool" else x != tir.const(0, dtype)
+
+    def count(x: AnyValue) -> AnyValue:
+        spans = [te.reduce_axis((0, length)) for length in x.shape]
+
+        def total(_: AnyValue) -> AnyValue:
+            found = is_set(x(*spans)).astype("int64")
+            return te.sum(found, axis=spans) if spans else found
+
+        return te.compute((1,), total, name="count")
+
+    (length,) = ctx.read_shape(ctx.emit_te(count, condition))
+    rank = ctx.type(condition).rank
+    if not rank:
+        shape = framework.relax.ShapeExpr(ctx.wide([length, 0]))
+        return ctx.emit("zeros", shape, "int32")
+
+    def argwhere(x: AnyValue) -> AnyValue:
+        def write(source: AnyValue, result: AnyValue) -> AnyValue:
+            def loops() -> None:
+                given, out = map(statements.buffer_proxy, (source, result))
+                number = framework.cell("int64")
+                number[0] = tir.IntImm("int64", 0)
+                size = tir.IntImm("int64", 1)
+                for each in x.shape:
+                    size = size * each
+                with (
+                    statements.serial(0, size) as place,
+                    statements.If(is_set(given[place])),
+                    statements.Then(),
+                ):
+                    rest = place
+                    for axis in reversed(range(rank)):
+                        own = tir.floormod(rest, x.shape[axis]).astype("int32")
+                        out[number[0] * rank + axis] = own
+                        rest = tir.floordiv(rest, x.shape[axis])
+                    number[0] = number[0] + tir.IntImm("int64", 1)
+
+            return framework.write_statements(loops)
+
+        shape = ctx.wide([length, rank])
+        return te.extern(
+            [shape], [x], lambda ins, outs: write(ins[0], outs[0]), dtype="int32", name="argwhere"
+        )
+
+    return ctx.emit_te(argwhere, condition)
+
+
+def _one_hot(
+    ctx: ExportContext,
+    indices: Value,
+    on_value: Value,
+    off_value: Value,
+    depth: AnyValue,
+    axis: int,
+    dtype: str,
+) -> Value:
+    te, tir = ctx.framework.te, ctx.framework.tir
+    at = axis % (ctx.type(indices).rank + 1)
+
+    def one_hot(x: AnyValue, on: AnyValue, off: AnyValue) -> AnyValue:
+        shape = [*x.shape[:at], *ctx.wide([depth]), *x.shape[at:]]
+
+        def one(*places: AnyValue) -> AnyValue:
+            own = x(*places[:at], *places[at + 1 :]).astype("int64")
+            hit = own == places[at]
+            return tir.Select(hit, on().astype(dtype), off().astype(dtype))
+
+        return te.compute(shape, one, name="one_hot")
+
+    return ctx.emit_te(one_hot, indices, on_value, off_value)
+
+
+@OPS.exports("one_hot")
+def export_one_hot(
+    ctx: ExportContext,
+    indices: Value,
+    on_value: Value,
+    off_value: Value,
+    *,
+    depth: int,
+    axis: int,
+    dtype: AnyValue,
+) -> Value:
+    return _one_hot(ctx, indices, on_value, off_value, depth, axis, str(dtype))
+
+
+@OPS.exports("dyn.one_hot")
+def export_dyn_one_hot(
+    ctx: ExportContext,
+    indices: Value,
+    on_value: Value,
+    off_value: Value,
+    depth: Value,
+    *,
+    axis: int,
+    dtype: AnyValue,
+) -> Value:
+    length = read_scalar(ctx, depth)
+    return _one_hot(ctx, indices, on_value, off_value, length, axis, str(dtype))
+
+
+def read_scalar(ctx: ExportContext, x: Value) -> AnyValue:
+    """Return the integer that a scalar, or a vector of one, holds, for an argument."""
+    if x.data is not None:
+        return int(x.data.item())
+    rank = ctx.type(x).rank
+    (found,) = compute_lengths(ctx, 1, lambda given: [given[0] if rank else given()], x)
+    return found
+
+
+@OPS.exports("sequence_mask")
+def export_sequence_mask(
+    ctx: ExportContext, data: Value, valid_length: Value, *, mask_value: float, axis: int
+) -> Value:
+    te, tir = ctx.framework.te, ctx.framework.tir
+    wide = "float64" if "float" in ctx.type(valid_length).dtype else "int64"
+    fill = ctx.const(ctx.const(mask_value, ctx.type(data).dtype).data)
+
+    def sequence_mask(x: AnyValue, lengths: AnyValue, value: AnyValue) -> AnyValue:
+        def one(*places: AnyValue) -> AnyValue:
+            step = places[axis].astype(wide)
+            kept = step < lengths(places[1 - axis]).astype(wide)
+            return tir.Select(kept, x(*places), value())
+
+        return te.compute(x.shape, one, name="sequence_mask")
+
+    return ctx.emit_te(sequence_mask, data, valid_length, fill)
+
+
+@OPS.exports("serde.eye_like")
+def export_eye_like(ctx: ExportContext, data: Value, *, k: int, dtype: AnyValue) -> Value:
+    te, tir = ctx.framework.te, ctx.framework.tir
+    own = ctx.result_type().dtype
+
+    def eye(x: AnyValue) -> AnyValue:
+        def one(row: AnyValue, column: AnyValue) -> AnyValue:
+            return tir.Select(column - row == k, tir.const(1, own), tir.const(0, own))
+
+        return te.compute(x.shape, one, name="eye")
+
+    return ctx.emit_te(eye, data)
+
+
+@OPS.exports("serde.roll")
+def export_roll(
+    ctx: ExportContext, data: Value, *, shift: tuple[int, ...], axes: tuple[int, ...]
+) -> Value:
+    te, tir = ctx.framework.te, ctx.framework.tir
+    rank = ctx.type(data).rank
+    steps: dict[int, int] = {}
+    for axis, by in zip(axes, shift, strict=True):
+        steps[axis % rank] = steps.get(axis % rank, 0) + by
+
+    def roll(x: AnyValue) -> AnyValue:
+        def one(*places: AnyValue) -> AnyValue:
+            source = list(places)
+            for axis, by in steps.items():
+                source[axis] = tir.floormod(places[axis] - by, x.shape[axis])
+            return x(*source)
+
+        return te.compute(x.shape, one, name="roll")
+
+    return ctx.emit_te(roll, data)

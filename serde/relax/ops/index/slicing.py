@@ -1,0 +1,215 @@
+"""Regions cut out of tensors, or overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any as AnyValue
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.shape.dynamic import compute_lengths
+from serde.relax.ops.table import OPS
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.op.index.slicing import FAR, slice_dim
+
+__all__ = ["cut", "find_ends"]
+
+
+def find_ends(
+    tir: AnyValue, begin: AnyValue, end: AnyValue, stride: AnyValue, length: AnyValue
+) -> tuple[AnyValue, AnyValue]:
+    """Return the first place of a slice and how many it has, as Python counts them.
+
+    Args:
+        tir: ``tvm.tir``.
+        begin: Where it begins, as an expression of 64 bits, like all others.
+        end: Where it ends.
+        stride: The step.
+        length: Length of the axis.
+    """
+    zero, one = tir.IntImm("int64", 0), tir.IntImm("int64", 1)
+    back = stride < 0
+    low = tir.Select(back, zero - one, zero)
+    high = tir.Select(back, length - one, length)
+    ends = []
+    for each in (begin, end):
+        own = tir.Select(each < 0, each + length, each)
+        ends.append(tir.min(tir.max(own, low), high))
+    first, last = ends
+    ahead = tir.floordiv(last - first + stride - one, tir.max(stride, one))
+    behind = tir.floordiv(first - last - stride - one, tir.max(zero - stride, one))
+    return first, tir.max(tir.Select(back, behind, ahead), zero)
+
+
+def cut(
+    ctx: ExportContext,
+    data: Value,
+    axes: Sequence[int],
+    first: Sequence[AnyValue],
+    steps: Sequence[AnyValue],
+    lengths: Sequence[AnyValue],
+) -> Value:
+    """Write a region of a tensor.
+
+    Args:
+        ctx: The context.
+        data: The tensor.
+        axes: The axes that are cut.
+        first: The first place along each of them, as integers or expressions of TIR.
+        steps: The steps, likewise.
+        lengths: How many entries are taken, likewise.
+    """
+    te = ctx.framework.te
+
+    def strided_slice(x: AnyValue, starts: Sequence[AnyValue], by: Sequence[AnyValue]) -> AnyValue:
+        shape = list(x.shape)
+        for axis, length in zip(axes, ctx.wide(lengths), strict=True):
+            shape[axis] = length
+
+        def one(*places: AnyValue) -> AnyValue:
+            source = list(places)
+            for axis, start, step in zip(axes, starts, by, strict=True):
+                source[axis] = start + places[axis] * step
+            return x(*source)
+
+        return te.compute(shape, one, name="strided_slice")
+
+    return ctx.emit_te(strided_slice, data, list(first), list(steps))
+
+
+@OPS.exports("strided_slice")
+def export_strided_slice(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    begin: tuple[int, ...] | None,
+    end: tuple[int, ...] | None,
+    strides: tuple[int, ...] | None,
+    slice_mode: str,
+    axes: tuple[int, ...] | None,
+) -> Value:
+    shape = ctx.named_shape(data)
+    first, last = begin or (), end or ()
+    over = range(len(first)) if axes is None else [axis % len(shape) for axis in axes]
+    if slice_mode == "end":
+        steps = [*(strides or ()), *[1] * len(first)][: len(first)]
+    else:
+        steps = [1] * len(first)
+        last = tuple(FAR if n < 0 else at + n for at, n in zip(first, last, strict=True))
+    cuts = dict(zip(over, zip(first, last, steps, strict=True), strict=True))
+    whole = (0, FAR, 1)
+    cuts = {axis: each for axis, each in cuts.items() if each != whole}
+    return _slice(ctx, data, shape, cuts) if cuts else data
+
+
+def _slice(
+    ctx: ExportContext,
+    data: Value,
+    shape: Sequence[Dim],
+    cuts: Mapping[int, tuple[int, int, int]],
+) -> Value:
+    """Use Relax's operator where the region is known."""
+    tir = ctx.framework.tir
+    starts: list[AnyValue] = []
+    lengths: list[AnyValue] = []
+    stops = []
+    for axis, (begin, end, step) in cuts.items():
+        length = shape[axis]
+        if isinstance(length, int):
+            start, stop, _ = slice(begin, end, step).indices(length)
+            starts.append(start)
+            lengths.append(len(range(start, stop, step)))
+            stops.append(start + lengths[-1] * step)
+            continue
+        wanted = slice_dim(length, begin, end, step)
+        first, last, by = ctx.wide([begin, end, step])
+        start, count = find_ends(tir, first, last, by, ctx.dim(length))
+        inside = not isinstance(wanted, Any)
+        starts.append(begin if inside and 0 <= begin < FAR and step > 0 else start)
+        lengths.append(ctx.dim(wanted) if inside else count)
+    steps = [step for _, _, step in cuts.values()]
+    if len(stops) == len(cuts) and min(steps) > 0 and 0 not in lengths:
+        return ctx.emit("strided_slice", data, list(cuts), starts, stops, steps)
+    return cut(ctx, data, list(cuts), starts, steps, lengths)
+
+
+@OPS.exports("slice_like")
+def export_slice_like(
+    ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
+) -> Value:
+    own, like = ctx.extents(data), ctx.extents(shape_like)
+    over = [axis % len(own) for axis in axes] if axes else list(range(min(len(own), len(like))))
+    lengths = [like[axis] for axis in axes or over]
+    zeros, ones = [0] * len(over), [1] * len(over)
+    if all(isinstance(each, int) and each for each in lengths):
+        return ctx.emit("strided_slice", data, over, zeros, lengths, ones)
+    return cut(ctx, data, over, zeros, ones, lengths)
+
+
+@OPS.exports("dyn.strided_slice")
+def export_dyn_strided_slice(
+    ctx: ExportContext,
+    data: Value,
+    begin: Value,
+    end: Value,
+    strides: Value,
+    *,
+    slice_mode: str,
+    axes: tuple[int, ...] | None,
+) -> Value:
+    tir = ctx.framework.tir
+    own = ctx.wide(ctx.extents(data))
+    (count,) = ctx.extents(begin)
+    over = list(range(count)) if axes is None else [axis % len(own) for axis in axes]
+
+    def regions(
+        first: AnyValue, last: AnyValue, by: AnyValue, *lengths: AnyValue
+    ) -> list[AnyValue]:
+        starts, steps, counts = [], [], []
+        for number, length in enumerate(lengths):
+            start, stop, step = (each[number].astype("int64") for each in (first, last, by))
+            if slice_mode == "size":
+                step = tir.IntImm("int64", 1)
+                stop = tir.Select(stop < 0, length, start + stop)
+            start, found = find_ends(tir, start, stop, step, length)
+            starts.append(start)
+            steps.append(step)
+            counts.append(found)
+        return [*starts, *steps, *counts]
+
+    operands = [begin, end, strides, *(own[axis] for axis in over)]
+    found = compute_lengths(ctx, 3 * count, regions, *operands)
+    starts, steps, counts = (found[n * count : (n + 1) * count] for n in range(3))
+    return cut(ctx, data, over, starts, steps, counts)
+
+
+@OPS.exports("strided_set")
+def export_strided_set(
+    ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
+) -> Value:
+    te, tir = ctx.framework.te, ctx.framework.tir
+    count = min(ctx.extents(begin)[0], ctx.type(data).rank)
+    (given,) = ctx.extents(strides)
+
+    def strided_set(
+        x: AnyValue, new: AnyValue, first: AnyValue, last: AnyValue, by: AnyValue
+    ) -> AnyValue:
+        def one(*places: AnyValue) -> AnyValue:
+            source, inside = list(places), []
+            for axis in range(count):
+                start, stop = (each[axis].astype("int64") for each in (first, last))
+                step = by[axis].astype("int64") if axis < given else tir.IntImm("int64", 1)
+                start, number = find_ends(tir, start, stop, step, x.shape[axis])
+                size = tir.max(step, tir.IntImm("int64", 0) - step)
+                offset = tir.Select(step < 0, start - places[axis], places[axis] - start)
+                source[axis] = tir.floordiv(offset, tir.max(size, tir.IntImm("int64", 1)))
+                inside += [offset >= 0, source[axis] * size == offset, source[axis] < number]
+            if not inside:
+                return new(*source)
+            within = inside[0]
+            for each in inside[1:]:
+                within = tir.And(within, each)
+            return tir.if_then_else(within, new(*source), x(*places))
+
+        return te.compute(x.shape, one, name="strided_set")
+
+    return ctx.emit_te(strided_set, data, v, begin, end, strides)
