@@ -15,7 +15,7 @@ from serde.relax.framework import Framework
 from serde.relax.live import to_tensor
 from serde.relax.names import Names, plain_name
 from serde.relax.symbols import Symbols
-from serde.relax.values import Block, Value
+from serde.relax.values import Block, Value, require_tensor
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk import export_context as walk
@@ -238,10 +238,9 @@ class ExportContext(walk.ExportContext[Value]):
 
         Raises:
             ConverterBug: It is of another type.
-            Unsupported: It is a sequence.
+            Unsupported: It is a sequence, or has elements that TVM does not compute.
         """
-        if not isinstance(type_, TensorType):
-            raise Unsupported(f"Relax has tensors only, found {type_!r}")
+        type_ = require_tensor(type_)
         if x.expr is None or x.type == type_:
             return replace(x, type=type_)
         found = self.framework.type_of(x.expr)

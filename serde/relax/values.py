@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
+from typing import Final
 
+from serde.errors import Unsupported
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk.placement import Scope
 from serde.weights import Array
 
-__all__ = ["Block", "Value"]
+__all__ = ["Block", "Value", "require_tensor"]
+
+_PACKED: Final = frozenset(
+    ("int2", "int4", "uint2", "uint4", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
+)
+"""Elements of less than a byte, which TVM packs, and computes wrongly where it does at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +42,16 @@ class Block(Scope):
     def __init__(self, parent: Scope | None = None, step: str = "") -> None:
         super().__init__(parent, step)
         self.bindings: list[AnyValue] = []
+
+
+def require_tensor(type_: TensorType | SequenceType) -> TensorType:
+    """Return the type of what may be a tensor of the module.
+
+    Raises:
+        Unsupported: It is a sequence, or has elements that TVM does not compute.
+    """
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"Relax has tensors only, found {type_!r}")
+    if type_.dtype in _PACKED:
+        raise Unsupported(f"TVM computes no tensors of {type_.dtype}")
+    return type_

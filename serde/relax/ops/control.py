@@ -9,14 +9,14 @@ lie inside each other as the number of turns has binary digits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
 from serde.relax.export_context import Block, ExportContext, Value
 from serde.relax.functions import PrivateFunction, bind_results, cast_shape
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Dim
+from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Function
 from serde.relay.ir.leaves import leaf_types
 from serde.relay.ir.types import TensorType
@@ -114,9 +114,16 @@ def _write_turn(ctx: ExportContext, loop: _Loop, body: Function) -> Writing[Priv
             going = ctx.emit("logical_and", going, ctx.emit("less", following, bound))
         asked = [going] if loop.asks else []
         kept = len(loop.carried) - 1 - loop.asks
+        types = loop.carried[len(loop.carried) - kept :]
+        states = [_as(ctx, *pair) for pair in zip(found[:kept], types, strict=True)]
         rows = [ctx.emit("expand_dims", row, axis=0) for row in found[kept:]]
-    made.end([following, *asked, *found[:kept], *rows])
+        made.end([following, *asked, *states, *rows])
     return made
+
+
+def _as(ctx: ExportContext, x: Value, type_: TensorType) -> Value:
+    """Return what a turn yields with the type with which it enters the next."""
+    return ctx.typed(replace(x, type=None), type_)
 
 
 def _repeat(
@@ -130,8 +137,7 @@ def _repeat(
     """Write as many turns as are known."""
     if not count:
         stacked = ctx.result_types()[len(values) - 1 :]
-        none = [ctx.emit("zeros", ctx.shape_expr(each.shape), each.dtype) for each in stacked]
-        return (*values[1:], *none)
+        return (*values[1:], *(_no_rows(ctx, each) for each in stacked))
     parts: list[list[Value]] = []
     function = turn
     while count:
@@ -148,21 +154,11 @@ def _twice(ctx: ExportContext, loop: _Loop, function: PrivateFunction) -> Privat
     """Write a function that calls another twice, the second time with what the first gives."""
     made = PrivateFunction(ctx, "turns", [*loop.carried, *loop.fixed])
     with made.inside():
-        made.end(_call_twice(ctx, loop, function, [], made.params))
+        values, fixed = loop.split(made.params)
+        values, before = loop.split(function.call([*values, *fixed], loop.outputs))
+        values, after = loop.split(function.call([*values, *fixed], loop.outputs))
+        made.end([*values, *_join(ctx, loop, [before, after])])
     return made
-
-
-def _call_twice(
-    ctx: ExportContext,
-    loop: _Loop,
-    function: PrivateFunction,
-    first: Sequence[Value],
-    params: Sequence[Value],
-) -> list[Value]:
-    values, fixed = loop.split(params)
-    values, before = loop.split(function.call([*first, *values, *fixed], loop.outputs))
-    values, after = loop.split(function.call([*first, *values, *fixed], loop.outputs))
-    return [*values, *_join(ctx, loop, [before, after])]
 
 
 def _join(ctx: ExportContext, loop: _Loop, parts: Sequence[Sequence[Value]]) -> list[Value]:
@@ -210,24 +206,42 @@ def _repeat_while(
     level = 0 if count is None else max(count - 1, 0).bit_length()
     if count is None:
         function = _write_further(ctx, loop, function)
-    found = function.call([ctx.const(level, "int64"), *values, *fixed], loop.outputs)
-    return tuple(found[2:])
+    stacked = ctx.result_types()[len(values) - 2 :]
+
+    def go() -> list[Value]:
+        return function.call([ctx.const(level, "int64"), *values, *fixed], loop.outputs)
+
+    def stop() -> list[Value]:
+        return [*values, *(_no_rows(ctx, each) for each in stacked)]
+
+    return tuple(_choose(ctx, loop, values[1], go, stop)[2:])
+
+
+def _no_rows(ctx: ExportContext, stacked: TensorType) -> Value:
+    """Return a stack of no turns; a length that nothing tells is 0 then."""
+    lengths = [0 if isinstance(dim, Any) else dim for dim in stacked.shape]
+    return ctx.emit("zeros", ctx.shape_expr(lengths), stacked.dtype)
 
 
 def _write_turns(ctx: ExportContext, loop: _Loop, turn: PrivateFunction) -> PrivateFunction:
-    """Write a function that makes two to the power of its first argument turns at most."""
+    """Write a function that makes two to the power of its first argument turns at most.
+
+    It makes one at least.
+    """
     made = PrivateFunction(ctx, "turns", [SCALAR_INT, *loop.carried, *loop.fixed])
     level, *params = made.params
 
-    def go() -> list[Value]:
-        def halves() -> list[Value]:
-            below = ctx.emit("subtract", level, ctx.const(1, "int64"))
-            return _call_twice(ctx, loop, made, [below], params)
+    def make_one() -> list[Value]:
+        return turn.call(params, loop.outputs)
 
+    def make_more() -> list[Value]:
+        below = ctx.emit("subtract", level, ctx.const(1, "int64"))
+        return _go_on(ctx, loop, (made, below), (made, below), params)
+
+    with made.inside():
+        made.declare(_declared(ctx, loop))
         last = ctx.emit("equal", level, ctx.const(0, "int64"))
-        return _choose(ctx, loop, last, lambda: turn.call(params, loop.outputs), halves)
-
-    _end_asking(ctx, loop, made, params, go)
+        made.end(_choose(ctx, loop, last, make_one, make_more))
     return made
 
 
@@ -235,39 +249,45 @@ def _write_further(ctx: ExportContext, loop: _Loop, turns: PrivateFunction) -> P
     """Write a function that makes ever more turns, as many again and again as before."""
     made = PrivateFunction(ctx, "further", [SCALAR_INT, *loop.carried, *loop.fixed])
     level, *params = made.params
-
-    def go() -> list[Value]:
-        values, fixed = loop.split(params)
-        values, before = loop.split(turns.call([level, *values, *fixed], loop.outputs))
+    with made.inside():
+        made.declare(_declared(ctx, loop))
         above = ctx.emit("add", level, ctx.const(1, "int64"))
-        values, after = loop.split(made.call([above, *values, *fixed], loop.outputs))
-        return [*values, *_join(ctx, loop, [before, after])]
-
-    _end_asking(ctx, loop, made, params, go)
+        made.end(_go_on(ctx, loop, (turns, level), (made, above), params))
     return made
 
 
-def _end_asking(
+def _declared(ctx: ExportContext, loop: _Loop) -> list[AnyValue]:
+    """Return the types of Relax of what a function that calls itself gives."""
+    stacks = [ctx.framework.TensorType(None, x.dtype, ndim=x.rank + 1) for x in loop.rows]
+    return [*map(ctx.relax_type, loop.carried), *stacks]
+
+
+def _go_on(
     ctx: ExportContext,
     loop: _Loop,
-    made: PrivateFunction,
+    first: tuple[PrivateFunction, Value],
+    second: tuple[PrivateFunction, Value],
     params: Sequence[Value],
-    go: Callable[[], list[Value]],
-) -> None:
-    """End a function that calls itself, and gives what it is given where the loop has ended."""
-    values, _fixed = loop.split(params)
+) -> list[Value]:
+    """Write a call, and where that says to go on, another of what it gives.
 
-    def stop() -> list[Value]:
-        return [*values, *(_no_rows(ctx, each) for each in loop.rows)]
+    Args:
+        ctx: Where they are written.
+        loop: The loop.
+        first: What is called, and its first argument.
+        second: What is called then.
+        params: Further arguments of the first.
+    """
+    values, fixed = loop.split(params)
+    found = first[0].call([first[1], *values, *fixed], loop.outputs)
+    values, before = loop.split(found)
 
-    with made.inside():
-        stacks = [ctx.framework.TensorType(None, x.dtype, ndim=x.rank + 1) for x in loop.rows]
-        made.declare([*map(ctx.relax_type, loop.carried), *stacks])
-        made.end(_choose(ctx, loop, params[1], go, stop))
+    def go() -> list[Value]:
+        called = second[0].call([second[1], *values, *fixed], loop.outputs)
+        following, after = loop.split(called)
+        return [*following, *_join(ctx, loop, [before, after])]
 
-
-def _no_rows(ctx: ExportContext, element: TensorType) -> Value:
-    return ctx.emit("zeros", ctx.shape_expr([0, *element.shape]), element.dtype)
+    return _choose(ctx, loop, values[1], go, lambda: found)
 
 
 def _choose(
