@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import FormatError, OptionError
 from serde.relax.framework import Framework, load
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
-from serde.relax.reflection import name_of
+from serde.relax.reflection import leaves_of, name_of
 from serde.weights import ArrayWeight, Weight, as_weight
 
 __all__ = ["from_live", "to_weight"]
@@ -56,24 +56,13 @@ def from_live(module: AnyValue, params: AnyValue, function: str = "") -> RelaxMo
     if main != "main":
         module = _renamed(framework, module, main)
     outputs = tuple(str(each) for each in attrs.get(OUTPUT_NAMES, ()))
-    count = _count_leaves(framework, framework.result_type(body))
+    count = len(leaves_of(framework, framework.result_type(body)))
     if len(outputs) != count:
         outputs = tuple(f"output{i}" for i in range(count)) if count != 1 else ("output",)
     shown = tuple(known.get(each, each) for each in inputs)
     return RelaxModel(
         module, shown, outputs, weights, {**dict(zip(own, own, strict=True)), **known}
     )
-
-
-def _count_leaves(framework: Framework, type_: AnyValue) -> int:
-    count, pending = 0, [type_]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, framework.TupleType):
-            pending.extend(each.fields)
-        else:
-            count += 1
-    return count
 
 
 def _functions(framework: Framework, module: AnyValue) -> set[str]:
