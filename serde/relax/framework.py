@@ -81,7 +81,6 @@ class Framework:
         self.PrimType = getattr(relax, "PrimStructInfo", None) or self.tvm.ir.PrimType
         variable = relax.Var("x", self.TensorType((), "float32"))
         self._type = "ty" if hasattr(variable, "ty") else "struct_info"
-        self._name = "name" if hasattr(variable, "name") else "name_hint"
         self.Constant = getattr(relax, "Constant", None) or self.tvm.ir.GenericConst
         self.variables = (relax.Var, relax.GlobalVar, self.tir.Var)
         self.PrimValue = getattr(relax, "PrimValue", ())
@@ -128,10 +127,6 @@ class Framework:
         lines = [line for line in lines if not line.startswith("Command line:")]
         return (lines[-1].strip() if lines else type(error).__name__)[:_MOST_CHARACTERS]
 
-    def name_of(self, variable: AnyValue) -> str:
-        """Return what a variable of Relax is called."""
-        return str(getattr(variable, self._name))
-
     def number(self, value: bool | int | float) -> AnyValue:
         """Return a number as an argument of a function that is called."""
         tir = self.tir
@@ -155,8 +150,13 @@ class Framework:
 
     def cell(self, dtype: str, count: int = 1) -> AnyValue:
         """Return room for one number, or several, among statements; one stands at ``[0]``."""
-        held = self.statements.alloc_buffer((count,), dtype, scope="local")
+        # Outside of a function the default layout is another than inside it.
+        held = self.statements.alloc_buffer((count,), dtype, scope="local", layout=None)
         return self.statements.buffer_proxy(held)
+
+    def simplify(self, length: AnyValue) -> AnyValue:
+        """Return a length in fewer operations, as TVM finds them."""
+        return self._analyzer.simplify(length)
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""

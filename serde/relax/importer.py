@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 from serde.errors import (
-    FormatError,
     Unsupported,
     raise_if_refused,
 )
@@ -140,21 +139,8 @@ class _Walk(FunctionWalk):
         weights = graph.params[len(self.model.inputs) :]
         for variable, (own, weight) in zip(weights, self.model.weights.items(), strict=True):
             name = self.model.names.get(own, own)
-            tensor = self.assembly.tensor(weight, name)
-            self._require_type(tensor, variable, name)
-            scope.define(handle_of(variable), tensor)
+            scope.define(handle_of(variable), self.assembly.tensor(weight, name))
         return Graph([], self.nodes(graph.body), [graph.body])
-
-    def _require_type(self, tensor: Expr, variable: AnyValue, name: str) -> None:
-        """Refuse a weight that is not of the type of its variable.
-
-        Raises:
-            FormatError: It is so.
-        """
-        try:
-            self.cast(tensor, self.framework.type_of(variable))
-        except Unsupported as error:
-            raise FormatError(f"{name}: {error.reason}") from error
 
 
 def _not_shown() -> Expr:

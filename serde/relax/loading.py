@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 
@@ -15,11 +17,14 @@ from serde.weights import ArrayWeight, Weight, as_weight
 
 __all__ = ["from_live", "to_weight"]
 
+_INPUT_COUNT: Final = "num_input"
+"""Attribute of a function: how many of its parameters are inputs, the rest being weights."""
+
 _PARAMS = "params"
 """Attribute of a function: the values of its last parameters."""
 
 
-def from_live(module: AnyValue, params: AnyValue, function: str = "") -> RelaxModel:
+def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -> RelaxModel:
     """Return a module with its weights.
 
     Args:
@@ -37,32 +42,94 @@ def from_live(module: AnyValue, params: AnyValue, function: str = "") -> RelaxMo
     main = _entry(framework, module, function)
     body = module[main]
     attrs = {str(key): body.attrs[key] for key in body.attrs.keys()} if body.attrs else {}  # noqa: SIM118
-    own = [name_of(each) for each in body.params]
+    own = _parameters(body)
     given = attrs.get(_PARAMS)
     if params is not None:
         given = params
     if isinstance(given, Mapping) and set(map(str, given)) <= _functions(framework, module):
         given = next((each for key, each in given.items() if str(key) == main), [])
-    count = attrs.get("num_input")
-    count = None if count is None else int(count)
+    count = _input_count(attrs, own)
     told_weights = [str(each) for each in attrs.get(WEIGHT_NAMES, ())]
     weights = _weights(framework, given, own, count, told_weights)
     inputs = own[: len(own) - len(weights)]
-    told = [str(each) for each in attrs.get(INPUT_NAMES, inputs)]
-    known = dict(zip(inputs, told, strict=True)) if len(told) == len(inputs) else {}
-    known |= (
-        dict(zip(weights, told_weights, strict=True)) if len(told_weights) == len(weights) else {}
-    )
+    _check_types(framework, body.params[len(inputs) :], weights)
+    shown = _names(attrs, INPUT_NAMES, inputs)
+    known = _names(attrs, WEIGHT_NAMES, list(weights))
     if main != "main":
         module = _renamed(framework, module, main)
-    outputs = tuple(str(each) for each in attrs.get(OUTPUT_NAMES, ()))
-    count = len(leaves_of(framework, framework.result_type(body)))
-    if len(outputs) != count:
-        outputs = tuple(f"output{i}" for i in range(count)) if count != 1 else ("output",)
-    shown = tuple(known.get(each, each) for each in inputs)
-    return RelaxModel(
-        module, shown, outputs, weights, {**dict(zip(own, own, strict=True)), **known}
-    )
+    results = len(leaves_of(framework, framework.result_type(body)))
+    numbered = [f"output{i}" for i in range(results)] if results != 1 else ["output"]
+    outputs = _names(attrs, OUTPUT_NAMES, numbered)
+    named = dict(zip(own, (*shown, *known), strict=True))
+    return RelaxModel(module, shown, outputs, weights, named)
+
+
+def _parameters(function: AnyValue) -> list[str]:
+    """Return the names of the parameters of a function.
+
+    Raises:
+        FormatError: Two have the same.
+    """
+    names = [name_of(each) for each in function.params]
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise FormatError(f"several parameters are called {', '.join(twice[:5])}")
+    return names
+
+
+def _input_count(attrs: Mapping[str, AnyValue], own: Sequence[str]) -> int | None:
+    """Return how many parameters are inputs, None if that is not told.
+
+    Raises:
+        FormatError: More than there are.
+    """
+    told = attrs.get(_INPUT_COUNT)
+    if told is None:
+        return None
+    count = int(told)
+    if not 0 <= count <= len(own):
+        raise FormatError(f"{_INPUT_COUNT}: {count} inputs of {len(own)} parameters")
+    return count
+
+
+def _names(
+    attrs: Mapping[str, AnyValue], attribute: str, default: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the names that an attribute tells, or the default ones.
+
+    Raises:
+        FormatError: There is not one for each, or one occurs twice.
+    """
+    told = attrs.get(attribute)
+    if told is None:
+        return tuple(default)
+    names = tuple(map(str, told))
+    if len(names) != len(default) or len(set(names)) != len(names):
+        found = f"{len(names)}, {len(set(names))} of them different"
+        raise FormatError(f"{attribute}: expected {len(default)} names, found {found}")
+    return names
+
+
+def _check_types(
+    framework: Framework, params: Sequence[AnyValue], weights: Mapping[str, Weight]
+) -> None:
+    """Refuse weights that are not of the types that the parameters have.
+
+    Raises:
+        OptionError: One is not.
+    """
+    for variable, (name, weight) in zip(params, weights.items(), strict=True):
+        type_ = framework.type_of(variable)
+        if not isinstance(type_, framework.TensorType):
+            raise OptionError(f"params: {name} is no tensor but {type_}")
+        found = f"{weight.dtype}{list(weight.shape)}"
+        lengths = [getattr(each, "value", None) for each in getattr(type_.shape, "values", ())]
+        fits = type_.shape is None or len(lengths) == len(weight.shape)
+        if fits:
+            pairs = zip(lengths, weight.shape, strict=False)
+            fits = all(wanted is None or wanted == length for wanted, length in pairs)
+        if not fits or str(type_.dtype) not in ("", "void", weight.dtype):
+            raise OptionError(f"params: expected {name} as {type_}, found {found}")
 
 
 def _functions(framework: Framework, module: AnyValue) -> set[str]:
@@ -73,7 +140,7 @@ def _functions(framework: Framework, module: AnyValue) -> set[str]:
     }
 
 
-def _entry(framework: Framework, module: AnyValue, function: str) -> str:
+def _entry(framework: Framework, module: AnyValue, function: str | None) -> str:
     """Return the name of the function to read.
 
     Raises:

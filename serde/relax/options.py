@@ -28,8 +28,8 @@ class RelaxImportOptions(ImportOptions):
         function: The function to read, if it is not called ``main`` and there are several.
     """
 
-    function: str = field(
-        default="", metadata={"help": "The function to read where it is not called main."}
+    function: str | None = field(
+        default=None, metadata={"help": "The function to read where it is not called main."}
     )
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = field(
         default_factory=dict, metadata={"flag": None}
