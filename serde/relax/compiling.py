@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any as AnyValue
+from typing import Final
 
 from serde.engine.base import Engine
 from serde.engine.process import ProcessEngine, can_start
@@ -23,6 +24,8 @@ from serde.relax.model import RelaxModel
 from serde.weights import Array, Weight
 
 __all__ = ["CompilableModel", "build", "compile_library", "read_target"]
+_MOST_BYTES: Final = 2**31 - 2**24
+"""Of constants: what is farther away the code of a library cannot reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,10 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
     framework = load()
     interface = interface_of(model.module, model.target, freeze_vars=model.freeze_vars)
     frozen = model.module.weights if model.freeze_vars else {}
+    size = sum(each.nbytes for each in frozen.values())
+    if size > _MOST_BYTES:
+        reason = f"{size} bytes of weights, and a library holds {_MOST_BYTES} as constants"
+        raise CompileError(f"{reason}: leave freeze_vars out")
     request = {
         "module": framework.tvm.ir.save_json(model.module.module),
         "frozen": list(frozen),
