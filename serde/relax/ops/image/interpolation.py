@@ -19,6 +19,7 @@ __all__ = [
     "cubic_weights",
     "interpolate",
     "linear_weights",
+    "number_of",
     "round_even",
     "truncate",
 ]
@@ -168,8 +169,13 @@ def _weights(
     return [value / total for value in found]
 
 
-def truncate(framework: Framework, value: AnyValue, dtype: str) -> AnyValue:
-    """Return a number in a dtype as NumPy converts it: integers by way of the longest."""
-    if is_float(dtype) or not is_float(str(value.dtype)):
+def truncate(value: AnyValue, before: str, dtype: str) -> AnyValue:
+    """Return a number of the dtype `before` in another as NumPy converts it, cut to an integer."""
+    if is_float(dtype) or not is_float(before):
         return value.astype(dtype)
     return value.astype("int64").astype(dtype)
+
+
+def number_of(framework: Framework, value: float, dtype: str) -> AnyValue:
+    """Return a constant in a dtype, cut to an integer."""
+    return framework.tir.const(float(value) if is_float(dtype) else int(value), dtype)

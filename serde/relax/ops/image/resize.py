@@ -18,6 +18,7 @@ from serde.relax.ops.image.interpolation import (
     cubic_weights,
     interpolate,
     linear_weights,
+    number_of,
     truncate,
 )
 from serde.relax.ops.table import OPS
@@ -105,8 +106,9 @@ def resize_axes(
     method, mode = attrs["method"], attrs["coordinate_transformation_mode"]
     exact = method == "nearest_neighbor" or given == "float64"
 
+    work = given if exact else "float32"
+
     def resize(image: AnyValue, *edges: AnyValue) -> AnyValue:
-        work = given if exact else "float32"
         result = (
             image
             if work == given
@@ -125,14 +127,12 @@ def resize_axes(
             value = result[p]
             if mode == "tf_crop_and_resize":
                 zero = tir.const(0.0, "float64")
+                fill = number_of(framework, attrs["extrapolation_value"], work)
                 for axis, where in places:
                     last = as_float(framework, image.shape[axis] - 1)
                     at = where[p[axis]]
-                    fill = tir.const(attrs["extrapolation_value"], "float64")
-                    value = tir.Select(
-                        tir.any(at < zero, at > last), truncate(framework, fill, work), value
-                    )
-            return truncate(framework, value, dtype or given)
+                    value = tir.Select(tir.any(at < zero, at > last), fill, value)
+            return truncate(value, work, dtype or given)
 
         return te.compute(shape, finish, name="resized")
 
