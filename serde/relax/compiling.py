@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.engine.base import Engine
-from serde.engine.process import ProcessEngine, can_start
+from serde.engine.process import call_in_process, can_start
 from serde.errors import CheckError, CompileError, OptionError
 from serde.relax.framework import Framework, load
 from serde.relax.interface import Interface, interface_of, with_interface
@@ -116,7 +115,7 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
     weights = list(frozen.values())
     try:
         if can_start():
-            ProcessEngine("tvm", answer_compile, request, weights).close()
+            call_in_process("tvm", answer_compile, request, weights)
         else:
             answer_compile(request, [each.array() for each in weights])
     except CheckError as error:
@@ -124,24 +123,7 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
     return interface
 
 
-class _Linked(Engine):
-    """What the process answers once the library is there; nothing is run."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.inputs = {}
-        self.outputs = ()
-
-    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
-        """Refuse to run.
-
-        Raises:
-            CheckError: Always.
-        """
-        raise CheckError(f"{self.name}: a library runs where it is loaded")
-
-
-def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> Engine:
+def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> None:
     """Compile and link a module in the process that was started for it.
 
     Raises:
@@ -163,4 +145,3 @@ def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> 
             f"tvm {framework.version}: the library for {request['target']} cannot be linked: "
             f"{told} (cc names a C++ compiler for the target)"
         ) from error
-    return _Linked(f"tvm {framework.version}")
