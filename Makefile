@@ -10,9 +10,11 @@ TORCH_BIN := .venv-torch/bin
 TORCH_STAMP := .venv-torch/$(MINOR).stamp
 TORCH_PINS := constraints/torch.txt
 TORCH_TESTS = $(shell grep -rl 'importorskip..torch' tests --include='test_*.py')
+TVM_TESTS = $(wildcard tests/formats/test_relax_*.py)
+TVM_BIN := .venv-tvm/bin
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
-.PHONY: setup demo test test-wide test-torch lint bench docs check check-full
+.PHONY: setup demo test test-wide test-torch test-tvm lint bench docs check check-full
 .DEFAULT_GOAL := check
 
 setup: $(STAMP)
@@ -28,6 +30,18 @@ test-wide: setup
 
 test-torch: $(TORCH_STAMP)
 	$(TORCH_BIN)/python -m pytest -n 2 -m 'not slow' -k 'torch or kernels' $(TORCH_TESTS)
+
+test-tvm: setup
+	$(BIN)/python -m pytest -n 2 -m 'not slow' $(TVM_TESTS)
+
+# Another release, such as test-tvm-0.26.0, with an apache-tvm-ffi that does not crash it.
+test-tvm-%:
+	$(PYTHON) -m venv --clear .venv-tvm
+	grep -v '^apache-' $(PINS) > .venv-tvm/pins.txt
+	$(TVM_BIN)/python -m pip install -q -c .venv-tvm/pins.txt setuptools wheel
+	$(TVM_BIN)/python -m pip install -q -c .venv-tvm/pins.txt --no-build-isolation -e '.[check]' pytest pytest-xdist hypothesis \
+		'apache-tvm==$*' 'apache-tvm-ffi<$(if $(filter 0.25%,$*),0.1.13,0.1.15)'
+	$(TVM_BIN)/python -m pytest -n 2 -m 'not slow' $(TVM_TESTS)
 
 lint: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

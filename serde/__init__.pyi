@@ -213,11 +213,14 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
 
     Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
         custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
             become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
             attributes, which return one expression or several.
@@ -667,11 +670,14 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
 
     Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
         custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
             become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
             attributes, which return one expression or several.
@@ -1173,6 +1179,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -1189,6 +1196,8 @@ def compile(
     """Compile a model of any format with TVM, in a process of its own.
 
     Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
         custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
             become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
             attributes, which return one expression or several.
@@ -5016,6 +5025,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5032,6 +5042,8 @@ def import_model(
     """Return a model of any format as an MXNet symbol and its parameters.
 
     Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
         custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
             become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
             attributes, which return one expression or several.
@@ -5521,6 +5533,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5537,6 +5550,8 @@ def import_to_gluon(
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
         custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
             become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
             attributes, which return one expression or several.
@@ -5998,6 +6013,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -6007,6 +6023,8 @@ def to_relay(
     """Return a model as Relay, as its format says it, before any pass.
 
     Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
         custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
             become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
             attributes, which return one expression or several.

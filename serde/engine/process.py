@@ -26,7 +26,7 @@ from serde.engine.channel import receive, send
 from serde.errors import CheckError, MissingDependency
 from serde.weights import Array, ArrayWeight, Weight
 
-__all__ = ["EngineEnded", "ProcessEngine", "can_start"]
+__all__ = ["EngineEnded", "ProcessEngine", "WorkerProcess", "call_in_process", "can_start"]
 
 _MAIN = (
     "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
@@ -50,35 +50,20 @@ class EngineEnded(CheckError):
     """The process of an engine is gone, and with it the engine."""
 
 
-class ProcessEngine(Engine):
-    """An engine that runs in a process of its own until it is closed.
+class WorkerProcess:
+    """A process of its own, which answers requests until it is closed.
 
     Args:
-        name: What the engine is called until it tells its name with its version.
-        opener: Called in that process with `request` and the values of `weights` to open the
-            engine; a function of a module, which the process imports.
-        request: What the engine needs to know of the model, as JSON can hold it.
-        weights: Values that belong to the request.
-        optimizer: What the engine leaves off in the environment `unoptimized`.
-        unoptimized: Environment in which the engine leaves its optimisations off, where it can.
+        name: What it is called in errors.
         environment: What its environment has besides that of this process.
+
+    Attributes:
+        name: Likewise.
+        pid: Its number.
     """
 
-    def __init__(
-        self,
-        name: str,
-        opener: Callable[[Mapping[str, AnyValue], Sequence[Array]], Engine],
-        request: Mapping[str, AnyValue],
-        weights: Sequence[Weight] = (),
-        *,
-        optimizer: str = Engine.optimizer,
-        unoptimized: Mapping[str, str] | None = None,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         self.name = name
-        self.optimizer = optimizer
-        self._opened = (name, opener, request, weights)
-        self._unoptimized = unoptimized
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-c", _MAIN, *map(os.fspath, sys.path)],
@@ -87,39 +72,23 @@ class ProcessEngine(Engine):
             stderr=self._errors,
             env={**os.environ, **(environment or {})},
         )
+        self.pid = self._process.pid
         self._end = weakref.finalize(self, _end, self._process, self._errors)
-        place = [opener.__module__, opener.__name__]
-        header, _ = self._ask({"do": "open", "opener": place, "request": dict(request)}, weights)
-        self.name = header["name"]
-        self.inputs = header["inputs"]
-        self.outputs = header["outputs"]
-
-    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
-        """Have the engine run.
-
-        Raises:
-            CheckError: It failed, or crashed.
-        """
-        arrays = [ArrayWeight(np.asarray(value)) for value in inputs.values()]
-        return self._ask({"do": "run", "names": list(inputs)}, arrays)[1]
-
-    def unoptimized(self) -> ProcessEngine | None:
-        """Return the engine without its optimisations, in another process; None if it has none.
-
-        Raises:
-            CheckError: It refuses the model then, or crashed.
-        """
-        if self._unoptimized is None:
-            return None
-        return ProcessEngine(*self._opened, environment=self._unoptimized)
 
     def close(self) -> None:
         """End the process, whatever it does."""
         self._end()
 
-    def _ask(
+    def ask(
         self, header: Mapping[str, AnyValue], weights: Sequence[Weight]
     ) -> tuple[dict[str, AnyValue], list[Array]]:
+        """Return the answer to a request.
+
+        Raises:
+            CheckError: The request is refused, or failed.
+            EngineEnded: The process has ended.
+            MissingDependency: A package is not installed.
+        """
         if not self._end.alive:
             raise EngineEnded(f"{self.name}: the engine has ended")
         process = self._process
@@ -164,6 +133,95 @@ class ProcessEngine(Engine):
         if code < 0:
             return f"the engine crashed (signal {-code})"
         return f"the engine ended (exit code {code}){said}"
+
+
+def call_in_process(
+    name: str,
+    function: Callable[[Mapping[str, AnyValue], Sequence[Array]], AnyValue],
+    request: Mapping[str, AnyValue],
+    weights: Sequence[Weight] = (),
+) -> AnyValue:
+    """Return what a function gives that is called in a process of its own.
+
+    Args:
+        name: What the process is called in errors.
+        function: A function of a module, which the process imports.
+        request: Its first argument, as JSON can hold it; so must its result be.
+        weights: Their values are its second argument.
+
+    Raises:
+        CheckError: The function raised an error.
+        EngineEnded: The process crashed.
+        MissingDependency: A package is not installed.
+    """
+    worker = WorkerProcess(name)
+    try:
+        place = [function.__module__, function.__name__]
+        header = {"do": "call", "function": place, "request": dict(request)}
+        return worker.ask(header, weights)[0]["answer"]
+    finally:
+        worker.close()
+
+
+class ProcessEngine(Engine):
+    """An engine that runs in a process of its own until it is closed.
+
+    Args:
+        name: What the engine is called until it tells its name with its version.
+        opener: Called in that process with `request` and the values of `weights` to open the
+            engine; a function of a module, which the process imports.
+        request: What the engine needs to know of the model, as JSON can hold it.
+        weights: Values that belong to the request.
+        optimizer: What the engine leaves off in the environment `unoptimized`.
+        unoptimized: Environment in which the engine leaves its optimisations off, where it can.
+        environment: What its environment has besides that of this process.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        opener: Callable[[Mapping[str, AnyValue], Sequence[Array]], Engine],
+        request: Mapping[str, AnyValue],
+        weights: Sequence[Weight] = (),
+        *,
+        optimizer: str = Engine.optimizer,
+        unoptimized: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.optimizer = optimizer
+        self._opened = (name, opener, request, weights)
+        self._unoptimized = unoptimized
+        self._worker = WorkerProcess(name, environment)
+        place = [opener.__module__, opener.__name__]
+        header, _ = self._worker.ask(
+            {"do": "open", "opener": place, "request": dict(request)}, weights
+        )
+        self.name = self._worker.name = header["name"]
+        self.inputs = header["inputs"]
+        self.outputs = header["outputs"]
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Have the engine run.
+
+        Raises:
+            CheckError: It failed, or crashed.
+        """
+        arrays = [ArrayWeight(np.asarray(value)) for value in inputs.values()]
+        return self._worker.ask({"do": "run", "names": list(inputs)}, arrays)[1]
+
+    def unoptimized(self) -> ProcessEngine | None:
+        """Return the engine without its optimisations, in another process; None if it has none.
+
+        Raises:
+            CheckError: It refuses the model then, or crashed.
+        """
+        if self._unoptimized is None:
+            return None
+        return ProcessEngine(*self._opened, environment=self._unoptimized)
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._worker.close()
 
 
 def _end(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:

@@ -53,6 +53,10 @@ def _answer(engine: AnyValue, request: Request, answers: IO[bytes]) -> AnyValue:
             engine = getattr(importlib.import_module(module), function)(header["request"], arrays)
             known = {"inputs": dict(engine.inputs), "outputs": list(engine.outputs)}
             send(answers, {"name": engine.name, **known})
+        elif header["do"] == "call":
+            module, name = header["function"]
+            function = getattr(importlib.import_module(module), name)
+            send(answers, {"answer": function(header["request"], arrays)})
         else:
             send(answers, {}, _run(engine, dict(zip(header["names"], arrays, strict=True))))
     except MissingDependency as error:

@@ -18,7 +18,13 @@ from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
 from serde.io.pairs import UNMARKED
 from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
-from serde.relay.text.containers import HEAD_BYTES, container_head, unpack_head
+from serde.relay.text.containers import (
+    HEAD_BYTES,
+    RELAY_CODES,
+    ElementCodes,
+    container_head,
+    unpack_head,
+)
 from serde.weights import OpenFile, Weight, numpy_dtype
 
 __all__ = ["PARAMS_HEAD", "param_chunks", "read_params", "write_params"]
@@ -32,8 +38,12 @@ PARAMS_HEAD: Final = struct.pack("<Q", _MAGIC)
 """First bytes of every parameter file."""
 
 
-def read_params(source: OpenFile | bytes) -> dict[str, Weight]:
+def read_params(source: OpenFile | bytes, codes: ElementCodes = RELAY_CODES) -> dict[str, Weight]:
     """Return the arrays of a parameter file by name, in its order; values are not read.
+
+    Args:
+        source: The file.
+        codes: How it writes element types.
 
     Raises:
         FormatError: The bytes are not such a file.
@@ -50,7 +60,7 @@ def read_params(source: OpenFile | bytes) -> dict[str, Weight]:
         raise cursor.error(f"expected {len(names)} arrays, found {count}", back=8)
     if count * _LEAST_ARRAY > cursor.left:
         raise cursor.error(f"{count} arrays do not fit into {cursor.left} bytes", back=8)
-    arrays = {name: _read_array(cursor, name) for name in names}
+    arrays = {name: _read_array(cursor, name, codes) for name in names}
     if cursor.left:
         raise cursor.error(f"expected the end of the file, found {cursor.left} bytes")
     return arrays
@@ -80,10 +90,10 @@ def _read_name(cursor: Cursor) -> str:
         raise cursor.error("a name that is not UTF-8", back=length) from None
 
 
-def _read_array(cursor: Cursor, name: str) -> Weight:
+def _read_array(cursor: Cursor, name: str, codes: ElementCodes) -> Weight:
     head = cursor.take(HEAD_BYTES, f"array {name}")
     try:
-        rank, dtype = unpack_head(head)
+        rank, dtype = unpack_head(head, codes)
     except ValueError as error:
         raise cursor.error(f"array {name}: {error}", back=HEAD_BYTES) from None
     shape = cursor.numbers(f"{rank}q", "shape")
@@ -122,7 +132,11 @@ def param_chunks(params: Mapping[str, Weight]) -> Iterator[bytes | memoryview]:
 
 
 def write_params(
-    params: Mapping[str, Weight], path: str | os.PathLike[str], *, mark: int = UNMARKED
+    params: Mapping[str, Weight],
+    path: str | os.PathLike[str],
+    *,
+    mark: int = UNMARKED,
+    codes: ElementCodes = RELAY_CODES,
 ) -> None:
     """Write a parameter file; bytes that lie in a file are copied from there.
 
@@ -130,6 +144,7 @@ def write_params(
         params: Arrays by name.
         path: A file that does not exist yet.
         mark: Of the pair that it belongs to.
+        codes: How it writes element types.
 
     Raises:
         RelayError: TVM's arrays cannot hold an element type.
@@ -139,5 +154,5 @@ def write_params(
         fd = file.fileno()
         write_all(fd, _file_head(params, mark))
         for name, weight in params.items():
-            write_all(fd, container_head(weight.shape, weight.dtype))
+            write_all(fd, container_head(weight.shape, weight.dtype, codes))
             write_weight(weight, fd, name)

@@ -45,7 +45,7 @@ class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
         """Return the module of a folder, or a live one with its parameters by name."""
         from serde.relax import codec
 
-        return codec.load(source, params)
+        return codec.load(source, params, options.function)
 
     def files(self, model: RelaxModel) -> Sequence[Path]:
         """Return the files that the model was read from."""

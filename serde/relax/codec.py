@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
-from typing import Final
 
-from serde.errors import Unsupported
+from serde.errors import FormatError, OptionError
+from serde.relax.folder import PARAMS, SCRIPT, is_folder, read_folder
+from serde.relax.loading import from_live
 from serde.relax.model import RelaxModel
 
-__all__ = ["PARAMS", "SCRIPT", "detect", "is_module", "load"]
-
-SCRIPT: Final = "model.py"
-"""The module in TVMScript."""
-
-PARAMS: Final = "model.params"
-"""The weights, as a parameter file of TVM's."""
+__all__ = ["detect", "is_module", "load"]
 
 
 def detect(path: Path) -> bool:
     """Whether `path` is a folder with a module in TVMScript and its parameters."""
-    return path.is_dir() and (path / SCRIPT).is_file() and (path / PARAMS).is_file()
+    return is_folder(path)
 
 
 def is_module(source: object) -> bool:
@@ -31,10 +27,29 @@ def is_module(source: object) -> bool:
     return tvm is not None and isinstance(source, getattr(tvm, "IRModule", ()))
 
 
-def load(source: AnyValue, params: Mapping[str, AnyValue] | None) -> RelaxModel:
+def load(source: AnyValue, params: AnyValue, function: str | None = None) -> RelaxModel:
     """Return the module of a folder, or a live one.
+
+    Args:
+        source: A path, or a ``tvm.IRModule``.
+        params: Weights that the module does not hold; see
+            :func:`serde.relax.loading.from_live`.
+        function: What to read, if not ``main``.
 
     Raises:
         FormatError: The folder is not as serde or TVM writes it.
+        OptionError: `source` is nothing of the kind, or `params` are not those of the module.
     """
-    raise Unsupported("not read")
+    if is_module(source):
+        return from_live(source, params, function)
+    if not isinstance(source, (str, os.PathLike)):
+        raise OptionError(f"expected a folder or a tvm.IRModule, found {type(source).__name__}")
+    path = Path(source)
+    module, weights = read_folder(path)
+    files = path / SCRIPT, path / PARAMS
+    if params is not None:
+        return replace(from_live(module, params, function), files=files)
+    try:
+        return replace(from_live(module, weights, function), files=files)
+    except OptionError as error:
+        raise FormatError(str(error), path=path) from error

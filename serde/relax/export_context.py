@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import ConverterBug, Unsupported
+from serde.relax.broadcasting import ELEMENTWISE, broadcast_lengths, make_spread
 from serde.relax.framework import Framework
 from serde.relax.live import to_tensor
 from serde.relax.names import Names, plain_name
@@ -63,7 +64,11 @@ class ExportContext(walk.ExportContext[Value]):
         Raises:
             Unsupported: TVM refuses the call.
         """
-        return self.bind(self.apply(op, *operands, **attributes))
+        made = self.bind(self.apply(op, *operands, **attributes))
+        if op in ELEMENTWISE and self.framework.type_of(made.expr).shape is None:
+            self.scope.bindings.pop()
+            made = self.bind(self.apply(op, *self._spread(operands), **attributes))
+        return made
 
     def emit_tuple(
         self, op: str, *operands: AnyValue, outputs: int, **attributes: AnyValue
@@ -96,6 +101,13 @@ class ExportContext(walk.ExportContext[Value]):
     ) -> tuple[Value, ...]:
         """Write several tensors that a function of tensor expressions computes."""
         return self.bind_tuple(self._te_call(function, operands, attributes), outputs)
+
+    def _spread(self, operands: Sequence[Value]) -> list[Value]:
+        """Return operands that broadcast against each other, spread over their common shape."""
+        shapes = [self.extents(each) for each in operands]
+        wanted = broadcast_lengths(self.framework, shapes)
+        spread = make_spread(self.framework, self.wide(wanted))
+        return [self.emit_te(spread, each) for each in operands]
 
     def apply(self, op: str, *operands: AnyValue, **attributes: AnyValue) -> AnyValue:
         """Return the call of an operator, which is not bound to a variable yet."""

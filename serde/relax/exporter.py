@@ -169,7 +169,7 @@ class _RelaxWalk(ExportWalk[Value]):
         """Write a conditional."""
         context = self._context
         made = context.framework.relax.If(context.expr(condition), *branches)
-        outputs = len(output_names([""], node.type))
+        outputs = len(value_types(node.type))
         if outputs == 1:
             return [context.bind(made, name)]
         return context.bind_tuple(made, outputs)

@@ -69,6 +69,8 @@ class Framework:
         self.tir = _first_module("tvm.tirx", "tvm.tir")
         arith = _first_module("tvm.sym", "tvm.arith")
         self._analyzer = arith.Analyzer()
+        self.dtypes = (type(tvm.runtime.empty((), "int8").dtype), tvm.DataType)
+        """What dtypes are."""
         self.IRBuilder = importlib.import_module("tvm.script.ir_builder").IRBuilder
         self.statements = _first_attribute("tvm.script.ir_builder", "tirx", "tir")
         relax = self.relax
@@ -79,11 +81,29 @@ class Framework:
         self.PrimType = getattr(relax, "PrimStructInfo", None) or self.tvm.ir.PrimType
         variable = relax.Var("x", self.TensorType((), "float32"))
         self._type = "ty" if hasattr(variable, "ty") else "struct_info"
-        self._name = "name" if hasattr(variable, "name") else "name_hint"
+        self.Constant = getattr(relax, "Constant", None) or self.tvm.ir.GenericConst
+        self.variables = (relax.Var, relax.GlobalVar, self.tir.Var)
+        self.PrimValue = getattr(relax, "PrimValue", ())
+        """What wraps numbers of TIR, of releases that do not take them as they are."""
+        self.texts = tuple(
+            getattr(home, name)
+            for home in (relax, self.tvm.ir)
+            for name in ("StringImm", "DataTypeImm")
+            if hasattr(home, name)
+        )
+        """Expressions that hold a text or a dtype in ``value``."""
 
     def type_of(self, expr: AnyValue) -> AnyValue:
         """Return the type of an expression, which holds its shape."""
         return getattr(expr, self._type)
+
+    def result_type(self, function: AnyValue) -> AnyValue:
+        """Return the type of what a function gives."""
+        return getattr(function, f"ret_{self._type}")
+
+    def cast_type(self, binding: AnyValue) -> AnyValue:
+        """Return the type that a cast gives."""
+        return getattr(binding, self._type)
 
     def target(self, text: str) -> AnyValue:
         """Return a target: a kind, a tag, or a mapping in JSON."""
@@ -106,10 +126,6 @@ class Framework:
         lines = [line for line in str(error).splitlines() if line.strip()]
         lines = [line for line in lines if not line.startswith("Command line:")]
         return (lines[-1].strip() if lines else type(error).__name__)[:_MOST_CHARACTERS]
-
-    def name_of(self, variable: AnyValue) -> str:
-        """Return what a variable of Relax is called."""
-        return str(getattr(variable, self._name))
 
     def number(self, value: bool | int | float) -> AnyValue:
         """Return a number as an argument of a function that is called."""
@@ -134,8 +150,13 @@ class Framework:
 
     def cell(self, dtype: str, count: int = 1) -> AnyValue:
         """Return room for one number, or several, among statements; one stands at ``[0]``."""
-        held = self.statements.alloc_buffer((count,), dtype, scope="local")
+        # Outside of a function the default layout is another than inside it.
+        held = self.statements.alloc_buffer((count,), dtype, scope="local", layout=None)
         return self.statements.buffer_proxy(held)
+
+    def simplify(self, length: AnyValue) -> AnyValue:
+        """Return a length in fewer operations, as TVM finds them."""
+        return self._analyzer.simplify(length)
 
     def are_equal(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two lengths are the same whatever their variables are."""

@@ -102,7 +102,8 @@ def _summary(name: str, type_: AnyValue) -> TensorSummary:
         shape: tuple[int | str, ...] | None = ("?",) * type_.ndim if type_.ndim >= 0 else None
     else:
         lengths = [getattr(each, "value", each) for each in type_.shape.values]
-        shape = tuple(each if isinstance(each, int) else str(each) for each in lengths)
+        # A text of TVM's own ends the process when it is copied.
+        shape = tuple(each if isinstance(each, int) else str.__str__(str(each)) for each in lengths)
     return TensorSummary(name, shape, str(type_.dtype))
 
 

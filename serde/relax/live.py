@@ -11,6 +11,7 @@ import numpy as np
 from serde.bridge import ModelSummary, TensorNames, TensorSummary
 from serde.relax.framework import Framework, load
 from serde.relax.model import RelaxModel
+from serde.relax.reflection import name_of
 from serde.relay.ir.types import TensorType
 from serde.weights import Array, Weight, numpy_dtype
 
@@ -93,7 +94,7 @@ def names_of(model: RelaxModel) -> TensorNames:
         inputs=model.inputs,
         outputs=model.outputs,
         weights=tuple(model.names.get(name, name) for name in model.weights),
-        nodes=tuple(framework.name_of(each.var) for each in _bindings(framework, body)),
+        nodes=tuple(name_of(each.var) for each in _bindings(framework, body)),
     )
 
 

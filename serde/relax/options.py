@@ -25,8 +25,12 @@ class RelaxImportOptions(ImportOptions):
         custom_convert_map: What operators become, by name (``relax.nn.relu``): functions of a
             list of Relay expressions and a dict of attributes, which return one expression or
             several.
+        function: The function to read, if it is not called ``main`` and there are several.
     """
 
+    function: str | None = field(
+        default=None, metadata={"help": "The function to read where it is not called main."}
+    )
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = field(
         default_factory=dict, metadata={"flag": None}
     )

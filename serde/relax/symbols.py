@@ -96,7 +96,7 @@ class Symbols(walk.SymbolTable[Value]):
     def _declared(self, dim: Dim, scope: Scope) -> AnyValue:
         found = self.length(dim, scope)
         if found is None:
-            found = self._variable("any" if isinstance(dim, Any) else "length")
+            found = self._variable("length")  # The text may not declare what Python has, as `any`.
             if isinstance(dim, SymDim):
                 self._show(dim, scope, found)
         return found

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from serde.io.atomic import write_text
 from serde.io.directories import atomic_directory, check_directory
-from serde.io.tvm_params import write_params
-from serde.relax.codec import PARAMS, SCRIPT
+from serde.relax.folder import PARAMS, SCRIPT, write_weights
 from serde.relax.model import RelaxModel
 
 __all__ = ["check_target", "save"]
@@ -40,5 +39,5 @@ def save(
         path, sources=sources, is_package=is_folder, before_commit=before_commit
     ) as root:
         write_text(root / SCRIPT, model.module.script(show_meta=True))
-        write_params(model.weights, root / PARAMS)
+        write_weights(model.weights, root)
     return path

@@ -123,7 +123,7 @@ def test_a_crash_is_told(stand_in: Any, crash: str, message: str, when: str) -> 
 def test_a_crashed_engine_leaves_no_process(stand_in: Any) -> None:
     stand_in(run="os.abort()")
     engine = opened()
-    pid = engine._process.pid
+    pid = engine._worker.pid
     for _ in range(2):
         with pytest.raises(CheckError, match="the engine"):
             run_engine(engine, {"x": X})
@@ -148,7 +148,7 @@ def test_an_output_that_is_no_tensor_is_named(stand_in: Any) -> None:
 def test_a_closed_engine_has_ended_even_where_it_hangs(stand_in: Any) -> None:
     stand_in(open="import threading; threading.Timer(0, time.sleep, [600]).start()")
     engine = opened()
-    pid = engine._process.pid
+    pid = engine._worker.pid
     assert is_there(pid)
     engine.close()
     assert not is_there(pid)
@@ -158,7 +158,7 @@ def test_a_closed_engine_has_ended_even_where_it_hangs(stand_in: Any) -> None:
 
 def test_an_engine_that_nobody_holds_ends(stand_in: Any) -> None:
     stand_in()
-    pid = opened()._process.pid
+    pid = opened()._worker.pid
     assert not is_there(pid)
 
 
@@ -173,7 +173,7 @@ def test_a_crash_of_mxnet_is_told() -> None:
     program = MxnetProgram(json.dumps(symbol), {}, {}, {"x": "float32"}, ("y",), False)
     engine = open_process(program)
     np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
-    os.kill(engine._process.pid, signal.SIGSEGV)
+    os.kill(engine._worker.pid, signal.SIGSEGV)
     with pytest.raises(CheckError, match=r"^mxnet 1\.\S+: the engine crashed \(signal 11\)$"):
         engine.run({"x": X})
 

@@ -66,7 +66,8 @@ def _product(
         rank = ctx.type(side).rank
         order = [*range(rank - 2), rank - 1, rank - 2]
         sides.append(ctx.emit("permute_dims", side, order) if turned else side)
-    return multiply_matrices(ctx, *sides, dtypes, out_dtype)
+    left, right = sides
+    return multiply_matrices(ctx, left, right, dtypes, out_dtype)
 
 
 @OPS.exports("nn.dense")

@@ -184,7 +184,5 @@ def export_eigh(
         _diagonalize(framework, work, vectors)
         _put_in_order(framework, work, vectors, values, out)
 
-    found = write_of_stacks(
-        ctx, "eigh", find, [data], lambda a: [(1, a[0]), a, a, a], kept=2
-    )
+    found = write_of_stacks(ctx, "eigh", find, [data], lambda a: [(1, a[0]), a, a, a], kept=2)
     return [ctx.emit("squeeze", found[0], [ctx.type(data).rank - 2]), found[1]]

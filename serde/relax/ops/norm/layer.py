@@ -68,7 +68,7 @@ def export_layer_norm(
     made = centre(ctx, cast(ctx, data, type_.dtype, wide), [axis])
     if wide == "float64":
         made = unit_variance(ctx, made, [axis], epsilon, wide)
-        return affine(ctx, made, gamma, beta, rank, axis, **used)
+        return affine(ctx, made, (gamma, beta), rank, axis, **used)
     pair = vectors(ctx, gamma, beta, wide, **used)
     made = ctx.emit("nn.layer_norm", made, *pair, axes=[axis], epsilon=epsilon)
     return cast(ctx, made, wide, type_.dtype)
@@ -96,7 +96,7 @@ def export_instance_norm(
     if wide == "float64" or axis != 1 or not axes:
         pair = [cast(ctx, each, type_.dtype, wide) for each in (gamma, beta)]
         made = unit_variance(ctx, made, axes, epsilon, wide) if axes else made
-        made = affine(ctx, made, *pair, rank, axis, **used)
+        made = affine(ctx, made, pair, rank, axis, **used)
     else:
         pair = vectors(ctx, gamma, beta, wide, **used)
         made = ctx.emit(
@@ -120,7 +120,7 @@ def export_group_norm(
 ) -> Value:
     """Groups are an axis of their own for the mean, and in single steps for the variance too."""
     type_ = ctx.type(data)
-    rank, axis, shape = type_.rank, axis % type_.rank, type_.shape
+    rank, axis, shape = type_.rank, axis % type_.rank, ctx.named_shape(data)
     wide = sum_dtype(type_.dtype, None)
     used = {"center": center, "scale": scale}
     split = [*shape[:axis], num_groups, shape[axis] // num_groups, *shape[axis + 1 :]]
@@ -131,7 +131,7 @@ def export_group_norm(
         made = unit_variance(ctx, made, axes, epsilon, wide)
         made = ctx.emit("reshape", made, ctx.shape_expr(shape))
         pair = [cast(ctx, each, type_.dtype, wide) for each in (gamma, beta)]
-        made = affine(ctx, made, *pair, rank, axis, **used)
+        made = affine(ctx, made, pair, rank, axis, **used)
     else:
         made = ctx.emit("reshape", made, ctx.shape_expr(shape))
         made = ctx.emit(

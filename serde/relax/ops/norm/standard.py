@@ -54,15 +54,15 @@ def along(ctx: ExportContext, vector: Value, rank: int, axis: int) -> Value:
 def affine(
     ctx: ExportContext,
     x: Value,
-    gamma: Value,
-    beta: Value,
+    pair: Sequence[Value],
     rank: int,
     axis: int,
     *,
     center: bool,
     scale: bool,
 ) -> Value:
-    """Return a value scaled and shifted by vectors along an axis."""
+    """Return a value scaled and shifted by two vectors along an axis."""
+    gamma, beta = pair
     if scale:
         x = ctx.emit("multiply", x, along(ctx, gamma, rank, axis))
     return ctx.emit("add", x, along(ctx, beta, rank, axis)) if center else x

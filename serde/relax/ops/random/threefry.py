@@ -208,9 +208,7 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> Sequence[Value]:
     return ctx.emit_te_tuple(threefry_split, key, outputs=2)
 
 
-def _unit(
-    ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str
-) -> tuple[Value, Value]:
+def _unit(ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value, Value]:
     """Write the next key and numbers from 0 up to but not including 1, by their bits."""
     tir, te = ctx.framework.tir, ctx.framework.te
     after, words = _draw_words(ctx, key, math.prod(shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
+from serde.relax.broadcasting import make_spread
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
@@ -13,23 +14,7 @@ __all__ = ["spread"]
 
 def spread(ctx: ExportContext, data: Value, lengths: list[AnyValue]) -> Value:
     """Write `data` spread over a shape; which of its axes are spread may show at run time only."""
-    te, tir = ctx.framework.te, ctx.framework.tir
-    shape = ctx.wide(lengths)
-    offset = len(shape) - ctx.type(data).rank
-
-    def broadcast(x: AnyValue) -> AnyValue:
-        def one(*places: AnyValue) -> AnyValue:
-            own = []
-            for length, place in zip(x.shape, places[offset:], strict=True):
-                fixed = getattr(length, "value", None)
-                if fixed is None:
-                    place = tir.Select(length == 1, tir.IntImm("int64", 0), place)
-                own.append(0 if fixed == 1 else place)
-            return x(*own)
-
-        return te.compute(shape, one, name="broadcast_to")
-
-    return ctx.emit_te(broadcast, data)
+    return ctx.emit_te(make_spread(ctx.framework, ctx.wide(lengths)), data)
 
 
 @OPS.exports("broadcast_to")

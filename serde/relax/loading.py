@@ -1,0 +1,240 @@
+"""Live modules of TVM with their weights, as TVM's importers and users hand them over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any as AnyValue
+from typing import Final
+
+import numpy as np
+
+from serde.errors import FormatError, OptionError
+from serde.relax.framework import Framework, load
+from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
+from serde.relax.reflection import name_of
+from serde.weights import ArrayWeight, Weight, as_weight
+
+__all__ = ["from_live", "to_weight"]
+
+_INPUT_COUNT: Final = "num_input"
+"""Attribute of a function: how many of its parameters are inputs, the rest being weights."""
+
+_PARAMS = "params"
+"""Attribute of a function: the values of its last parameters."""
+
+
+def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -> RelaxModel:
+    """Return a module with its weights.
+
+    Args:
+        module: A ``tvm.IRModule``.
+        params: Weights: by the name of the variable, in order, or what
+            ``tvm.relax.frontend.detach_params`` gives. None where the module holds them itself,
+            in the attribute ``params``.
+        function: What to read; ``main``, or the only public function, if not told.
+
+    Raises:
+        FormatError: The module is not sound.
+        OptionError: `params` are not those of the module, or there is no such function.
+    """
+    framework = load()
+    main = _entry(framework, module, function)
+    body = module[main]
+    attrs = {str(key): body.attrs[key] for key in body.attrs.keys()} if body.attrs else {}  # noqa: SIM118
+    own = _parameters(body)
+    given = attrs.get(_PARAMS)
+    if params is not None:
+        given = params
+    if isinstance(given, Mapping) and set(map(str, given)) <= _functions(framework, module):
+        given = next((each for key, each in given.items() if str(key) == main), [])
+    count = _input_count(attrs, own)
+    told_weights = [str(each) for each in attrs.get(WEIGHT_NAMES, ())]
+    weights = _weights(framework, given, own, count, told_weights)
+    inputs = own[: len(own) - len(weights)]
+    _check_types(framework, body.params[len(inputs) :], weights)
+    shown = _names(attrs, INPUT_NAMES, inputs)
+    known = _names(attrs, WEIGHT_NAMES, list(weights))
+    if main != "main":
+        module = _renamed(framework, module, main)
+    results = _count_leaves(framework, framework.result_type(body))
+    numbered = [f"output{i}" for i in range(results)] if results != 1 else ["output"]
+    outputs = _names(attrs, OUTPUT_NAMES, numbered)
+    named = dict(zip(own, (*shown, *known), strict=True))
+    return RelaxModel(module, shown, outputs, weights, named)
+
+
+def _parameters(function: AnyValue) -> list[str]:
+    """Return the names of the parameters of a function.
+
+    Raises:
+        FormatError: Two have the same.
+    """
+    names = [name_of(each) for each in function.params]
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise FormatError(f"several parameters are called {', '.join(twice[:5])}")
+    return names
+
+
+def _input_count(attrs: Mapping[str, AnyValue], own: Sequence[str]) -> int | None:
+    """Return how many parameters are inputs, None if that is not told.
+
+    Raises:
+        FormatError: More than there are.
+    """
+    told = attrs.get(_INPUT_COUNT)
+    if told is None:
+        return None
+    count = int(told)
+    if not 0 <= count <= len(own):
+        raise FormatError(f"{_INPUT_COUNT}: {count} inputs of {len(own)} parameters")
+    return count
+
+
+def _names(
+    attrs: Mapping[str, AnyValue], attribute: str, default: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the names that an attribute tells, or the default ones.
+
+    Raises:
+        FormatError: There is not one for each, or one occurs twice.
+    """
+    told = attrs.get(attribute)
+    if told is None:
+        return tuple(default)
+    names = tuple(map(str, told))
+    if len(names) != len(default) or len(set(names)) != len(names):
+        found = f"{len(names)}, {len(set(names))} of them different"
+        raise FormatError(f"{attribute}: expected {len(default)} names, found {found}")
+    return names
+
+
+def _check_types(
+    framework: Framework, params: Sequence[AnyValue], weights: Mapping[str, Weight]
+) -> None:
+    """Refuse weights that are not of the types that the parameters have.
+
+    Raises:
+        OptionError: One is not.
+    """
+    for variable, (name, weight) in zip(params, weights.items(), strict=True):
+        type_ = framework.type_of(variable)
+        if not isinstance(type_, framework.TensorType):
+            raise OptionError(f"params: {name} is no tensor but {type_}")
+        found = f"{weight.dtype}{list(weight.shape)}"
+        lengths = [getattr(each, "value", None) for each in getattr(type_.shape, "values", ())]
+        fits = type_.shape is None or len(lengths) == len(weight.shape)
+        if fits:
+            pairs = zip(lengths, weight.shape, strict=False)
+            fits = all(wanted is None or wanted == length for wanted, length in pairs)
+        if not fits or str(type_.dtype) not in ("", "void", weight.dtype):
+            raise OptionError(f"params: expected {name} as {type_}, found {found}")
+
+
+def _count_leaves(framework: Framework, type_: AnyValue) -> int:
+    count, pending = 0, [type_]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, framework.TupleType):
+            pending.extend(each.fields)
+        else:
+            count += 1
+    return count
+
+
+def _functions(framework: Framework, module: AnyValue) -> set[str]:
+    return {
+        name_of(variable)
+        for variable, each in module.functions.items()
+        if isinstance(each, framework.relax.Function)
+    }
+
+
+def _entry(framework: Framework, module: AnyValue, function: str | None) -> str:
+    """Return the name of the function to read.
+
+    Raises:
+        OptionError: It is not clear which.
+    """
+    known = sorted(_functions(framework, module))
+    if function:
+        if function not in known:
+            raise OptionError(f"no function is called {function}; functions: {', '.join(known)}")
+        return function
+    if "main" in known:
+        return "main"
+    public = [each for each in known if _is_public(module[each])]
+    if len(public) == 1:
+        return public[0]
+    if not known:
+        raise FormatError("the module has no function of Relax")
+    raise OptionError(f"no function is called main; give function=, one of {', '.join(public)}")
+
+
+def _is_public(function: AnyValue) -> bool:
+    return bool(function.attrs) and "global_symbol" in function.attrs
+
+
+def _renamed(framework: Framework, module: AnyValue, name: str) -> AnyValue:
+    """Return the module with a function by the name ``main`` as well."""
+    functions = dict(module.functions.items())
+    made = framework.tvm.IRModule(functions)
+    made["main"] = module[name]
+    return made
+
+
+def _weights(
+    framework: Framework,
+    given: AnyValue,
+    own: Sequence[str],
+    count: int | None,
+    names: Sequence[str],
+) -> dict[str, Weight]:
+    """Return the weights by the variables of the last parameters.
+
+    Raises:
+        OptionError: They are not those of the function.
+    """
+    if given is None:
+        given = []
+    if isinstance(given, Mapping):
+        values = {str(key): each for key, each in given.items()}
+        start = _first_weight(values, own, names) if count is None else count
+        wanted = own[start:]
+        aliases = names if len(names) == len(wanted) else wanted
+        missing = [w for w, a in zip(wanted, aliases, strict=True) if not {w, a} & set(values)]
+        if missing:
+            raise OptionError(f"params: no value for {', '.join(missing[:10])}")
+        unknown = sorted(set(values) - set(wanted) - set(aliases))
+        if unknown:
+            raise OptionError(f"params: no weight of main is called {unknown[0]}")
+        found = [values.get(w, values.get(a)) for w, a in zip(wanted, aliases, strict=True)]
+    else:
+        found = list(given)
+        wanted = own[len(own) - len(found) if count is None else count :]
+        if len(found) > len(own) or len(wanted) != len(found):
+            raise OptionError(f"params: expected {len(wanted)} values, found {len(found)}")
+    return {name: to_weight(each) for name, each in zip(wanted, found, strict=True)}
+
+
+def _first_weight(values: Mapping[str, AnyValue], own: Sequence[str], names: Sequence[str]) -> int:
+    """Return from which parameter on values are given."""
+    if names and set(values) <= set(names):
+        return len(own) - len(names)
+    places = [place for place, name in enumerate(own) if name in values]
+    if not places:
+        return len(own)
+    return places[0]
+
+
+def to_weight(value: AnyValue) -> Weight:
+    """Return what holds the values of an array as a weight; a tensor of TVM shares its memory."""
+    if isinstance(value, Weight):
+        return value
+    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        try:
+            return ArrayWeight(np.from_dlpack(value))
+        except (BufferError, RuntimeError, TypeError, ValueError):
+            pass  # NumPy has no DLPack of these elements, or not from that device.
+    return as_weight(value)

@@ -1,0 +1,145 @@
+"""Boxes cut out of images, blocks of them moved, and morphology."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.ops.conv.windows import arrange
+from serde.relax.ops.image.interpolation import as_float, number_of, truncate
+from serde.relax.ops.table import OPS
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.precision import lowest
+from serde.relay.ir.shapes import is_float, split_padding
+from serde.walk.expansion.blocks import (
+    expand_batch_to_space,
+    expand_depth_to_space,
+    expand_space_to_batch,
+    expand_space_to_depth,
+)
+from serde.weights import dtype_name, numpy_dtype
+
+__all__: list[str] = []
+
+OPS.expands("nn.depth_to_space")(expand_depth_to_space)
+OPS.expands("nn.space_to_depth")(expand_space_to_depth)
+OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
+OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
+
+
+@OPS.exports("image.crop_and_resize")
+def export_crop_and_resize(
+    ctx: ExportContext,
+    data: Value,
+    boxes: Value,
+    box_indices: Value,
+    *,
+    crop_size: tuple[Dim, ...] | None,
+    layout: str,
+    method: str,
+    extrapolation_value: float,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    """One axis after the other, as the kernel does it."""
+    framework, given = ctx.framework, ctx.type(data).dtype
+    te, tir = framework.te, framework.tir
+    work = given if method == "nearest_neighbor" or given == "float64" else "float32"
+    result = given if out_dtype is None else dtype_name(out_dtype)
+    one, half, zero = (tir.const(value, "float64") for value in (1.0, 0.5, 0.0))
+    sizes = ctx.dims(crop_size or ())
+
+    def places(box: AnyValue, axis: int, length: AnyValue) -> AnyValue:
+        size, last = as_float(framework, sizes[axis]), as_float(framework, length - 1)
+
+        def place(n: AnyValue, i: AnyValue) -> AnyValue:
+            start, end = (box[n, axis + 2 * side].astype("float64") for side in (0, 1))
+            steps = tir.max(size - one, one)
+            moved = start * last + as_float(framework, i) * ((end - start) * last) / steps
+            return tir.Select(size == one, half * (start + end) * last, moved)
+
+        return te.compute((box.shape[0], sizes[axis]), place, name="places")
+
+    def crop_and_resize(image: AnyValue, box: AnyValue, which: AnyValue) -> AnyValue:
+        count, (_, channels, height, width) = box.shape[0], image.shape
+        rows, columns = places(box, 0, height), places(box, 1, width)
+
+        def between(read: AnyValue, place: AnyValue, length: AnyValue) -> AnyValue:
+            last = as_float(framework, length - 1)
+
+            def at(whole: AnyValue) -> AnyValue:
+                return read(tir.max(tir.min(whole, last), zero).astype("int64"))
+
+            if method == "nearest_neighbor":
+                return at(tir.floor(place + half))
+            below = tir.floor(place)
+            part = place - below
+            return at(below) * (one - part).astype(work) + at(below + one) * part.astype(work)
+
+        def read_row(n: AnyValue, c: AnyValue, y: AnyValue, x: AnyValue) -> AnyValue:
+            number = which[n].astype("int64")
+            return between(lambda row: image[number, c, row, x].astype(work), rows[n, y], height)
+
+        read = te.compute((count, channels, sizes[0], width), read_row, name="rows_read")
+
+        def read_pixel(n: AnyValue, c: AnyValue, y: AnyValue, x: AnyValue) -> AnyValue:
+            value = between(lambda column: read[n, c, y, column], columns[n, x], width)
+            beyond = tir.any(
+                rows[n, y] < zero, rows[n, y] > as_float(framework, height - 1),
+                columns[n, x] < zero, columns[n, x] > as_float(framework, width - 1),
+            )  # fmt: skip
+            fill = number_of(framework, extrapolation_value, work)
+            return truncate(tir.Select(beyond, fill, value), work, result)
+
+        return te.compute((count, channels, *sizes), read_pixel, name="crop_and_resize")
+
+    x = arrange(ctx, data, layout, "NCHW")
+    return arrange(ctx, ctx.emit_te(crop_and_resize, x, boxes, box_indices), "NCHW", layout)
+
+
+@OPS.exports("image.dilation2d")
+def export_dilation2d(
+    ctx: ExportContext,
+    data: Value,
+    weight: Value,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilations: tuple[int, ...],
+    data_layout: str,
+    kernel_layout: str,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    """Sums of integers wrap as NumPy's do, before the greatest is taken."""
+    framework, given = ctx.framework, ctx.type(data).dtype
+    te, tir = framework.te, framework.tir
+    dtype = given if out_dtype is None else dtype_name(out_dtype)
+    before, after = split_padding(padding, 2)
+    least = number_of(framework, float(lowest(numpy_dtype(given))), given)
+    wide = dtype if is_float(dtype) else "int64"
+
+    def dilation2d(image: AnyValue, window: AnyValue) -> AnyValue:
+        batch, channels, *space = image.shape
+        taps = [te.reduce_axis((0, n), name=f"k{i}") for i, n in enumerate(window.shape[1:])]
+        lengths = [
+            tir.floordiv(n + b + a - (k - 1) * d - 1, s) + 1
+            for n, b, a, k, d, s in zip(
+                space, before, after, window.shape[1:], dilations, strides, strict=True
+            )
+        ]
+
+        def reach(n: AnyValue, c: AnyValue, *places: AnyValue) -> AnyValue:
+            axes = zip(places, strides, taps, dilations, before, strict=True)
+            read = [p * s + k * d - b for p, s, k, d, b in axes]
+            inside = [tir.all(r >= 0, r < end) for r, end in zip(read, space, strict=True)]
+            held = tir.if_then_else(tir.all(*inside), image[(n, c, *read)], least)
+            factor = window[(c, *taps)].astype(dtype)
+            total = held.astype(dtype).astype(wide) + factor.astype(wide)
+            return te.max(total.astype(dtype), axis=taps)
+
+        return te.compute((batch, channels, *lengths), reach, name="dilation2d")
+
+    x = arrange(ctx, data, data_layout, "NCHW")
+    window = arrange(ctx, weight, kernel_layout, "IHW")
+    return arrange(ctx, ctx.emit_te(dilation2d, x, window), "NCHW", data_layout)

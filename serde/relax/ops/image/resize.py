@@ -1,0 +1,359 @@
+"""Images resized to lengths or by factors, in attributes or in operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any as AnyValue
+from typing import Final
+
+import numpy as np
+
+from serde.errors import Unsupported
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.framework import Framework
+from serde.relax.ops.image.interpolation import (
+    AxisReading,
+    as_float,
+    cubic_weights,
+    interpolate,
+    linear_weights,
+    number_of,
+    truncate,
+)
+from serde.relax.ops.table import OPS
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.layout import is_blocked, spatial_axes
+from serde.relay.op.image.interpolation import SPATIAL
+from serde.weights import dtype_name
+
+__all__: list[str] = []
+
+_GUARD: Final = 1e-5
+"""Distance from a whole number below which floor and ceil take it for that number, as in Relay."""
+
+_MOST_PARTS: Final = 1 << 16
+"""Denominator of a factor whose product with a length is computed in integers."""
+
+
+def _place(
+    framework: Framework, mode: str, length: AnyValue, size: AnyValue, ends: Sequence[AnyValue]
+) -> Callable[[AnyValue], AnyValue]:
+    """Return where in an axis each index of the result lies."""
+    tir = framework.tir
+    n, m = as_float(framework, length), as_float(framework, size)
+    one, two, half = (tir.const(value, "float64") for value in (1.0, 2.0, 0.5))
+    start, end = ends
+
+    def half_pixel(x: AnyValue) -> AnyValue:
+        return ((two * x + one) * n - m) / (two * m)
+
+    def crop(x: AnyValue) -> AnyValue:
+        last = n - one
+        middle = half * (start + end) * last
+        steps = tir.max(m - one, one)
+        return tir.Select(m == one, middle, start * last + x * ((end - start) * last) / steps)
+
+    forms: dict[str, Callable[[AnyValue], AnyValue]] = {
+        "align_corners": lambda x: x * (n - one) / tir.max(m - one, one),
+        "asymmetric": lambda x: x * n / m,
+        "tf_half_pixel_for_nn": lambda x: (two * x + one) * n / (two * m),
+        "tf_crop_and_resize": crop,
+        "pytorch_half_pixel": lambda x: tir.Select(
+            m == one, tir.const(0.0, "float64"), half_pixel(x)
+        ),
+        "half_pixel": half_pixel,
+    }
+    return lambda index: forms[mode](as_float(framework, index))
+
+
+def _rounding(framework: Framework, mode: str, rounding: str) -> Callable[[AnyValue], AnyValue]:
+    """Return what rounds a place to an element."""
+    tir = framework.tir
+    guard, half = tir.const(_GUARD, "float64"), tir.const(0.5, "float64")
+    forms: dict[str, Callable[[AnyValue], AnyValue]] = {
+        "floor": lambda p: tir.floor(p + guard),
+        "ceil": lambda p: tir.ceil(p - guard),
+        "round_prefer_floor": lambda p: tir.ceil(p - half),
+        "round_prefer_ceil": lambda p: tir.floor(p + half),
+        "round": lambda p: tir.floor(p + half),  # Halves below 0 are clipped to 0 anyhow.
+    }
+    return forms[rounding or ("round" if mode == "align_corners" else "floor")]
+
+
+def resize_axes(
+    ctx: ExportContext,
+    data: Value,
+    axes: Sequence[int],
+    sizes: Sequence[AnyValue],
+    attrs: Mapping[str, AnyValue],
+    roi: Sequence[float] | Value | None = None,
+    dtype: str = "",
+) -> Value:
+    """Write an image resized along axes, as ``image.resize2d`` has it.
+
+    Args:
+        ctx: Where it is written.
+        data: The image.
+        axes: What is resized.
+        sizes: Lengths of these axes then.
+        attrs: The method, and how places are counted and rounded.
+        roi: Starts and ends of what is read, for ``tf_crop_and_resize``.
+        dtype: That of the result, if not of the image.
+    """
+    framework, given = ctx.framework, ctx.type(data).dtype
+    tir, te = framework.tir, framework.te
+    method, mode = attrs["method"], attrs["coordinate_transformation_mode"]
+    exact = method == "nearest_neighbor" or given == "float64"
+
+    work = given if exact else "float32"
+
+    def resize(image: AnyValue, *edges: AnyValue) -> AnyValue:
+        result = (
+            image
+            if work == given
+            else te.compute(image.shape, lambda *p: image[p].astype(work), name="wide")
+        )
+        places = []
+        for number, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
+            ends = _ends(framework, edges[0] if edges else roi, number, len(axes))
+            place = _place(framework, mode, image.shape[axis], size, ends)
+            where = te.compute((size,), place, name="places")
+            places.append((axis, where))
+            result = interpolate(framework, result, _reading(framework, axis, where, attrs))
+        shape = result.shape
+
+        def finish(*p: AnyValue) -> AnyValue:
+            value = result[p]
+            if mode == "tf_crop_and_resize":
+                zero = tir.const(0.0, "float64")
+                fill = number_of(framework, attrs["extrapolation_value"], work)
+                for axis, where in places:
+                    last = as_float(framework, image.shape[axis] - 1)
+                    at = where[p[axis]]
+                    value = tir.Select(tir.any(at < zero, at > last), fill, value)
+            return truncate(value, work, dtype or given)
+
+        return te.compute(shape, finish, name="resized")
+
+    operands = [roi] if isinstance(roi, Value) else []
+    return ctx.emit_te(resize, data, *operands)
+
+
+def _ends(
+    framework: Framework, roi: AnyValue, number: int, count: int
+) -> tuple[AnyValue, AnyValue]:
+    """Return the start and the end of what is read of an axis."""
+    if roi is None:
+        return framework.tir.const(0.0, "float64"), framework.tir.const(0.0, "float64")
+    if isinstance(roi, (tuple, list)):
+        start, end = (
+            framework.tir.const(float(roi[at]), "float64") for at in (number, count + number)
+        )
+        return start, end
+    return roi[number].astype("float64"), roi[count + number].astype("float64")
+
+
+def _reading(
+    framework: Framework,
+    axis: int,
+    places: AnyValue,
+    attrs: Mapping[str, AnyValue],
+) -> AxisReading:
+    method, mode = attrs["method"], attrs["coordinate_transformation_mode"]
+    if method == "nearest_neighbor":
+        nearest = _rounding(framework, mode, attrs.get("rounding_method", ""))
+        return AxisReading(axis, places, nearest)
+    if method == "linear":
+        weigh = linear_weights(framework)
+        return AxisReading(axis, places, offsets=(0, 1), weigh=weigh)
+    exclude = bool(attrs.get("cubic_exclude"))
+    weigh = cubic_weights(framework, attrs.get("cubic_alpha", -0.5))
+    return AxisReading(
+        axis, places, offsets=(-1, 0, 1, 2), weigh=weigh, within=exclude, scaled=exclude
+    )
+
+
+def _axes(layout: str) -> tuple[int, ...]:
+    if is_blocked(layout):
+        raise Unsupported(f"an image in blocks of channels, {layout}")
+    return spatial_axes(layout, "NC" + SPATIAL[len(layout) - 2])
+
+
+@OPS.exports("image.resize1d", "image.resize2d", "image.resize3d")
+def export_resize(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    size: tuple[Dim, ...] | None,
+    roi: tuple[float, ...] | None,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: int,
+    extrapolation_value: float,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    attrs = {
+        "method": method,
+        "coordinate_transformation_mode": coordinate_transformation_mode,
+        "rounding_method": rounding_method,
+        "cubic_alpha": cubic_alpha,
+        "cubic_exclude": cubic_exclude,
+        "extrapolation_value": extrapolation_value,
+    }
+    dtype = "" if out_dtype is None else dtype_name(out_dtype)
+    return resize_axes(ctx, data, _axes(layout), ctx.dims(size or ()), attrs, roi, dtype)
+
+
+@OPS.exports("dyn.image.resize2d")
+def export_dynamic_resize(
+    ctx: ExportContext,
+    data: Value,
+    size: Value,
+    roi: Value,
+    *,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: int,
+    extrapolation_value: float,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    attrs = {
+        "method": method,
+        "coordinate_transformation_mode": coordinate_transformation_mode,
+        "rounding_method": rounding_method,
+        "cubic_alpha": cubic_alpha,
+        "cubic_exclude": cubic_exclude,
+        "extrapolation_value": extrapolation_value,
+    }
+    dtype = "" if out_dtype is None else dtype_name(out_dtype)
+    used = roi if coordinate_transformation_mode == "tf_crop_and_resize" else None
+    return resize_axes(ctx, data, _axes(layout), ctx.read_shape(size), attrs, used, dtype)
+
+
+def _scaled_lengths(
+    ctx: ExportContext, data: Value, axes: Sequence[int], scales: Sequence[float]
+) -> list[AnyValue]:
+    """Return lengths times factors, rounded to the nearest, halves up."""
+    extents, found = ctx.extents(data), []
+    for axis, scale in zip(axes, scales, strict=True):
+        length = extents[axis]
+        if isinstance(length, int):
+            found.append(int(np.floor(length * scale + 0.5)))
+            continue
+        exact = Fraction(scale)
+        if exact.denominator > _MOST_PARTS:
+            raise Unsupported(f"a length of {length} times {scale} is not known")
+        twice = length * (2 * exact.numerator) + exact.denominator
+        found.append(ctx.framework.tir.floordiv(twice, 2 * exact.denominator))
+    return found
+
+
+@OPS.exports("nn.upsampling")
+def export_upsampling(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    align_corners: bool,
+) -> Value:
+    axes = _axes(layout)
+    sizes = _scaled_lengths(ctx, data, axes, (scale_h, scale_w))
+    return resize_axes(ctx, data, axes, sizes, _upsampling(method, align_corners))
+
+
+def _upsampling(method: str, align_corners: bool) -> dict[str, AnyValue]:
+    mode = "align_corners" if align_corners else "asymmetric"
+    return {"method": method.removeprefix("bi"), "coordinate_transformation_mode": mode}
+
+
+@OPS.exports("nn.upsampling3d")
+def export_upsampling3d(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    scale_d: float,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+) -> Value:
+    axes = _axes(layout)
+    sizes = _scaled_lengths(ctx, data, axes, (scale_d, scale_h, scale_w))
+    attrs = _upsampling(method.removeprefix("tri"), False)
+    attrs["coordinate_transformation_mode"] = coordinate_transformation_mode
+    return resize_axes(ctx, data, axes, sizes, attrs)
+
+
+def _computed_lengths(
+    ctx: ExportContext, data: Value, axes: Sequence[int], scales: Sequence[Value]
+) -> list[AnyValue]:
+    """Return lengths times factors that are computed, rounded to the nearest, halves up."""
+    if all(each.data is not None for each in scales):
+        known = [ctx.constant(each).item() for each in scales]
+        return _scaled_lengths(ctx, data, axes, known)
+    framework = ctx.framework
+    tir, te = framework.tir, framework.te
+    half = tir.const(0.5, "float64")
+
+    def scaled_lengths(image: AnyValue, *factors: AnyValue) -> AnyValue:
+        found = []
+        for axis, factor in zip(axes, factors, strict=True):
+            value = factor[(0,) * len(factor.shape)].astype("float64")
+            length = as_float(framework, image.shape[axis])
+            found.append(tir.floor(length * value + half).astype("int64"))
+
+        def choose(which: AnyValue) -> AnyValue:
+            result = found[-1]
+            for number in range(len(found) - 2, -1, -1):
+                result = tir.Select(which == number, found[number], result)
+            return result
+
+        return te.compute((len(found),), choose, name="lengths")
+
+    return ctx.read_shape(ctx.emit_te(scaled_lengths, data, *scales))
+
+
+@OPS.exports("dyn.nn.upsampling")
+def export_dynamic_upsampling(
+    ctx: ExportContext,
+    data: Value,
+    scale_h: Value,
+    scale_w: Value,
+    *,
+    layout: str,
+    method: str,
+    align_corners: bool,
+) -> Value:
+    axes = _axes(layout)
+    sizes = _computed_lengths(ctx, data, axes, (scale_h, scale_w))
+    return resize_axes(ctx, data, axes, sizes, _upsampling(method, align_corners))
+
+
+@OPS.exports("dyn.nn.upsampling3d")
+def export_dynamic_upsampling3d(
+    ctx: ExportContext,
+    data: Value,
+    scale_d: Value,
+    scale_h: Value,
+    scale_w: Value,
+    *,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+) -> Value:
+    axes = _axes(layout)
+    sizes = _computed_lengths(ctx, data, axes, (scale_d, scale_h, scale_w))
+    attrs = _upsampling(method.removeprefix("tri"), False)
+    attrs["coordinate_transformation_mode"] = coordinate_transformation_mode
+    return resize_axes(ctx, data, axes, sizes, attrs)

@@ -1,0 +1,96 @@
+"""What TVM's objects say about themselves, the same for all releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.relax.framework import Framework, load
+
+__all__ = [
+    "argument_names",
+    "attributes_of",
+    "dtype_of",
+    "handle_of",
+    "name_of",
+    "plain_value",
+    "tensor_of",
+]
+
+
+def handle_of(node: AnyValue) -> int:
+    """Return what tells an object from all others while it lives; ``==`` of lengths does not."""
+    found: int = node.__chandle__()
+    return found
+
+
+def name_of(variable: AnyValue) -> str:
+    """Return the name of a variable or a global one."""
+    name = getattr(variable, "name_hint", None)
+    return str(variable.name if name is None else name)
+
+
+def tensor_of(constant: AnyValue) -> AnyValue:
+    """Return the tensor that a constant holds."""
+    return constant.value if hasattr(constant, "value") else constant.data
+
+
+_UNNAMED: Final = {"relax.strided_slice": ("x", "axes", "begin", "end", "strides")}
+"""Arguments of operators of which TVM names the first only."""
+
+
+@cache
+def argument_names(op: str) -> tuple[str, ...]:
+    """Return what TVM calls the arguments of an operator."""
+    if op in _UNNAMED:
+        return _UNNAMED[op]
+    return tuple(str(each.name) for each in load().tvm.ir.Op.get(op).arguments or ())
+
+
+def attributes_of(framework: Framework, call: AnyValue) -> dict[str, AnyValue]:
+    """Return the attributes of a call by name, as Python's values where they have one."""
+    attrs = call.attrs
+    if attrs is None:
+        return {}
+    if isinstance(attrs, framework.tvm.ir.DictAttrs):
+        return {str(name): plain_value(framework, attrs[name]) for name in attrs.keys()}  # noqa: SIM118
+    kind: AnyValue = type(attrs)
+    return {name: plain_value(framework, getattr(attrs, name)) for name in _fields(kind)}
+
+
+@cache
+def _fields(kind: AnyValue) -> tuple[str, ...]:
+    return tuple(_field_names(kind.__tvm_ffi_type_info__))
+
+
+def _field_names(info: AnyValue) -> Iterator[str]:
+    while info is not None:
+        yield from (each.name for each in info.fields)
+        info = info.parent_type_info
+
+
+def plain_value(framework: Framework, value: AnyValue) -> AnyValue:
+    """Return an attribute as Python's value; what has none is returned as it is."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (framework.tir.IntImm, framework.tir.FloatImm)):
+        found = value.value
+        return bool(found) if dtype_of(value) == "bool" else found
+    if isinstance(value, framework.tvm.ir.Array):
+        return tuple(plain_value(framework, each) for each in value)
+    if isinstance(value, framework.dtypes):
+        return _dtype(value)
+    return value
+
+
+def dtype_of(number: AnyValue) -> str:
+    """Return the dtype of a number of TIR."""
+    type_: AnyValue = getattr(number, "ty", None)
+    return str(type_.dtype if hasattr(type_, "dtype") else number.dtype)
+
+
+def _dtype(value: AnyValue) -> str | None:
+    name = str(value)
+    return None if name in ("", "void") else name

@@ -1,0 +1,155 @@
+"""TVM's parser, on texts that were checked."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any as AnyValue
+from typing import Final, TypeVar
+
+import numpy as np
+
+from serde.relax.framework import Framework, load
+from serde.relax.live import share
+from serde.relax.text.metadata import Metadata
+from serde.weights import Array, dtype_name, numpy_dtype
+
+__all__ = ["parse_script"]
+
+_MODULES: Final = {"I": "ir", "R": "relax", "T": "tirx"}
+"""What the names of modules in a text stand for, in ``tvm.script.parser``."""
+
+
+_NOT_FINITE: Final = frozenset(("-inf", "inf", "nan"))
+"""Numbers that TVM prints as texts."""
+
+_RANGES: Final = frozenset(("opaque", "reduce", "scan", "spatial"))
+"""What takes the range of an axis, in ``T.axis``."""
+
+
+def parse_script(text: str, names: Iterable[str], metadata: Metadata) -> AnyValue:
+    """Return the ``tvm.IRModule`` that a text spells.
+
+    Args:
+        text: A text that :func:`serde.relax.text.syntax.check_script` passed.
+        names: The names of TVM that it uses, all of them known.
+        metadata: What its metadata holds.
+
+    Raises:
+        Exception: TVM refuses it.
+    """
+    framework = load()
+    # TVM's parser looks up names that it does not know among Python's builtins.
+    known: dict[str, AnyValue] = {name: _Unbound(name) for name in dir(builtins)}
+    known["__builtins__"] = {}
+    known["TypeVar"] = TypeVar
+    known["metadata"] = _objects(framework, metadata)
+    known |= _namespaces(framework, names)
+    parser = framework.tvm.script
+    return parser.from_source(text, extra_vars=known)
+
+
+class _Unbound:
+    """What stands for a variable that a text uses and does not bind."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _objects(framework: Framework, metadata: Metadata) -> dict[str, dict[int, AnyValue]]:
+    found: dict[str, dict[int, AnyValue]] = {}
+    for (key, number), value in metadata.items():
+        made = value if isinstance(value, str) else _constant(framework, value)
+        found.setdefault(key, {})[number] = made
+    return found
+
+
+def _constant(framework: Framework, data: Array) -> AnyValue:
+    return framework.relax.const(share(framework, data), dtype_name(data.dtype))
+
+
+def _namespaces(framework: Framework, names: Iterable[str]) -> dict[str, SimpleNamespace]:
+    """Return the modules that a text sees, which hold the names that it uses and nothing else."""
+    package = framework.tvm.script.parser
+    found = {root: SimpleNamespace() for root in _MODULES}
+    always = ("I.ir_module", "R.function", "T.prim_func")
+    for name in sorted({*names, *always}):
+        root, *parts = name.split(".")
+        value: AnyValue = getattr(package, _MODULES[root])
+        place = found[root]
+        for part in parts[:-1]:
+            value = getattr(value, part)
+            if not hasattr(place, part):
+                setattr(place, part, SimpleNamespace())
+            place = getattr(place, part)
+        setattr(place, parts[-1], getattr(value, parts[-1]))
+    _mend_builders(framework, found["R"])
+    axes = getattr(found["T"], "axis", SimpleNamespace())
+    for name in _RANGES & vars(axes).keys():
+        setattr(axes, name, _axis_of(framework, getattr(axes, name)))
+    return found
+
+
+def _mend_builders(framework: Framework, builders: SimpleNamespace) -> None:
+    """Have the builders of ``R`` take what TVM prints as their arguments and they do not take."""
+    for name, value in vars(builders).items():
+        if name == "const":
+            setattr(builders, name, _const_of(framework))
+        elif name == "match_cast":
+            setattr(builders, name, _match_cast_of(framework, value))
+        elif isinstance(value, SimpleNamespace):
+            _mend_builders(framework, value)
+        elif not isinstance(value, type) and not hasattr(value, "dispatch_token"):
+            setattr(builders, name, _with_numbers(value))
+
+
+def _const_of(framework: Framework) -> AnyValue:
+    """Return ``R.const``, which does not take NaN and infinities."""
+
+    def const(value: AnyValue, dtype: str | None = None) -> AnyValue:
+        if isinstance(value, str):
+            return _constant(framework, np.asarray(float(value), numpy_dtype(str(dtype))))
+        return framework.relax.const(value, dtype)
+
+    return const
+
+
+def _match_cast_of(framework: Framework, match_cast: AnyValue) -> AnyValue:
+    """Return ``R.match_cast``, which does not take a tuple."""
+
+    def cast(value: AnyValue, type_: AnyValue) -> AnyValue:
+        made = framework.relax.Tuple(value) if isinstance(value, tuple) else value
+        return match_cast(made, type_)
+
+    return cast
+
+
+def _with_numbers(builder: AnyValue) -> AnyValue:
+    """Return the builder of an operator, which does not take NaN and infinities."""
+
+    def build(*operands: AnyValue, **attributes: AnyValue) -> AnyValue:
+        given = [_number(each) for each in operands]
+        return builder(*given, **{name: _number(each) for name, each in attributes.items()})
+
+    return build
+
+
+def _number(value: AnyValue) -> AnyValue:
+    return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
+
+
+def _axis_of(framework: Framework, axis: AnyValue) -> AnyValue:
+    """Return a function such as ``T.axis.spatial``, which keeps the extents of ranges simple.
+
+    TVM prints the two ends of a range, and takes their difference as it stands for the extent.
+    """
+
+    def spatial(domain: AnyValue, *operands: AnyValue, **named: AnyValue) -> AnyValue:
+        if isinstance(domain, tuple):
+            first, last = domain
+            extent = framework.simplify(last - first)
+            domain = framework.tvm.ir.Range.from_min_extent(first, extent)
+        return axis(domain, *operands, **named)
+
+    return spatial
