@@ -272,7 +272,7 @@ def export_roi_pool(
                 with loop(0, shape[0]) as r, loop(0, sizes[0]) as i, loop(0, sizes[1]) as j:
                     for axis, place in enumerate((i, j)):
                         ends = [edge(corners[r, side - axis]) for side in (2, 4)]
-                        low[axis], high[axis] = bin_of(*ends, place, axis)
+                        low[axis], high[axis] = bin_of(ends[0], ends[1], place, axis)
                     with loop(0, shape[1]) as c:
                         total[0] = tir.const(float(least) if is_float(dtype) else int(least), dtype)
                         heights, widths = high[0] - low[0], high[1] - low[1]
