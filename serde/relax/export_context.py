@@ -155,6 +155,9 @@ class ExportContext(walk.ExportContext[Value]):
             return x.expr
         if x.data is None:
             raise ConverterBug(f"{self.source}: a value that is neither written nor constant")
+        if not x.data.size:  # TVM does not read them when it loads what it has compiled.
+            shape = self.shape_expr(x.data.shape)
+            return self.emit("zeros", shape, dtype_name(x.data.dtype)).expr
         return self.framework.relax.const(self.to_tensor(x.data), dtype_name(x.data.dtype))
 
     def to_tensor(self, data: Array) -> AnyValue:

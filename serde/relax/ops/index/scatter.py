@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
+from typing import Final
 
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.index.gather import widen_indices
 from serde.relax.ops.shape.create import fill
 from serde.relax.ops.table import OPS
+from serde.relax.precision import NARROW
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, tensor_type
 
 __all__: list[str] = []
 
-_ORDERED = ("min", "max")
+_FLOATS: Final = (*NARROW, "float32", "float64")
+
+_ORDERED: Final = ("min", "max")
 """Accumulations of which Relay's give what is no number, and TVM's do not."""
 
 
-def _combine(tir: AnyValue, how: str, old: AnyValue, new: AnyValue) -> AnyValue:
+def _combine(tir: AnyValue, how: str, dtype: str, old: AnyValue, new: AnyValue) -> AnyValue:
     """Return what an element becomes when another meets it."""
     if how == "update":
         return new
@@ -27,8 +31,11 @@ def _combine(tir: AnyValue, how: str, old: AnyValue, new: AnyValue) -> AnyValue:
         return old + new
     if how == "mul":
         return old * new
+    if dtype not in _FLOATS:
+        return tir.min(old, new) if how == "min" else tir.max(old, new)
     first = old < new if how == "min" else old > new
-    return tir.Select(tir.Or(first, old != old), old, new)
+    nothing = tir.isnan(old.astype("float32") if dtype in NARROW else old)
+    return tir.Select(tir.Or(first, nothing), old, new)
 
 
 def _make_scatter(
@@ -58,7 +65,7 @@ def _make_scatter(
                         return places[_ravel(axes, indices.shape)].astype("int64")
 
                     place = _ravel(locate(read, own, data.shape), data.shape)
-                    out[place] = _combine(tir, how, out[place], new[at])
+                    out[place] = _combine(tir, how, str(data.dtype), out[place], new[at])
 
             return framework.write_statements(loops)
 
@@ -97,14 +104,16 @@ def _ravel(places: Sequence[AnyValue], shape: Sequence[AnyValue]) -> AnyValue:
     return found
 
 
-def _through_numbers(
+def _accumulate(
     ctx: ExportContext,
     write: Callable[[Value, Value, str], Value],
     data: Value,
     updates: Value,
     how: str,
 ) -> Value:
-    """Write an accumulation of truth values on numbers, where it is one of maxima or minima."""
+    """Write an accumulation; of truth values it is one of the maxima or minima of numbers."""
+    if 0 in ctx.extents(updates):
+        return data
     if ctx.type(data).dtype != "bool" or how == "update":
         return write(data, updates, how)
     small = {"add": "max", "mul": "min"}.get(how, how)
@@ -134,11 +143,11 @@ def export_scatter_elements(
         return [index if place == along else each for place, each in enumerate(own)]
 
     def write(x: Value, new: Value, how: str) -> Value:
-        if how in _ORDERED and "float" in ctx.type(data).dtype:
+        if how in _ORDERED and ctx.type(data).dtype in _FLOATS:
             return ctx.emit_te(_make_scatter(ctx, how, locate), x, places, new)
         return ctx.emit("scatter_elements", x, places, new, along, how)
 
-    return _through_numbers(ctx, write, data, updates, reduction)
+    return _accumulate(ctx, write, data, updates, reduction)
 
 
 def _mean(data: Expr, indices: Expr, updates: Expr, axis: int) -> Expr:
@@ -166,7 +175,7 @@ def export_scatter_nd(
     def write(x: Value, new: Value, how: str) -> Value:
         return ctx.emit_te(_make_scatter(ctx, how, locate), x, indices, new)
 
-    return _through_numbers(ctx, write, data, updates, mode)
+    return _accumulate(ctx, write, data, updates, mode)
 
 
 def _sparse_to_dense(
@@ -183,6 +192,8 @@ def _sparse_to_dense(
 
     if given and not ctx.type(values).rank:
         values = fill(ctx, values, ctx.extents(indices)[:1], ctx.type(values).dtype)
+    if 0 in ctx.extents(indices):
+        return whole
     return ctx.emit_te(_make_scatter(ctx, "update", locate), whole, indices, values)
 
 

@@ -15,6 +15,9 @@ __all__ = ["read_scalar"]
 def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
     """The elements are counted, then written in order."""
     framework = ctx.framework
+    rank = ctx.type(condition).rank
+    if 0 in ctx.extents(condition):
+        return ctx.emit("zeros", ctx.shape_expr((0, rank)), "int32")
     te, tir, statements = framework.te, framework.tir, framework.statements
 
     dtype = ctx.type(condition).dtype
@@ -32,7 +35,6 @@ def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
         return te.compute((1,), total, name="count")
 
     (length,) = ctx.read_shape(ctx.emit_te(count, condition))
-    rank = ctx.type(condition).rank
     if not rank:
         shape = framework.relax.ShapeExpr(ctx.wide([length, 0]))
         return ctx.emit("zeros", shape, "int32")

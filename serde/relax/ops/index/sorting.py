@@ -49,7 +49,7 @@ def sort_keys(ctx: ExportContext, data: Value) -> Value:
                 return number ^ tir.const(-(2**63), whole)
             number = tir.Select(number < 0, number ^ greatest, number)
             number = tir.Select(own == tir.const(0, wide), tir.const(0, whole), number)
-            return tir.Select(own != own, greatest, number)
+            return tir.Select(tir.isnan(own), greatest, number)
 
         return te.compute(x.shape, one, name="keys")
 
@@ -64,6 +64,12 @@ def argsort(ctx: ExportContext, data: Value, axis: int, *, ascending: bool) -> V
 
 def pick(ctx: ExportContext, data: Value, places: Value, axis: int) -> Value:
     """Return the elements at places along an axis, which are inside of it."""
+    if 0 in ctx.extents(places):  # Relax reads no empty indices.
+        return ctx.emit(
+            "zeros",
+            ctx.framework.relax.ShapeExpr(ctx.wide(ctx.extents(places))),
+            ctx.type(data).dtype,
+        )
     return ctx.emit("gather_elements", data, places, axis)
 
 

@@ -29,17 +29,18 @@ def export_split(
     shape = ctx.named_shape(data)
     along = axis % len(shape)
     length = shape[along]
-    if isinstance(indices_or_sections, int) and isinstance(length, int):
-        if indices_or_sections == 1:
-            return (data,)
-        return ctx.emit_tuple(
-            "split", data, indices_or_sections, axis=along, outputs=indices_or_sections
-        )
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
         edges: list[Dim] = [length // count * place for place in range(count + 1)]
     else:
         edges = [0, *indices_or_sections, length]
+    count = len(edges) - 1
+    if count == 1:
+        return (data,)
+    known = [edge for edge in edges if isinstance(edge, int)]
+    if len(known) == len(edges) and all(first < last for first, last in pairwise(known)):
+        given = indices_or_sections if isinstance(indices_or_sections, int) else known[1:-1]
+        return ctx.emit_tuple("split", data, given, axis=along, outputs=count)
     return tuple(_part(ctx, data, along, *ends) for ends in pairwise(edges))
 
 

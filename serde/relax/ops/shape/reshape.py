@@ -87,8 +87,11 @@ def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("transpose")
 def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
-    if ctx.type(data).rank == 0:
+    shape = ctx.result_type().shape
+    if not shape:
         return data
+    if 0 in shape:  # TVM makes a reshape of it, to which a length of 0 is a copied one.
+        return ctx.emit("zeros", ctx.shape_expr(shape), ctx.type(data).dtype)
     return ctx.emit("permute_dims", data, list(axes) if axes else None)
 
 
