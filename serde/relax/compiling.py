@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any as AnyValue
+from typing import Final
 
-from serde.engine.base import Engine
-from serde.engine.process import ProcessEngine, can_start
+from serde.engine.process import call_in_process, can_start
 from serde.errors import CheckError, CompileError, OptionError
 from serde.relax.framework import Framework, load
 from serde.relax.interface import Interface, interface_of, with_interface
@@ -23,6 +23,8 @@ from serde.relax.model import RelaxModel
 from serde.weights import Array, Weight
 
 __all__ = ["CompilableModel", "build", "compile_library", "read_target"]
+_MOST_BYTES: Final = 2**31 - 2**24
+"""Of constants: what is farther away the code of a library cannot reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,10 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
     framework = load()
     interface = interface_of(model.module, model.target, freeze_vars=model.freeze_vars)
     frozen = model.module.weights if model.freeze_vars else {}
+    size = sum(each.nbytes for each in frozen.values())
+    if size > _MOST_BYTES:
+        reason = f"{size} bytes of weights, and a library holds {_MOST_BYTES} as constants"
+        raise CompileError(f"{reason}: leave freeze_vars out")
     request = {
         "module": framework.tvm.ir.save_json(model.module.module),
         "frozen": list(frozen),
@@ -109,7 +115,7 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
     weights = list(frozen.values())
     try:
         if can_start():
-            ProcessEngine("tvm", answer_compile, request, weights).close()
+            call_in_process("tvm", answer_compile, request, weights)
         else:
             answer_compile(request, [each.array() for each in weights])
     except CheckError as error:
@@ -117,24 +123,7 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
     return interface
 
 
-class _Linked(Engine):
-    """What the process answers once the library is there; nothing is run."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.inputs = {}
-        self.outputs = ()
-
-    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
-        """Refuse to run.
-
-        Raises:
-            CheckError: Always.
-        """
-        raise CheckError(f"{self.name}: a library runs where it is loaded")
-
-
-def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> Engine:
+def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> None:
     """Compile and link a module in the process that was started for it.
 
     Raises:
@@ -156,4 +145,3 @@ def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> 
             f"tvm {framework.version}: the library for {request['target']} cannot be linked: "
             f"{told} (cc names a C++ compiler for the target)"
         ) from error
-    return _Linked(f"tvm {framework.version}")

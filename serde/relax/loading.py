@@ -12,7 +12,7 @@ import numpy as np
 from serde.errors import FormatError, OptionError
 from serde.relax.framework import Framework, load
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
-from serde.relax.reflection import name_of
+from serde.relax.reflection import leaves_of, name_of
 from serde.weights import ArrayWeight, Weight, as_weight
 
 __all__ = ["from_live", "to_weight"]
@@ -57,7 +57,7 @@ def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -
     known = _names(attrs, WEIGHT_NAMES, list(weights))
     if main != "main":
         module = _renamed(framework, module, main)
-    results = _count_leaves(framework, framework.result_type(body))
+    results = len(leaves_of(framework, framework.result_type(body)))
     numbered = [f"output{i}" for i in range(results)] if results != 1 else ["output"]
     outputs = _names(attrs, OUTPUT_NAMES, numbered)
     named = dict(zip(own, (*shown, *known), strict=True))
@@ -130,17 +130,6 @@ def _check_types(
             fits = all(wanted is None or wanted == length for wanted, length in pairs)
         if not fits or str(type_.dtype) not in ("", "void", weight.dtype):
             raise OptionError(f"params: expected {name} as {type_}, found {found}")
-
-
-def _count_leaves(framework: Framework, type_: AnyValue) -> int:
-    count, pending = 0, [type_]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, framework.TupleType):
-            pending.extend(each.fields)
-        else:
-            count += 1
-    return count
 
 
 def _functions(framework: Framework, module: AnyValue) -> set[str]:

@@ -79,3 +79,10 @@ class LibraryExportOptions(RelaxExportOptions):
     cc: str | None = field(
         default=None, metadata={"help": "C++ compiler that links a library for another machine."}
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        kind = type(self.tvm_target)
+        if not (issubclass(kind, (str, Mapping)) or kind.__module__.startswith("tvm.")):
+            expected = "text, a mapping or a tvm.target.Target"
+            raise OptionError(f"tvm_target: expected {expected}, found {kind.__name__}")

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
-from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir.expr import Expr, astuple, tensor_type
 from serde.relay.ir.registry import call, get
 from serde.relay.ir.types import TensorType
 
@@ -47,20 +48,24 @@ def widen(ctx: ExportContext, x: Value, narrow: tuple[str, ...] = NARROW) -> Val
     return ctx.emit("astype", x, "float32")
 
 
-def make_wide_expansion(name: str) -> Callable[..., AnyValue]:
+def make_wide_expansion(
+    name: str, decompose: Callable[..., Expr] | None = None
+) -> Callable[..., AnyValue]:
     """Return what an extension operator is made of, in float32 where its operands are narrower.
 
     Args:
         name: The operator, whose first operand tells the dtype of the result.
+        decompose: What makes it of wider ones, if not its own decomposition.
     """
 
     def expand(*operands: AnyValue, **attributes: AnyValue) -> Expr:
-        definition = get(name)
         dtype = tensor_type(operands[0]).dtype
-        if dtype not in NARROW:
-            found: Expr = definition.decompose(*operands, **attributes)  # type: ignore[misc]
-            return found
-        return call("cast", call(name, *map(_cast, operands), **attributes), dtype=dtype)
+        if dtype in NARROW:
+            return call("cast", call(name, *map(_cast, operands), **attributes), dtype=dtype)
+        body = decompose or get(name).decompose
+        if body is None:
+            raise Unsupported(f"{name} has no decomposition")
+        return astuple(body(*operands, **attributes))
 
     return expand
 

@@ -12,8 +12,10 @@ from serde.relax.framework import Framework, load
 __all__ = [
     "argument_names",
     "attributes_of",
+    "called_functions",
     "dtype_of",
     "handle_of",
+    "leaves_of",
     "name_of",
     "plain_value",
     "tensor_of",
@@ -94,3 +96,38 @@ def dtype_of(number: AnyValue) -> str:
 def _dtype(value: AnyValue) -> str | None:
     name = str(value)
     return None if name in ("", "void") else name
+
+
+def leaves_of(framework: Framework, type_: AnyValue) -> list[AnyValue]:
+    """Return a type, or those in a tuple and in tuples inside it, in order."""
+    found, pending = list[AnyValue](), [type_]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, framework.TupleType):
+            pending.extend(reversed(list(each.fields)))
+        else:
+            found.append(each)
+    return found
+
+
+def called_functions(framework: Framework, function: AnyValue) -> Iterator[str]:
+    """Yield the names of global variables that a function uses."""
+    relax = framework.relax
+    pending = [function.body]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, relax.GlobalVar):
+            yield name_of(each)
+        elif isinstance(each, relax.SeqExpr):
+            pending.append(each.body)
+            pending.extend(b.value for block in each.blocks for b in block.bindings)
+        elif isinstance(each, relax.If):
+            pending += [each.cond, each.true_branch, each.false_branch]
+        elif isinstance(each, relax.Call):
+            pending += [each.op, *each.args]
+        elif isinstance(each, relax.Tuple):
+            pending.extend(each.fields)
+        elif isinstance(each, relax.TupleGetItem):
+            pending.append(each.tuple_value)
+        elif isinstance(each, relax.Function):
+            pending.append(each.body)

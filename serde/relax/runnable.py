@@ -116,8 +116,8 @@ class Runnable:
         arrays = [as_value(given[name], type_, name) for name, type_ in self._types.items()]
         machine, device, weights = self._open()
         framework = load()
-        tensors = [_to_device(framework, each, device) for each in arrays]
         try:
+            tensors = [_to_device(framework, each, device) for each in arrays]
             found = machine["main"](*tensors, *weights)
             results = list(found) if self.interface.several else [found]
             return [each.numpy() for each in results]

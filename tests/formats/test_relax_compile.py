@@ -17,6 +17,7 @@ from support.relax_compile import BIAS, WEIGHT, answer_and_crash, dense_model, e
 
 import serde
 import serde.relay as relay
+from serde.bridge import get_bridge
 from serde.command.cli import main
 from serde.engine.channel import receive, send
 from serde.errors import (
@@ -28,6 +29,7 @@ from serde.errors import (
     RelayError,
 )
 from serde.relax import compiling
+from serde.testing import BridgeSuite
 from serde.weights import ArrayWeight, empty_aligned
 
 pytest.importorskip("tvm")
@@ -127,9 +129,13 @@ def test_the_target_c_is_compiled_by_the_compiler(tmp_path: Path) -> None:
 
 @pytest.mark.wide
 def test_options_of_a_target_are_passed_on() -> None:
-    plain = serde.compile(dense_model(), target={"kind": "llvm", "opt-level": 0})
-    assert json.loads(plain.target) == {"kind": "llvm", "opt-level": 0}
-    agrees(plain.run(X), X)
+    import tvm
+
+    options = {"kind": "llvm", "opt-level": 0}
+    for target in (options, json.dumps(options), tvm.target.Target(options)):
+        plain = serde.compile(dense_model(), target=target)
+        assert json.loads(plain.target).items() >= options.items()
+        agrees(plain.run(X), X)
 
 
 @pytest.mark.wide
@@ -152,6 +158,8 @@ def test_results_own_their_memory(net: serde.Runnable) -> None:
 def test_no_target_is_guessed() -> None:
     with pytest.raises(OptionError, match="knows no target 'nosuch'"):
         serde.compile(dense_model(), target="nosuch")
+    with pytest.raises(OptionError, match="tvm_target: expected text, a mapping"):
+        serde.compile(dense_model(), target=7)
     with pytest.raises(OptionError, match="unknown option shape"):
         serde.compile(dense_model(), shape=(1, 8))
 
@@ -349,6 +357,14 @@ class TestEngine:
         (tmp_path / "net.so").write_bytes(b"\x7fELF")
         with pytest.raises(CheckError, match="expected a library that serde compiled"):
             open_file(tmp_path / "net.so")
+
+
+@pytest.mark.wide
+class TestFormat(BridgeSuite):
+    """Libraries as a format that is only written."""
+
+    bridge = get_bridge("tvm")
+    operators = ()
 
 
 def test_without_tvm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ PRECISE = {"coreml": {"compute_precision": "float32"}}
 """Options with which a format computes as its sources do."""
 
 
-WRITTEN_BY = {"nnef": "nnef", "torch": "torch"}
+WRITTEN_BY = {"nnef": "nnef", "relax": "tvm", "torch": "torch"}
 """Packages without which no files of a format can be made, or none be read or run."""
 
 
@@ -74,8 +74,9 @@ def readable() -> list[str]:
 
 
 def writable() -> list[str]:
-    """Formats that can be written, and run here."""
-    there = [name for name in format_names() if is_installed(WRITTEN_BY.get(name, "serde"))]
+    """Formats that can be written, and run here; libraries are modules of Relax, compiled."""
+    names = [name for name in format_names() if name != "tvm"]
+    there = [name for name in names if is_installed(WRITTEN_BY.get(name, "serde"))]
     return [name for name in there if get_bridge(name).export_options is not None]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 import serde.relay as relay
-from serde.engine.base import Engine
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Function
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -42,7 +41,6 @@ def expected(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.maximum(layer, 0), layer
 
 
-def answer_and_crash(request: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> Engine:
+def answer_and_crash(request: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> None:
     """End the process that was to compile, as a fault of TVM's does."""
     os.kill(os.getpid(), signal.SIGSEGV)
-    raise RuntimeError("a process that has ended goes on")

@@ -69,9 +69,10 @@ def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value
 
 @OPS.exports("nn.prelu")
 def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
-    """TVM needs to know how many channels there are, and floats."""
+    """TVM needs to know how many channels there are, and floats that are not brain floats."""
     type_ = ctx.type(data)
-    if is_float(type_.dtype) and isinstance(type_.shape[axis], int):
+    known = is_float(type_.dtype) and type_.dtype != "bfloat16"
+    if known and isinstance(type_.shape[axis], int):
         return ctx.emit("nn.prelu", data, alpha, axis=axis % type_.rank)
     behind = list(range(1, type_.rank - axis % type_.rank))
     slope = ctx.emit("expand_dims", alpha, behind) if behind else alpha

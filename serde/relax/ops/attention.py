@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
 from serde.relax.precision import compute_wide, make_wide_expansion
-from serde.relay.ir.expr import Call, Tuple, tensor_type
+from serde.relay.ir.expr import Call, Expr, Tuple, tensor_type
+from serde.relay.op.attention import decompose_attention
 
 __all__: list[str] = []
 
-for _name in ("serde.attention", "serde.embedding_bag", "serde.rotary_embedding"):
+for _name in ("serde.embedding_bag", "serde.rotary_embedding"):
     OPS.expands(_name)(make_wide_expansion(_name))
+
+
+def _find_any(scores: Expr, never: Expr) -> Expr:
+    """TVM's maximum of infinities alone is finite."""
+    return relay.any(relay.not_equal(scores, never), axis=[-1], keepdims=True)
+
+
+OPS.expands("serde.attention")(
+    make_wide_expansion("serde.attention", partial(decompose_attention, find_alive=_find_any))
+)
 
 
 def _has_layer(node: Call) -> bool:

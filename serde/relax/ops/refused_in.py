@@ -57,8 +57,6 @@ OPS.refuses(
     hint="give the module as it is before relax.transform.LambdaLift",
 )  # fmt: skip
 
-OPS.refuses("relax.assert_op", "relax.print", reason="an effect on what is around the model")
-
 OPS.refuses(
     "relax.nn.attention_var_len", reason="attention over packed sequences has no counterpart"
 )

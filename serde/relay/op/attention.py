@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from serde.relay.ir.shapes import (
 from serde.relay.ir.traits import UsuallyInRange
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
+__all__ = ["decompose_attention"]
 
 
 def _attention_type(
@@ -112,7 +113,11 @@ def _by_head(product: Expr, groups: int, each: int) -> Expr:
     return _reshape(_reshape(parted, 0, 0, -4, each, -1, 0), 0, -3, -2)
 
 
-def _decompose_attention(
+def _has_greatest(scores: Expr, never: Expr) -> Expr:
+    return call("not_equal", call("max", scores, axis=(-1,), keepdims=True), never)
+
+
+def decompose_attention(
     query: Expr,
     key: Expr,
     value: Expr,
@@ -121,8 +126,23 @@ def _decompose_attention(
     scale: float | None,
     is_causal: bool,
     softcap: float | None,
+    find_alive: Callable[[Expr, Expr], Expr] = _has_greatest,
 ) -> Expr:
-    """Heads that share a key are joined with the rows of its batch matrix product."""
+    """Return attention in plain Relay.
+
+    Heads that share a key are joined with the rows of its batch matrix product.
+
+    Args:
+        query: As the operator's, like the others.
+        key: Likewise.
+        value: Likewise.
+        mask: Likewise.
+        scale: Likewise.
+        is_causal: Likewise.
+        softcap: Likewise.
+        find_alive: Gets the masked products and minus infinity; returns in which rows there is
+            something else, with an axis of length 1 for the last one.
+    """
     dtype = tensor_type(query).dtype
     heads, groups = _heads(query, "query"), _heads(key, "key")
     factor = _scale(tensor_type(query).shape[3], scale)
@@ -141,8 +161,7 @@ def _decompose_attention(
     if mask is None:
         weights = call("nn.softmax", scores, axis=-1)
     else:
-        top = call("max", scores, axis=(-1,), keepdims=True)
-        alive = call("not_equal", top, never)
+        alive = find_alive(scores, never)
         zero = const(0.0, dtype)
         weights = call("nn.softmax", call("where", alive, scores, zero), axis=-1)
         weights = call("where", alive, weights, zero)
@@ -169,7 +188,7 @@ def _scale(width: Dim, scale: float | None) -> float:
     "serde.attention",
     traits=(UsuallyInRange(ranges.boolean_mask),),
     infer=_attention_type,
-    decompose=_decompose_attention,
+    decompose=decompose_attention,
     samples=[
         sample((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7)),
         sample((2, 3, 4, 5), (2, 3, 4, 5), (2, 3, 4, 5), scale=0.25, is_causal=True),

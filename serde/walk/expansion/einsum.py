@@ -20,6 +20,7 @@ def expand_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
     """Operands join one after the other, each time as products of stacks of matrices."""
     terms, wanted = _parse_equation(equation, [len(tensor_type(x).shape) for x in data])
     pairs = [_diagonal(x, term) for x, term in zip(data, terms, strict=True)]
+    pairs = _without_broadcast(pairs)
     data, terms = tuple(x for x, _ in pairs), [term for _, term in pairs]
     lengths: dict[str, Dim] = {}
     for term, x in zip(terms, data, strict=True):
@@ -69,6 +70,21 @@ def _diagonal(x: Expr, term: str) -> tuple[Expr, str]:
         x = call("gather_nd", moved, relay.Constant(places), batch_dims=0)
         term = term[first] + "".join(term[a] for a in kept)
     return x, term
+
+
+def _without_broadcast(pairs: list[tuple[Expr, str]]) -> list[tuple[Expr, str]]:
+    """Return operands without the axes of one element that stand for longer ones of others."""
+    lengths: dict[str, set[Dim]] = {}
+    for x, term in pairs:
+        for letter, dim in zip(term, tensor_type(x).shape, strict=True):
+            lengths.setdefault(letter, set()).add(dim)
+    found = []
+    for x, term in pairs:
+        shape = tensor_type(x).shape
+        gone = [a for a, letter in enumerate(term) if shape[a] == 1 and len(lengths[letter]) > 1]
+        kept = "".join(letter for a, letter in enumerate(term) if a not in gone)
+        found.append((relay.squeeze(x, axis=gone) if gone else x, kept))
+    return found
 
 
 def _contract(

@@ -17,11 +17,9 @@ from serde.relay.ir.shapes import is_float
 
 __all__: list[str] = []
 
+_ARITHMETIC: Final = ("add", "subtract", "multiply", "divide")
+
 _OF_BITS: Final = {
-    "add": "logical_xor",
-    "subtract": "logical_xor",
-    "multiply": "logical_and",
-    "divide": "logical_and",
     "maximum": "logical_or",
     "minimum": "logical_and",
     "bitwise_and": "logical_and",
@@ -41,6 +39,8 @@ def _make_exporter(op: str, of_bits: str) -> Callable[..., Value]:
     return export
 
 
+for _op in (*_ARITHMETIC, "floor_divide", "left_shift", "right_shift"):
+    OPS.exports(_op)(_make_exporter(_op, _op))
 for _op, _bits in _OF_BITS.items():
     OPS.exports(_op)(_make_exporter(_op, _bits))
 
@@ -97,11 +97,6 @@ def truth_of(ctx: ExportContext, x: Value) -> Value:
 @OPS.exports("where")
 def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     return ctx.emit("where", truth_of(ctx, condition), x, y)
-
-
-@OPS.exports("floor_divide")
-def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-    return ctx.emit("floor_divide", lhs, rhs)
 
 
 @OPS.exports("trunc_divide")
@@ -175,13 +170,3 @@ def _make_integer_power(framework: Framework) -> Callable[..., AnyValue]:
         return topi.reshape(made, shape)
 
     return integer_power
-
-
-@OPS.exports("left_shift")
-def export_left_shift(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-    return ctx.emit("left_shift", lhs, rhs)
-
-
-@OPS.exports("right_shift")
-def export_right_shift(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-    return ctx.emit("right_shift", lhs, rhs)

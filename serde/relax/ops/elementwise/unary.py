@@ -68,6 +68,10 @@ def export_abs(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("negative")
 def export_negative(ctx: ExportContext, data: Value) -> Value:
+    """TVM negates unsigned numbers by one that they have not."""
+    dtype = ctx.type(data).dtype
+    if dtype.startswith("uint"):
+        return ctx.emit("subtract", ctx.const(0, dtype), data)
     return ctx.emit("negative", data)
 
 
@@ -156,11 +160,14 @@ def export_copy(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("clip")
 def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) -> Value:
-    """A limit that is none, since it is infinite, is left out."""
+    """A limit that is none, since no number lies beyond it, is left out."""
     dtype = ctx.type(data).dtype
     low, high = clip_limits(numpy_dtype(dtype), a_min, a_max)
-    if not (np.isfinite(low) and np.isfinite(high)):
-        if low != -np.inf:
-            data = ctx.emit("maximum", data, ctx.const(low, dtype))
-        return data if high == np.inf else ctx.emit("minimum", data, ctx.const(high, dtype))
-    return ctx.emit("clip", data, low.item(), high.item())
+    least, most = -np.inf, np.inf
+    if not is_float(dtype):
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if low > least and high < most:
+        return ctx.emit("clip", data, low.item(), high.item())
+    if low > least:
+        data = ctx.emit("maximum", data, ctx.const(low, dtype))
+    return ctx.emit("minimum", data, ctx.const(high, dtype)) if high < most else data

@@ -137,13 +137,13 @@ def _sample(
             floors = [tir.floor(each) for each in where]
             total = None
             for choice in product(offsets, repeat=len(space)):
-                corner, factor = [], None
+                corner, factor = [], one
                 for place, floor, offset, length in zip(where, floors, choice, space, strict=True):
                     moved = floor + tir.const(float(offset), "float64")
                     folded = fold is not None and method == "cubic"
                     corner.append(fold(moved, length) if folded and fold else moved)
                     weight = weigh(offset, place - floor)
-                    factor = weight if factor is None else factor * weight
+                    factor = factor * weight
                 part = read_pixel(framework, image, (n, c), corner) * factor.astype(dtype)
                 total = part if total is None else total + part
             return total

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
-from serde.relax.precision import NARROW, compute_wide, make_wide_expansion
+from serde.relax.precision import NARROW, compute_wide, make_wide_expansion, widen
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
@@ -55,11 +57,15 @@ def _make_extreme(op: str) -> Callable[..., Value]:
         ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
     ) -> Value:
         """Truth values are compared as numbers, which they are not in Relax."""
-        axes = reduced_axes(ctx.type(data).rank, axis, exclude)
+        type_ = ctx.type(data)
+        axes = reduced_axes(type_.rank, axis, exclude)
         if not axes:
             return data
-        if ctx.type(data).dtype != "bool":
+        if type_.dtype != "bool":
             return ctx.emit(op, data, axis=list(axes), keepdims=keepdims)
+        if any(type_.shape[each] == 0 for each in axes):
+            shape = ctx.shape_expr(ctx.result_type().shape)
+            return ctx.emit("zeros" if op == "max" else "ones", shape, "bool")
         number = ctx.emit("astype", data, "uint8")
         return ctx.emit("astype", ctx.emit(op, number, axis=list(axes), keepdims=keepdims), "bool")
 
@@ -74,11 +80,14 @@ for _name, _op in {"max": "max", "min": "min", **_TRUTH}.items():
 def export_mean(
     ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
 ) -> Value:
-    """Of integers the quotient is rounded towards zero."""
+    """Of integers the quotient is rounded towards zero; of no numbers it is none."""
     type_ = ctx.type(data)
     axes = reduced_axes(type_.rank, axis, exclude)
     if not axes:
         return data
+    if is_float(type_.dtype) and any(type_.shape[each] == 0 for each in axes):
+        none = ctx.emit("sum", data, axis=list(axes), keepdims=keepdims)
+        return ctx.emit("multiply", none, ctx.const(np.nan, type_.dtype))
     if is_float(type_.dtype):
         return compute_wide(
             ctx, lambda x: ctx.emit("mean", x, axis=list(axes), keepdims=keepdims), data
@@ -129,12 +138,18 @@ def _make_place(op: str) -> Callable[..., Value]:
         select_last_index: bool,
         exclude: bool,
     ) -> Value:
-        """Relax reduces one axis, or all, and takes the first of equals."""
+        """Relax reduces one axis, or all, and takes the first of equals.
+
+        TVM begins with the least number of the dtype, or the greatest, at place -1, where it stays
+        if nothing else is found.
+        """
         type_ = ctx.type(data)
         axes = reduced_axes(type_.rank, axis, exclude)
         if not axes:
             return ctx.emit("zeros_like", data, "int32")
         number = ctx.emit("astype", data, "uint8") if type_.dtype == "bool" else data
+        if type_.dtype == "bfloat16":
+            number = widen(ctx, data)
         if select_last_index or len(axes) not in (1, type_.rank):
             function = getattr(ctx.framework.topi, op)
             options = {"keepdims": keepdims, "select_last_index": select_last_index}
@@ -142,7 +157,8 @@ def _make_place(op: str) -> Callable[..., Value]:
         else:
             along = None if len(axes) == type_.rank else axes[0]
             found = ctx.emit(op, number, axis=along, keepdims=keepdims)
-        return ctx.emit("astype", found, "int32")
+        place = ctx.emit("astype", found, "int32")
+        return ctx.emit("maximum", place, ctx.const(0, "int32"))
 
     return export
 

@@ -1,0 +1,469 @@
+"""The walk over functions of Relax: what their expressions are in Relay."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import NoneType
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.errors import (
+    FormatError,
+    OptionError,
+    TypeInferenceError,
+    Unsupported,
+)
+from serde.limits import MAX_EXPANDED_NODES, MAX_NESTING
+from serde.relax.framework import load
+from serde.relax.import_context import ImportContext
+from serde.relax.lengths import Lengths, Scalar, Shape
+from serde.relax.loading import to_weight
+from serde.relax.model import RelaxModel
+from serde.relax.ops import TABLE
+from serde.relax.options import RelaxImportOptions
+from serde.relax.reflection import (
+    argument_names,
+    attributes_of,
+    dtype_of,
+    handle_of,
+    name_of,
+    plain_value,
+    tensor_of,
+)
+from serde.relay.ir.expr import (
+    Expr,
+    If,
+    Span,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+)
+from serde.relay.ir.infer import infer_if
+from serde.relay.ir.types import TensorType, TupleType
+from serde.report import Report
+from serde.walk import importer
+from serde.walk.assembly import Assembly
+from serde.walk.fallback import ImportFallback
+from serde.walk.holes import Hole, Incomplete
+from serde.walk.importer import Graph, Node
+from serde.walk.scope import Scope
+
+__all__ = ["Closure", "ImportWalk", "Values", "has_hole", "join_fields", "split_fields"]
+
+Values = Scope[int, AnyValue]
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A function that is bound to a variable.
+
+    Attributes:
+        function: The function.
+        scope: Where it is.
+        names: What lengths it sees.
+    """
+
+    function: AnyValue
+    scope: Values
+    names: Mapping[int, str]
+
+
+class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
+    """State of one conversion.
+
+    Attributes:
+        framework: TVM.
+        lengths: What lengths are in the function that is read.
+        named: Values by the names that the module has for them.
+    """
+
+    def __init__(self, model: RelaxModel, options: RelaxImportOptions, report: Report) -> None:
+        fallback = ImportFallback.of("relax", options)
+        super().__init__(report, Assembly([*model.inputs, *model.outputs]), fallback)
+        self.framework = load()
+        self.model = model
+        self._custom = options.custom_convert_map
+        self.lengths = Lengths(self.framework, self.assembly.fold)
+        self.named: dict[str, Expr] = {}
+        self._constants: dict[int, Expr] = {}
+        self._depth = 0
+
+    # Bindings.
+
+    def nodes(self, body: AnyValue) -> Iterator[Node[AnyValue]]:
+        """Yield the bindings of a sequence."""
+        relax = self.framework.relax
+        if not isinstance(body, relax.SeqExpr):
+            return
+        for block in body.blocks:
+            for binding in block.bindings:
+                variable = binding.var
+                yield Node(
+                    self._operator(binding), name_of(variable), [handle_of(variable)], binding
+                )
+
+    def _operator(self, binding: AnyValue) -> str:
+        value = binding.value
+        if isinstance(binding, self.framework.relax.MatchCast):
+            return "match_cast"
+        if isinstance(value, self.framework.relax.Call):
+            return self._called(value)
+        return type(value).__name__
+
+    def _called(self, call: AnyValue) -> str:
+        op = call.op
+        if isinstance(op, self.framework.tvm.ir.Op):
+            return str(op.name)
+        return name_of(op) if hasattr(op, "name_hint") or hasattr(op, "name") else "call"
+
+    def output(self, name: AnyValue, scope: Values) -> AnyValue:
+        """Return the result of a sequence."""
+        relax = self.framework.relax
+        return self.value(name.body if isinstance(name, relax.SeqExpr) else name, scope, "result")
+
+    def leaves(self, values: Sequence[AnyValue]) -> list[Expr]:
+        """Return values as tensors, those of tuples one after the other."""
+        found: list[Expr] = []
+        pending = list(values)[::-1]
+        while pending:
+            each = pending.pop()
+            if isinstance(each, list):
+                pending += each[::-1]
+            else:
+                found.append(self.as_tensor(each))
+        return found
+
+    def as_tensor(self, value: AnyValue) -> Expr:
+        """Return a value as a tensor.
+
+        Raises:
+            Unsupported: It is none.
+        """
+        if isinstance(value, Expr):
+            return value
+        if isinstance(value, Shape):
+            return self.lengths.vector(value.dims)
+        if isinstance(value, Scalar):
+            return ImportContext("", 1, self.lengths, self, None).tensor(value)
+        raise Unsupported(f"expected a tensor, found {type(value).__name__}")
+
+    def convert(self, node: Node[AnyValue], scope: Values, label: str) -> Sequence[AnyValue]:
+        """Return the value of a binding."""
+        self.report.nodes += 1
+        if self.report.nodes > MAX_EXPANDED_NODES:
+            raise FormatError(f"more than {MAX_EXPANDED_NODES} nodes once functions are expanded")
+        binding = node.source
+        try:
+            found = self.value(binding.value, scope, label)
+            if isinstance(binding, self.framework.relax.MatchCast):
+                found = self.cast(found, self.framework.cast_type(binding))
+            self._check(found, self.framework.type_of(binding.var))
+        except Incomplete:
+            found = Hole()
+        except (Unsupported, TypeInferenceError) as error:
+            reason = error.reason if isinstance(error, Unsupported) else str(error)
+            hint = error.hint if isinstance(error, Unsupported) else None
+            self.report.add(node.op, label, reason, hint)
+            found = Hole()
+        if isinstance(found, Expr) and not isinstance(found, Hole):
+            self.named.setdefault(label, found)
+        return [found]
+
+    def _check(self, value: AnyValue, type_: AnyValue) -> None:
+        """Compare a result with what TVM says of it.
+
+        Raises:
+            Unsupported: It is of another type.
+        """
+        framework = self.framework
+        if isinstance(value, list) and isinstance(type_, framework.TupleType):
+            for each, inner in zip(value, type_.fields, strict=True):
+                self._check(each, inner)
+            return
+        if not isinstance(type_, framework.TensorType) or isinstance(value, Hole):
+            return
+        found = value.type if isinstance(value, Expr) else None
+        wrong = Unsupported(f"TVM says {type_!s}, but operands and attributes give {found!r}")
+        if not isinstance(found, TensorType) or (type_.dtype and str(type_.dtype) != found.dtype):
+            raise wrong
+        if type_.ndim >= 0 and found.rank != type_.ndim:
+            raise wrong
+        if type_.shape is None:
+            return
+        for length, dim in zip(type_.shape.values, found.shape, strict=True):
+            known = plain_value(framework, length)
+            if isinstance(dim, int) and isinstance(known, int) and known != dim:
+                raise wrong
+
+    def cast(self, value: AnyValue, type_: AnyValue) -> AnyValue:
+        """Return a value of which a type is told, and note the lengths that this shows.
+
+        Raises:
+            Unsupported: It never is of that type.
+        """
+        framework = self.framework
+        if isinstance(value, list) and isinstance(type_, framework.TupleType):
+            return [self.cast(v, t) for v, t in zip(value, type_.fields, strict=True)]
+        if isinstance(type_, framework.TensorType):
+            found = value.type if isinstance(value, Expr) else None
+            if not isinstance(found, TensorType):
+                raise Unsupported(f"expected a tensor, found {type(value).__name__}")
+            if type_.dtype and found.dtype != str(type_.dtype):
+                raise Unsupported(f"a tensor of {found.dtype} that has to be {type_.dtype}")
+            if type_.shape is not None:
+                self.lengths.match(type_.shape.values, value)
+        if isinstance(type_, framework.ShapeType) and isinstance(value, Shape):
+            lengths = type_.values
+            if lengths is not None and len(lengths) != len(value.dims):
+                raise Unsupported(f"a shape of {len(value.dims)} axes that has to be {type_!s}")
+            for length, dim in zip(lengths or (), value.dims, strict=False):
+                self.lengths.match_length(
+                    length, self.lengths.known(dim), partial(self.lengths.tensor, dim)
+                )
+        return value
+
+    # Expressions.
+
+    def value(self, expr: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return what an expression is: a tensor, a shape, a number, a list of these.
+
+        Raises:
+            Unsupported: It cannot be said in Relay.
+        """
+        if self._depth > MAX_NESTING:
+            raise FormatError(f"{label}: expressions nested more than {MAX_NESTING} deep")
+        self._depth += 1
+        try:
+            return self._value(expr, scope, label)
+        finally:
+            self._depth -= 1
+
+    def _value(self, expr: AnyValue, scope: Values, label: str) -> AnyValue:
+        framework = self.framework
+        relax = framework.relax
+        if isinstance(expr, framework.variables):
+            return self._variable(expr, scope)
+        if isinstance(expr, framework.Constant):
+            return self._constant(expr, label)
+        if isinstance(expr, relax.Call):
+            return self._call(expr, scope, label)
+        if isinstance(expr, relax.Tuple):
+            return [self.value(each, scope, label) for each in expr.fields]
+        if isinstance(expr, relax.TupleGetItem):
+            return self._field(self.value(expr.tuple_value, scope, label), int(expr.index))
+        if isinstance(expr, relax.ShapeExpr):
+            return Shape(tuple(self.lengths.read(each) for each in expr.values))
+        if isinstance(expr, relax.If):
+            return self._conditional(expr, scope, label)
+        if isinstance(expr, relax.SeqExpr):
+            return self._sequence(expr, scope, label)
+        if isinstance(expr, relax.Function):
+            return Closure(expr, scope, dict(self.lengths.names))
+        if isinstance(expr, framework.texts):
+            return str(expr.value)
+        return self._number(expr)
+
+    def _variable(self, variable: AnyValue, scope: Values) -> AnyValue:
+        if scope.knows(handle_of(variable)):
+            return scope.find(handle_of(variable))
+        if isinstance(variable, self.framework.relax.GlobalVar):
+            return variable
+        return self._number(variable)
+
+    def _number(self, expr: AnyValue) -> Scalar:
+        """Return a number of TIR.
+
+        Raises:
+            Unsupported: It is made by something else than arithmetic.
+        """
+        if isinstance(expr, self.framework.PrimValue):
+            expr = expr.value
+        plain = plain_value(self.framework, expr)
+        if isinstance(plain, (bool, int, float)):
+            return Scalar(plain, dtype_of(expr))
+        return Scalar(self.lengths.read(expr), dtype_of(expr))
+
+    def _constant(self, constant: AnyValue, label: str) -> Expr | str:
+        """Return a constant: a tensor, or the text or dtype that it holds."""
+        held = plain_value(self.framework, tensor_of(constant))
+        if isinstance(held, (str, NoneType)):
+            return str(held)
+        handle = handle_of(constant)
+        if handle not in self._constants:
+            weight = to_weight(held)
+            self._constants[handle] = self.assembly.tensor(weight, f"{label}.constant")
+        return self._constants[handle]
+
+    def _field(self, value: AnyValue, index: int) -> AnyValue:
+        if isinstance(value, Hole):
+            return Hole()
+        if not isinstance(value, list) or not 0 <= index < len(value):
+            raise Unsupported(f"field {index} of what is no such tuple")
+        return value[index]
+
+    def _sequence(self, body: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return the result of bindings inside an expression."""
+        return self.run(
+            Graph([], self.nodes(body), [body]), scope.inner(label, prefix=scope.prefix)
+        )[0]
+
+    def _conditional(self, expr: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return the results of a conditional."""
+        condition = self.as_tensor(self.value(expr.cond, scope, label))
+        names = dict(self.lengths.names)
+        branches = []
+        for word, each in (("then", expr.true_branch), ("else", expr.false_branch)):
+            before = len(self.report.issues)
+            inner = scope.inner(f"{label}/{word}")
+            value = self.run(Graph([], self.nodes(each), [each]), inner)[0]
+            self.lengths.names = dict(names)
+            if len(self.report.issues) > before:
+                raise Incomplete
+            branches.append(value)
+        if isinstance(condition, Hole) or any(map(has_hole, branches)):
+            return Hole()
+        whole = [join_fields(self.leaves([each])) for each in branches]
+        made = If(condition, whole[0], whole[1], Span(label))
+        made.type = infer_if(made)
+        return _regroup(branches[0], iter(split_fields(made)))
+
+    # Calls.
+
+    def _call(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return what a call gives."""
+        framework = self.framework
+        if isinstance(call.op, framework.tvm.ir.Op):
+            return self._call_op(call, str(call.op.name), scope, label)
+        args = [self.value(each, scope, label) for each in call.args]
+        if any(map(has_hole, args)):
+            return Hole()
+        return self.call_function(call.op, args, scope, label)
+
+    @abstractmethod
+    def call_function(
+        self, callee: AnyValue, args: Sequence[AnyValue], scope: Values, label: str
+    ) -> AnyValue:
+        """Return what a function gives.
+
+        Raises:
+            Unsupported: Relay cannot say it.
+        """
+
+    def _call_op(self, call: AnyValue, op: str, scope: Values, label: str) -> AnyValue:
+        """Return what the converter of an operator makes of a call."""
+        framework = self.framework
+        args = [self.value(each, scope, label) for each in call.args]
+        if op in _PLAIN:
+            return Hole() if any(map(has_hole, args)) else _PLAIN[op](self, *args)
+        type_ = framework.type_of(call)
+        several = isinstance(type_, framework.TupleType)
+        outputs = len(type_.fields) if several else 1
+        context = ImportContext(label, outputs, self.lengths, self, scope)
+        operands, attributes = self._bind(op, args, attributes_of(framework, call))
+        if op in self._custom:
+            found: Sequence[AnyValue] = self._call_custom(op, operands, attributes, outputs)
+        else:
+            found = self.call(TABLE, context, op, operands, attributes)
+        if len(found) != outputs:
+            raise Unsupported(f"{len(found)} results for {outputs}")
+        return list(found) if several else found[0]
+
+    def _bind(
+        self, op: str, args: Sequence[AnyValue], attributes: dict[str, AnyValue]
+    ) -> tuple[list[Expr], dict[str, AnyValue]]:
+        """Return tensors, and what else a call is given by name."""
+        converter = TABLE.importer(op, 1)
+        named = () if converter is None else converter.attributes
+        names = argument_names(op)
+        operands: list[Expr] = []
+        for place, value in enumerate(args):
+            name = names[place] if place < len(names) else ""
+            if name in named:
+                attributes[name] = tuple(value) if isinstance(value, list) else value
+            elif isinstance(value, list) and any(map(has_hole, value)):
+                operands.append(Hole())
+            elif isinstance(value, list) and all(isinstance(each, Expr) for each in value):
+                operands.append(Tuple(value))
+            elif isinstance(value, (Expr, Scalar)):
+                operands.append(self.as_tensor(value))
+            elif value is not None:
+                attributes[name or f"argument{place}"] = value
+        return operands, attributes
+
+    def _call_custom(
+        self, op: str, operands: Sequence[Expr], attributes: dict[str, AnyValue], count: int
+    ) -> Sequence[Expr]:
+        """Return what a user's own converter makes of a call.
+
+        Raises:
+            OptionError: It gives what is no expression, or not as many as there are results.
+        """
+        if any(isinstance(each, Hole) for each in operands):
+            return [Hole() for _ in range(count)]
+        found = self._custom[op](list(operands), attributes)
+        several = isinstance(found, (list, tuple, TupleWrapper))
+        results = list(found) if several else [found]
+        if len(results) != count or not all(isinstance(each, Expr) for each in results):
+            raise OptionError(
+                f"custom_convert_map: {op}: expected {count} expressions, found {found!r:.100}"
+            )
+        return [self.assembly.fold(each) for each in results]
+
+    # Operators of shapes.
+
+    def shape_of(self, value: AnyValue) -> Shape:
+        """Return the shape of a tensor."""
+        type_ = value.type
+        if not isinstance(type_, TensorType):
+            raise Unsupported(f"the shape of {type_!r}")
+        return Shape(
+            tuple(self.lengths.axis(value, axis, dim) for axis, dim in enumerate(type_.shape))
+        )
+
+    def tensor_to_shape(self, value: AnyValue) -> Shape:
+        """Return the lengths that a vector holds."""
+        return Shape(self.lengths.elements(value, self.assembly.dims(value)))
+
+    def leave_out(self, *_args: AnyValue) -> list[AnyValue]:
+        """Return nothing, which is what an assertion gives."""
+        note = "what only asserts or prints when TVM runs it is left out"
+        if note not in self.report.notes:
+            self.report.notes.append(note)
+        return []
+
+
+_PLAIN: Final[Mapping[str, AnyValue]] = {
+    "relax.shape_of": ImportWalk.shape_of,
+    "relax.tensor_to_shape": ImportWalk.tensor_to_shape,
+    "relax.null_value": lambda _walk: None,
+    "relax.assert_op": ImportWalk.leave_out,
+    "relax.print": ImportWalk.leave_out,
+}
+"""Operators of what are no tensors."""
+
+
+def has_hole(value: AnyValue) -> bool:
+    if isinstance(value, list):
+        return any(map(has_hole, value))
+    return isinstance(value, Hole)
+
+
+def join_fields(fields: Sequence[Expr]) -> Expr:
+    """Return one tensor, or a tuple of several."""
+    return fields[0] if len(fields) == 1 else Tuple(fields)
+
+
+def split_fields(value: Expr) -> list[Expr]:
+    if not isinstance(value.type, TupleType):
+        return [value]
+    return [TupleGetItem(value, index) for index in range(len(value.type.fields))]
+
+
+def _regroup(like: AnyValue, leaves: Iterator[Expr]) -> AnyValue:
+    """Return leaves in lists like those of a value."""
+    if isinstance(like, list):
+        return [_regroup(each, leaves) for each in like]
+    return next(leaves)
