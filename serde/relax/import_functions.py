@@ -7,15 +7,19 @@ from functools import cached_property
 from typing import Any as AnyValue
 from typing import Final
 
+import serde.relay as relay
 from serde.errors import FormatError, Unsupported
 from serde.relax.framework import Framework
 from serde.relax.import_walk import Closure, ImportWalk, Values, has_hole, join_fields, split_fields
+from serde.relax.loops import Loops, Repetition
 from serde.relax.model import RelaxModel
 from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import called_functions, handle_of, leaves_of, name_of, plain_value
 from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Expr, Function, Let, Span, Var
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Span, Var, const
+from serde.relay.ir.registry import call
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
+from serde.relay.op.control.body import close
 from serde.report import Report
 from serde.walk.holes import Hole, Incomplete
 from serde.walk.importer import Graph
@@ -52,6 +56,11 @@ class FunctionWalk(ImportWalk):
         if name in self._reading:
             return self._call_recursive(self._reading[name], function, args, label)
         outside = Values(source=scope.source, depth=scope.depth)
+        repetition = self._loops.find(name)
+        if repetition is not None:
+            found = self._read_loop(repetition, args, outside, label)
+            if found is not None:
+                return found
         if name not in self._cycles:
             return self._expand(function, args, outside, {}, label)
         return self._begin_recursion(name, function, args, outside, label)
@@ -81,6 +90,52 @@ class FunctionWalk(ImportWalk):
             return found
         finally:
             self.lengths.names = before
+
+    # Functions that make turns of a loop.
+
+    def _read_loop(
+        self, repetition: Repetition, args: Sequence[AnyValue], scope: Values, label: str
+    ) -> AnyValue:
+        """Return what a function gives that makes turns, None where their number is not known."""
+        if any(map(has_hole, args)):
+            return Hole()
+        given = [self.as_tensor(each) for each in args]
+        limit = repetition.count
+        if repetition.asks:
+            level = given.pop(0)
+            if not isinstance(level, Constant):
+                return None
+            limit = 2 ** int(level.data) if repetition.bounded else None
+        carried = repetition.carried
+        turn = self._functions[repetition.turn]
+        states = self._states(turn, given[:carried])
+        found = self._expand(turn, [*states, *given[carried:]], scope, {}, f"{label}/turn")
+        if has_hole(found):
+            return Hole()
+        yielded = self.leaves([found])
+        going = yielded[1] if repetition.asks else const(True, "bool")
+        rows = [relay.squeeze(row, axis=[0]) for row in yielded[carried:]]
+        body, captures = close(
+            [Var("turn", TensorType((), "int64")), *states], [going, *yielded[:carried], *rows]
+        )
+        bound = None if limit is None else const(limit, "int64")
+        made = call("serde.loop", bound, None, tuple(given[:carried]), captures, body=body)
+        made.span = Span(label)
+        fields = split_fields(made)
+        return fields if len(fields) > 1 else fields[0]
+
+    def _states(self, turn: AnyValue, given: Sequence[Expr]) -> list[Var]:
+        """Return variables for what goes round; lengths that stay are those of the beginning."""
+        result = self.framework.result_type(turn)
+        several = isinstance(result, self.framework.TupleType)
+        later = list(result.fields) if several else [result]
+        states = []
+        for param, after, first in zip(turn.params, later, given, strict=False):
+            before = self.framework.type_of(param)
+            stays = self.framework.tvm.ir.structural_equal(before, after)
+            type_ = first.checked_type if stays else self._loose_type(before)
+            states.append(Var(name_of(param), type_))
+        return states
 
     # Functions that call themselves.
 
@@ -128,6 +183,10 @@ class FunctionWalk(ImportWalk):
             shape = [dim if isinstance(dim, int) else Any() for dim in known]
             leaves.append(TensorType(shape, str(each.dtype)))
         return leaves[0] if len(leaves) == 1 else TupleType(leaves)
+
+    @cached_property
+    def _loops(self) -> Loops:
+        return Loops(self.framework, self._functions)
 
     @cached_property
     def _functions(self) -> Mapping[str, AnyValue]:

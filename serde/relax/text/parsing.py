@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any as AnyValue
@@ -23,6 +24,12 @@ _MODULES: Final = {"I": "ir", "R": "relax", "T": "tirx"}
 
 _NOT_FINITE: Final = frozenset(("-inf", "inf", "nan"))
 """Numbers that TVM prints as texts."""
+
+_RENAMED: Final = {"out_sinfo": "out_ty", "sinfo_args": "ty_args"}
+"""Arguments of 0.25, by what they are called from 0.26."""
+
+_NO_TYPE: Final = "void"
+"""The element type of a result in 0.25, where it is that of the operands."""
 
 _RANGES: Final = frozenset(("opaque", "reduce", "scan", "spatial"))
 """What takes the range of an axis, in ``T.axis``."""
@@ -101,7 +108,7 @@ def _mend_builders(framework: Framework, builders: SimpleNamespace) -> None:
         elif isinstance(value, SimpleNamespace):
             _mend_builders(framework, value)
         elif not isinstance(value, type) and not hasattr(value, "dispatch_token"):
-            setattr(builders, name, _with_numbers(value))
+            setattr(builders, name, _mended(value))
 
 
 def _const_of(framework: Framework) -> AnyValue:
@@ -125,12 +132,18 @@ def _match_cast_of(framework: Framework, match_cast: AnyValue) -> AnyValue:
     return cast
 
 
-def _with_numbers(builder: AnyValue) -> AnyValue:
-    """Return the builder of an operator, which does not take NaN and infinities."""
+def _mended(builder: AnyValue) -> AnyValue:
+    """Return the builder of an operator, which takes what any release prints."""
+    accepted = inspect.signature(builder).parameters
 
     def build(*operands: AnyValue, **attributes: AnyValue) -> AnyValue:
         given = [_number(each) for each in operands]
-        return builder(*given, **{name: _number(each) for name, each in attributes.items()})
+        named = {
+            name if name in accepted else _RENAMED.get(name, name): _number(each)
+            for name, each in attributes.items()
+            if each != _NO_TYPE
+        }
+        return builder(*given, **named)
 
     return build
 

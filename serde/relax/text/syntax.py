@@ -8,6 +8,7 @@ prints: calls of names, variables, numbers, and texts that are no code.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -357,6 +358,8 @@ class _Checker:
             self.names.add(name)
         elif rest:
             self._require(node, root in ("cls", self._module) and "." not in rest)
+        elif hasattr(builtins, name) and name != "range":
+            self._refuse(node, f"a call of Python's {name}")
         self._check_function_name(node, name)
         free, self._free = self._free, name in _FREE_TEXT
         for each in node.args:

@@ -1,0 +1,231 @@
+"""Functions that do nothing but make turns of a loop, as the exporter writes them.
+
+A function is read as a term: what it gives, of its parameters. It is such a function where that
+term is the one that the exporter would have written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any as AnyValue
+from typing import Final, TypeAlias
+
+from serde.relax.framework import Framework
+from serde.relax.reflection import attributes_of, handle_of, name_of, plain_value, tensor_of
+
+__all__ = ["Loops", "Repetition"]
+
+Term: TypeAlias = tuple[AnyValue, ...]
+
+_OPERATORS: Final = ("relax.add", "relax.subtract", "relax.equal")
+_ONE: Final[Term] = ("constant", 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """What a function does that makes turns.
+
+    Attributes:
+        turn: Name of the function of one turn.
+        carried: How many parameters of that go round; others are the same in all turns.
+        count: How many turns are made; None where the first argument says so.
+        asks: Whether the second result of a turn tells to go on, and the first argument of the
+            function is a level: the turns are two to the power of that at most.
+        bounded: Whether the level bounds them.
+    """
+
+    turn: str
+    carried: int
+    count: int | None = None
+    asks: bool = False
+    bounded: bool = True
+
+
+class Loops:
+    """The functions of a module that make turns of loops.
+
+    Args:
+        framework: TVM.
+        functions: The functions of Relax by name.
+    """
+
+    def __init__(self, framework: Framework, functions: Mapping[str, AnyValue]) -> None:
+        self._framework = framework
+        self._functions = functions
+        self._found: dict[str, Repetition | None] = {}
+
+    def find(self, name: str) -> Repetition | None:
+        """Return what a function does, None for one that does something else."""
+        if name not in self._found:
+            self._found[name] = None
+            self._found[name] = self._find(name)
+        return self._found[name]
+
+    def _find(self, name: str) -> Repetition | None:
+        reader = _Reader(self._framework)
+        term = reader.read(self._functions[name])
+        others = sorted(reader.called - {name})
+        if term is None or len(others) != 1 or others[0] not in self._functions:
+            return None
+        inner = others[0]
+        outputs = self._outputs(name)
+        if self._outputs(inner) != outputs:
+            return None
+        params = [("param", place) for place in range(len(self._functions[name].params))]
+        for carried in range(1, outputs + 1):
+            form = _Form(params, carried, outputs)
+            if term == form.twice(inner):
+                return self._doubled(inner, carried)
+            if carried > 1 and term == form.turns(name, inner):
+                return Repetition(inner, carried, asks=True)
+            if carried > 1 and term == form.further(name, inner):
+                known = self.find(inner)
+                if known is not None and known.asks and known.carried == carried:
+                    return replace(known, bounded=False)
+        return None
+
+    def _doubled(self, inner: str, carried: int) -> Repetition:
+        known = self.find(inner)
+        if known is None or known.count is None or known.carried != carried:
+            return Repetition(inner, carried, 2)
+        return replace(known, count=2 * known.count)
+
+    def _outputs(self, name: str) -> int:
+        type_ = self._framework.result_type(self._functions[name])
+        return len(type_.fields) if isinstance(type_, self._framework.TupleType) else 1
+
+
+class _Form:
+    """The terms that the exporter writes.
+
+    Args:
+        params: The parameters of the function.
+        carried: How many go round.
+        outputs: How many results there are.
+    """
+
+    def __init__(self, params: Sequence[Term], carried: int, outputs: int) -> None:
+        self._params = list(params)
+        self._carried = carried
+        self._outputs = outputs
+
+    def _item(self, whole: Term, place: int) -> Term:
+        return _item(whole, place) if self._outputs > 1 else whole
+
+    def _call_again(self, name: str, first: Term, params: Sequence[Term], *level: Term) -> Term:
+        """Return a call of what another gives."""
+        states = [self._item(first, place) for place in range(self._carried)]
+        return ("call", name, (*level, *states, *params[self._carried :]))
+
+    def _joined(self, first: Term, second: Term) -> Term:
+        """Return the states of the second, and the rows of both."""
+        fields = [self._item(second, place) for place in range(self._carried)]
+        for place in range(self._carried, self._outputs):
+            fields.append(("join", self._item(first, place), self._item(second, place)))
+        return _tuple(fields) if self._outputs > 1 else fields[0]
+
+    def twice(self, inner: str) -> Term:
+        """Return two calls of `inner`."""
+        first: Term = ("call", inner, tuple(self._params))
+        return self._joined(first, self._call_again(inner, first, self._params))
+
+    def turns(self, own: str, turn: str) -> Term:
+        """Return one turn at level 0, else two calls of the function itself."""
+        level, *params = self._params
+        below: Term = ("relax.subtract", level, _ONE)
+        first: Term = ("call", own, (below, *params))
+        second = self._call_again(own, first, params, below)
+        more: Term = ("if", self._item(first, 1), self._joined(first, second), first)
+        one: Term = ("call", turn, tuple(params))
+        return ("if", ("relax.equal", level, ("constant", 0)), one, more)
+
+    def further(self, own: str, turns: str) -> Term:
+        """Return the turns of a level, then those of higher ones."""
+        level, *params = self._params
+        first: Term = ("call", turns, tuple(self._params))
+        second = self._call_again(own, first, params, ("relax.add", level, _ONE))
+        return ("if", self._item(first, 1), self._joined(first, second), first)
+
+
+def _item(whole: Term, place: int) -> Term:
+    return whole[1][place] if whole[0] == "tuple" else ("item", whole, place)
+
+
+def _tuple(fields: Iterable[Term]) -> Term:
+    """Return a tuple; one of all fields of another is that."""
+    fields = tuple(fields)
+    whole = fields[0][1] if fields and fields[0][0] == "item" else None
+    if whole is not None and fields == tuple(("item", whole, n) for n in range(len(fields))):
+        return whole
+    return ("tuple", fields)
+
+
+class _OtherError(Exception):
+    """There is something else in a function."""
+
+
+class _Reader:
+    """Reads one function.
+
+    Attributes:
+        called: Names of the functions that it calls.
+    """
+
+    def __init__(self, framework: Framework) -> None:
+        self._framework = framework
+        self._values: dict[int, Term] = {}
+        self.called: set[str] = set()
+
+    def read(self, function: AnyValue) -> Term | None:
+        """Return what it gives, None where that is something else."""
+        for place, each in enumerate(function.params):
+            self._values[handle_of(each)] = ("param", place)
+        try:
+            return self._term(function.body)
+        except _OtherError:
+            return None
+
+    def _term(self, expr: AnyValue) -> Term:
+        framework, relax = self._framework, self._framework.relax
+        if isinstance(expr, relax.SeqExpr):
+            for block in expr.blocks:
+                for binding in block.bindings:
+                    self._values[handle_of(binding.var)] = self._term(binding.value)
+            return self._term(expr.body)
+        if isinstance(expr, framework.variables) and handle_of(expr) in self._values:
+            return self._values[handle_of(expr)]
+        if isinstance(expr, relax.Tuple):
+            return _tuple(map(self._term, expr.fields))
+        if isinstance(expr, relax.TupleGetItem):
+            return _item(self._term(expr.tuple_value), int(expr.index))
+        if isinstance(expr, relax.If):
+            branches = map(self._term, (expr.cond, expr.true_branch, expr.false_branch))
+            return ("if", *branches)
+        if isinstance(expr, relax.Call):
+            return self._call(expr)
+        return ("constant", self._number(expr))
+
+    def _call(self, call: AnyValue) -> Term:
+        args = tuple(map(self._term, call.args))
+        if isinstance(call.op, self._framework.relax.GlobalVar):
+            self.called.add(name_of(call.op))
+            return ("call", name_of(call.op), args)
+        op = str(getattr(call.op, "name", ""))
+        if op in _OPERATORS:
+            return (op, *args)
+        if op != "relax.concat" or attributes_of(self._framework, call).get("axis") != 0:
+            raise _OtherError
+        if args[0][0] != "tuple":
+            raise _OtherError
+        return ("join", *args[0][1])
+
+    def _number(self, expr: AnyValue) -> int:
+        """Return a scalar of int64."""
+        if not isinstance(expr, self._framework.Constant):
+            raise _OtherError
+        held = plain_value(self._framework, tensor_of(expr))
+        data = held.numpy() if hasattr(held, "numpy") else None
+        if data is None or data.shape or data.dtype.name != "int64":
+            raise _OtherError
+        return int(data)
