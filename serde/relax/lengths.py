@@ -97,7 +97,7 @@ class Lengths:
         for each in self._variables(length):
             if not self.knows(each):
                 taken = {str(known) for known in self._known.values()}
-                name = unique = str(each.name)
+                name = unique = str(each.name) or "n"
                 count = 0
                 while unique in taken:
                     count += 1

@@ -1,0 +1,123 @@
+"""What the suppressions of boxes share: overlaps, and the choice of the best that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
+
+from serde.relax.export_context import ExportContext, Value
+from serde.relax.framework import Framework
+
+__all__ = ["choose_best", "emit_loops", "one_number", "overlap"]
+
+Corner = Callable[[int], AnyValue]
+"""A number of a box: two opposite corners."""
+
+
+def overlap(framework: Framework, box: Corner, other: Corner, dtype: str) -> AnyValue:
+    """Return the common part of two boxes in parts of their union, 0 where that is empty."""
+    tir = framework.tir
+    zero = tir.const(0.0, dtype)
+    common: AnyValue = None
+    areas: list[AnyValue] = [None, None]
+    for axis in (0, 1):
+        lows, highs = [], []
+        for number, each in enumerate((box, other)):
+            low, high = tir.min(each(axis), each(axis + 2)), tir.max(each(axis), each(axis + 2))
+            lows.append(low)
+            highs.append(high)
+            area = areas[number]
+            areas[number] = high - low if area is None else area * (high - low)
+        side = tir.max(tir.min(*highs) - tir.max(*lows), zero)
+        common = side if common is None else common * side
+    union = areas[0] + areas[1] - common
+    return tir.Select(union > zero, common / tir.Select(union > zero, union, zero + 1), zero)
+
+
+def choose_best(
+    framework: Framework,
+    count: AnyValue,
+    score: Callable[[AnyValue], AnyValue],
+    left: AnyValue,
+    keep: Callable[[AnyValue], None],
+    goes: Callable[[AnyValue, AnyValue], AnyValue],
+    more: Callable[[], AnyValue],
+) -> None:
+    """Write the loop that keeps the best of what is left, and drops what overlaps with it.
+
+    Args:
+        framework: TVM.
+        count: How many boxes there are.
+        score: That of a box; of equal ones the first is the best.
+        left: Room for a number for each, 1 where it is left.
+        keep: Writes what keeps a box.
+        goes: Whether, of a kept box and another, the other goes.
+        more: Whether another may be kept.
+    """
+    tir, tools = framework.tir, framework.statements
+    best = framework.cell("int64")
+    best[0] = tir.const(0, "int64")
+    with tools.While(tir.all(best[0] >= 0, more())):
+        best[0] = tir.const(-1, "int64")
+        with tools.serial(0, count) as i:
+            chosen = tir.max(best[0], 0)
+            better = tir.any(best[0] < 0, score(i) > score(chosen))
+            with tools.If(tir.all(left[i] == 1, better)), tools.Then():
+                best[0] = i.astype("int64")
+        with tools.If(best[0] >= 0), tools.Then():
+            left[best[0]] = tir.const(0, "int32")
+            keep(best[0])
+            with tools.serial(0, count) as i, tools.If(left[i] == 1), tools.Then():
+                gone = goes(best[0], i).astype("int32")
+                left[i] = tir.const(1, "int32") - gone
+
+
+def emit_loops(
+    ctx: ExportContext,
+    name: str,
+    write: Callable[[Sequence[AnyValue], Sequence[AnyValue]], None],
+    operands: Sequence[Value],
+    outputs: Callable[..., Sequence[tuple[Sequence[AnyValue], str]]],
+    count: int,
+) -> tuple[Value, ...]:
+    """Write loops over tensors.
+
+    Args:
+        ctx: Where they are written.
+        name: What they are called.
+        write: Writes the statements, of buffers of the operands and of the results.
+        operands: What is read.
+        outputs: Gives, of the tensors, the shape and the dtype of each result, room that the loops
+            need among them.
+        count: How many results there are.
+    """
+    framework = ctx.framework
+    tools = framework.statements
+
+    def compute(*tensors: AnyValue) -> AnyValue:
+        forms = outputs(*tensors)
+
+        def write_all(ins: AnyValue, outs: AnyValue) -> AnyValue:
+            given = [tools.buffer_proxy(each) for each in ins]
+            results = [tools.buffer_proxy(each) for each in outs]
+            return framework.write_statements(lambda: write(given, results))
+
+        return framework.te.extern(
+            [shape for shape, _ in forms],
+            list(tensors),
+            write_all,
+            dtype=[dtype for _, dtype in forms],
+            name=name,
+        )
+
+    compute.__name__ = name
+    if count == 1:
+        return (ctx.emit_te(compute, *operands),)
+    return ctx.emit_te_tuple(compute, *operands, outputs=count)
+
+
+def one_number(ctx: ExportContext, x: Value, dtype: str) -> Value:
+    """Return a tensor of one element as a vector of that, in a dtype."""
+    if x.data is not None:
+        return ctx.const(x.data.reshape(1).astype(dtype))
+    return ctx.emit("astype", ctx.emit("reshape", x, [1]), dtype)
