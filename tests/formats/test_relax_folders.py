@@ -189,14 +189,14 @@ def test_the_text_of_an_older_release_is_read(release: str) -> None:
     """What that release printed of a convolution, a softmax in TIR and lengths of a symbol."""
     text = (GOLDEN / f"printed_{release}.txt").read_text()
     found = parsed(text)
-    names = [each.name_hint for each in found.functions]
+    names = [each.name_hint for each in found.functions.keys()]  # noqa: SIM118
     assert sorted(names) == ["main", "softmax"]
     shape = load().type_of(found["main"].params[0]).shape
     assert str(shape.values[0]) == "n"
     assert [int(each) for each in shape.values[1:]] == [3, 8, 8]
     again = found.script(show_meta=True)
-    assert "R.call_tir(cls.softmax, (lv4,), out_ty=R.Tensor((n, 4, 8, 8)" in again
-    assert "(n, T.int64(4), T.int64(8), T.int64(8))" in again
+    assert re.search(r"R.call_tir\(cls.softmax, \(lv4,\), out_\w+=R.Tensor\(\(n, 4, 8, 8\)", again)
+    assert re.search(r'\("?n"?, T.int64\(4\), T.int64\(8\), T.int64\(8\)\)', again)
     tvm.compile(found, target="llvm")
 
 
