@@ -34,7 +34,10 @@ def import_resize(
     extrapolation_value: float,
     out_dtype: str | None,
 ) -> Expr:
-    build = relay.image.resize2d if len(size.dims) == 2 else relay.image.resize3d
+    rounds = rounding_method or ("round" if _aligns(coordinate_transformation_mode) else "floor")
+    if method == "nearest_neighbor" and rounds == "round":
+        return _resize_to_even(ctx, data, size, layout, coordinate_transformation_mode)
+    build: AnyValue = relay.image.resize2d if len(size.dims) == 2 else relay.image.resize3d
     known = ctx.dims_of(size)
     target: AnyValue = ctx.shape_tensor(size) if known is None else known
     return build(
