@@ -268,3 +268,23 @@ def test_grouped_weight_of_unknown_channels_is_refused() -> None:
     body = relay.nn.conv1d(x, weight, groups=4, kernel_size=3)
     with pytest.raises(UnsupportedModelError, match="channels in 4 groups"):
         write_function(relay.Function([x, weight], body))
+
+
+@pytest.mark.parametrize(
+    ("given", "method"),
+    [
+        (np.array([1, 1, 2, 1.5], np.float32), "nearest"),
+        pytest.param(np.array([2, 3, 7, 9]), "linear", marks=_WIDE),
+        pytest.param(np.array([1, 1, 0.5, 2.5], np.float32), "cubic", marks=_WIDE),
+    ],
+)
+def test_image_resized_to_lengths_that_are_computed(given: np.ndarray, method: str) -> None:
+    data = relay.var("x", shape=(relay.Any(), 3, 4, 5))
+    told = relay.var("told", shape=(4,), dtype=given.dtype.name)
+    operands = [told, None] if given.dtype.kind == "f" else [None, told]
+    body = call("serde.resize", data, None, *operands, method=method)
+    function = relay.Function([data, told], body)
+    x = np.random.default_rng(3).normal(size=(2, 3, 4, 5)).astype(np.float32)
+    wanted = relay.create_executor("graph", mod=relay.IRModule.from_expr(function)).evaluate()
+    (found,) = run_function(function, x, given)
+    np.testing.assert_allclose(found, np.asarray(wanted(x, given)), rtol=1e-6, atol=1e-6)
