@@ -127,13 +127,20 @@ class Symbols(walk.SymbolTable[Value]):
         if len(unknown) != 1:
             return
         ((monomial, factor),) = unknown
-        ((atom, power), *others) = monomial
-        if others or power != 1 or factor < 1 or not isinstance(atom, str):
+        open_ = [atom for atom, _ in monomial if self._atom(atom, scope) is None]
+        powers = dict(monomial)
+        if len(open_) != 1 or powers[open_[0]] != 1 or factor < 1:
+            return
+        atom = open_[0]
+        if not isinstance(atom, str):
             return
         rest = self._sum([each for each in dim.terms if each[0] != monomial], scope)
         left = length if isinstance(rest, int) and rest == 0 else length - rest
-        if factor != 1:
-            left = self._framework.tir.floordiv(left, self._wide(factor))
+        known = self._product([each for each in monomial if each[0] != atom], scope) * factor
+        if not isinstance(known, int):  # Of no elements, any length will do.
+            known = self._framework.tir.max(known, self._wide(1))
+        if not isinstance(known, int) or known != 1:
+            left = self._framework.tir.floordiv(left, self._wide(known))
         self._lengths.setdefault(symbol(atom), []).append((scope, left))
 
     def _sum(self, terms: Iterable[tuple[AnyValue, int]], scope: Scope) -> AnyValue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
@@ -14,60 +15,63 @@ __all__ = ["read_scalar"]
 @OPS.exports("argwhere")
 def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
     """The elements are counted, then written in order."""
-    framework = ctx.framework
     rank = ctx.type(condition).rank
     if 0 in ctx.extents(condition):
         return ctx.emit("zeros", ctx.shape_expr((0, rank)), "int32")
+    given = condition if rank else ctx.emit("reshape", condition, ctx.shape_expr((1,)))
+    (length,) = ctx.read_shape(ctx.emit_te(_make_search(ctx, None), given))
+    if not rank:
+        shape = ctx.framework.relax.ShapeExpr(ctx.wide([length, 0]))
+        return ctx.emit("zeros", shape, "int32")
+    return ctx.emit_te(_make_search(ctx, length), condition)
+
+
+def _make_search(ctx: ExportContext, count: AnyValue) -> Callable[[AnyValue], AnyValue]:
+    """Return what counts the elements that are not zero or, when there are `count`, finds them.
+
+    A loop does both: of no elements, reductions of tensor expressions give any number.
+    """
+    framework = ctx.framework
     te, tir, statements = framework.te, framework.tir, framework.statements
 
-    dtype = ctx.type(condition).dtype
-
-    def is_set(x: AnyValue) -> AnyValue:
-        return x if dtype == "bool" else x != tir.const(0, dtype)
-
-    def count(x: AnyValue) -> AnyValue:
-        spans = [te.reduce_axis((0, length)) for length in x.shape]
-
-        def total(_: AnyValue) -> AnyValue:
-            found = is_set(x(*spans)).astype("int64")
-            return te.sum(found, axis=spans) if spans else found
-
-        return te.compute((1,), total, name="count")
-
-    (length,) = ctx.read_shape(ctx.emit_te(count, condition))
-    if not rank:
-        shape = framework.relax.ShapeExpr(ctx.wide([length, 0]))
-        return ctx.emit("zeros", shape, "int32")
-
     def argwhere(x: AnyValue) -> AnyValue:
+        dtype, rank = str(x.dtype), len(x.shape)
+        size = tir.IntImm("int64", 1)
+        for each in x.shape:
+            size = size * each
+
         def write(source: AnyValue, result: AnyValue) -> AnyValue:
             def loops() -> None:
                 given, out = map(statements.buffer_proxy, (source, result))
-                number = framework.cell("int64")
+                number = framework.cell("int64") if count is not None else out
                 number[0] = tir.IntImm("int64", 0)
-                size = tir.IntImm("int64", 1)
-                for each in x.shape:
-                    size = size * each
-                with (
-                    statements.serial(0, size) as place,
-                    statements.If(is_set(given[place])),
-                    statements.Then(),
-                ):
-                    rest = place
-                    for axis in reversed(range(rank)):
-                        own = tir.floormod(rest, x.shape[axis]).astype("int32")
-                        out[number[0] * rank + axis] = own
-                        rest = tir.floordiv(rest, x.shape[axis])
-                    number[0] = number[0] + tir.IntImm("int64", 1)
+                with statements.serial(0, size) as place:
+                    one = given[place]
+                    hit = one if dtype == "bool" else one != tir.const(0, dtype)
+                    with statements.If(hit), statements.Then():
+                        if count is not None:
+                            _write_place(tir, out, number[0], place, x.shape)
+                        number[0] = number[0] + tir.IntImm("int64", 1)
 
             return framework.write_statements(loops)
 
-        shape = ctx.wide([length, rank])
+        shape = ctx.wide([1] if count is None else [count, rank])
+        kind = "int64" if count is None else "int32"
         return te.extern(
-            [shape], [x], lambda ins, outs: write(ins[0], outs[0]), dtype="int32", name="argwhere"
+            [shape], [x], lambda ins, outs: write(ins[0], outs[0]), dtype=kind, name="argwhere"
         )
 
-    return ctx.emit_te(argwhere, condition)
+    return argwhere
+
+
+def _write_place(
+    tir: AnyValue, out: AnyValue, row: AnyValue, place: AnyValue, shape: Sequence[AnyValue]
+) -> None:
+    """Write the coordinates of a place in row-major order into a row."""
+    rank = len(shape)
+    for axis in reversed(range(rank)):
+        out[row * rank + axis] = tir.floormod(place, shape[axis]).astype("int32")
+        place = tir.floordiv(place, shape[axis])
 
 
 def _one_hot(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.shape.dynamic import compute_lengths
 from serde.relax.ops.table import OPS
@@ -187,8 +188,10 @@ def export_strided_set(
     ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
     te, tir = ctx.framework.te, ctx.framework.tir
-    count = min(ctx.extents(begin)[0], ctx.type(data).rank)
-    (given,) = ctx.extents(strides)
+    counts = [ctx.extents(each)[0] for each in (begin, end, strides)]
+    if not all(isinstance(each, int) for each in counts):
+        raise Unsupported("a region of as many axes as only the model's run shows")
+    count, given = max(counts[:2]), counts[2]
 
     def strided_set(
         x: AnyValue, new: AnyValue, first: AnyValue, last: AnyValue, by: AnyValue

@@ -87,11 +87,13 @@ def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("transpose")
 def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
-    shape = ctx.result_type().shape
-    if not shape:
+    lengths = ctx.extents(data)
+    if not lengths:
         return data
-    if 0 in shape:  # TVM makes a reshape of it, to which a length of 0 is a copied one.
-        return ctx.emit("zeros", ctx.shape_expr(shape), ctx.type(data).dtype)
+    if 0 in lengths:  # TVM makes a reshape of it, to which a length of 0 is a copied one.
+        turned = [lengths[axis] for axis in axes] if axes else lengths[::-1]
+        shape = ctx.framework.relax.ShapeExpr(ctx.wide(turned))
+        return ctx.emit("zeros", shape, ctx.type(data).dtype)
     return ctx.emit("permute_dims", data, list(axes) if axes else None)
 
 

@@ -1,0 +1,217 @@
+"""Symbolic and data-dependent lengths in TVM: modules compiled once, run on several lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tvm")
+
+from support.relax_run import compile_model, write_function
+
+import serde.relay as relay
+from serde.relay.ir.dims import Any, Dim, symbol
+from serde.relay.ir.types import TensorType
+
+N, M, K = symbol("n"), symbol("m"), symbol("k")
+FAR = 2**31 - 1
+Lines = Sequence[tuple[int, ...]]
+
+
+def _var(name: str, *shape: Dim, dtype: str = "float32") -> relay.Var:
+    return relay.var(name, TensorType(shape, dtype))
+
+
+def _values(*shape: int) -> np.ndarray:
+    """Different numbers, about half of them 0."""
+    count = int(np.prod(shape))
+    numbers = np.random.default_rng(count).permutation(count).astype(np.float32) - count // 2
+    return np.maximum(numbers, 0).reshape(shape)
+
+
+def _compile(function: relay.Function) -> Callable[..., list[np.ndarray]]:
+    typed = relay.transform.InferType()(relay.IRModule.from_expr(function))
+    return compile_model(write_function(typed["main"]))
+
+
+def _check(
+    function: relay.Function,
+    expected: Callable[..., Sequence[np.ndarray]],
+    lines: Lines | Sequence[Lines],
+) -> None:
+    """Run a function on inputs of each of several shapes, and compare with NumPy."""
+    run = _compile(function)
+    for shapes in lines:
+        arrays = [_values(*shape) for shape in shapes]  # type: ignore[misc]
+        found = run(*arrays)
+        wanted = expected(*arrays)
+        assert len(found) == len(wanted)
+        for have, want in zip(found, wanted, strict=True):
+            assert have.shape == want.shape
+            np.testing.assert_allclose(have, want, rtol=1e-5)
+
+
+def _add(one: Sequence[Dim], other: Sequence[Dim]) -> relay.Function:
+    x, y = _var("x", *one), _var("y", *other)
+    return relay.Function([x, y], relay.add(x, y))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "lines"),
+    [
+        ((N,), (M,), [((3,), (1,)), ((1,), (4,)), ((5,), (5,))]),
+        pytest.param((N,), (3,), [((3,), (3,)), ((1,), (3,))], marks=pytest.mark.wide),
+        pytest.param((N, 1), (2, M), [((2, 1), (2, 3))], marks=pytest.mark.wide),
+        pytest.param(
+            (Any(), 2), (Any(), 2), [((4, 2), (4, 2)), ((1, 2), (3, 2))], marks=pytest.mark.wide
+        ),
+        pytest.param((Any(), 2), (1,), [((3, 2), (1,))], marks=pytest.mark.wide),
+    ],
+)
+def test_lengths_that_are_not_known_to_be_the_same_broadcast(
+    one: Sequence[Dim], other: Sequence[Dim], lines: Sequence[Lines]
+) -> None:
+    _check(_add(one, other), lambda x, y: [x + y], lines)
+
+
+def test_a_multiple_of_a_symbol_shows_the_symbol() -> None:
+    x = _var("x", 2 * N)
+    function = relay.Function([x], relay.reshape(x, (N, 2)))
+    _check(function, lambda a: [a.reshape(-1, 2)], [((6,),), ((2,),)])
+
+
+@pytest.mark.wide
+def test_a_sum_with_a_symbol_shows_the_symbol() -> None:
+    x = _var("x", 2 * N + 1)
+    rest = relay.strided_slice(x, [1], [FAR])
+    function = relay.Function([x], relay.reshape(rest, (2, N)))
+    _check(function, lambda a: [a[1:].reshape(2, -1)], [((7,),), ((3,),)])
+
+
+@pytest.mark.wide
+def test_an_input_may_use_a_symbol_that_a_later_one_shows() -> None:
+    x, y = _var("x", 2 * N), _var("y", N)
+    function = relay.Function([x, y], relay.add(x, relay.concatenate([y, y], 0)))
+    _check(function, lambda a, b: [a + np.tile(b, 2)], [((6,), (3,)), ((2,), (1,))])
+
+
+@pytest.mark.wide
+def test_a_product_of_symbols_is_the_length_of_an_input() -> None:
+    x, y = _var("x", N * M), _var("y", M)
+    function = relay.Function([x, y], relay.add(relay.reshape(x, (-1, M)), y))
+    _check(function, lambda a, b: [a.reshape(-1, len(b)) + b], [((6,), (3,))])
+
+
+def test_inputs_of_a_wrong_length_are_an_error() -> None:
+    x, y = _var("x", 2 * N), _var("y", N)
+    run = _compile(relay.Function([x, y], relay.Tuple([x, y])))
+    with pytest.raises(Exception, match="mismatch"):
+        run(_values(5), _values(2))
+
+
+def test_the_number_of_places_is_known_when_the_model_runs_only() -> None:
+    x = _var("x", N, 3)
+    places = relay.sum(relay.argwhere(x), axis=1)
+    found = relay.take(relay.reshape(x, (-1,)), relay.cast(places, "int64"), axis=0)
+    function = relay.Function([x], relay.Tuple([found, relay.shape_of(found, "int64")]))
+
+    def expected(a: np.ndarray) -> list[np.ndarray]:
+        picked = a.reshape(-1)[np.argwhere(a).sum(1)]
+        return [picked, np.array(picked.shape)]
+
+    _check(function, expected, [((4, 3),), ((1, 3),), ((0, 3),)])
+
+
+@pytest.mark.wide
+def test_what_is_computed_of_a_data_dependent_length() -> None:
+    x = _var("x", N)
+    rows = relay.cast(relay.reshape(relay.argwhere(x), (-1,)), "float32")
+    results = [
+        relay.add(rows, rows),
+        relay.concatenate([rows, x], 0),
+        relay.sum(rows),
+        relay.transpose(relay.stack([rows, rows], 0)),
+        relay.strided_slice(rows, [-1], [-FAR], [-1]),
+        relay.tile(rows, [2]),
+    ]
+
+    def expected(a: np.ndarray) -> list[np.ndarray]:
+        r = np.flatnonzero(a).astype(np.float32)
+        both = np.stack([r, r]).T
+        return [r + r, np.concatenate([r, a]), r.sum(), both, r[::-1], np.tile(r, 2)]
+
+    _check(relay.Function([x], relay.Tuple(results)), expected, [((9,),), ((4,),)])
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("choice", [True, False])
+def test_branches_may_have_other_lengths(choice: bool) -> None:
+    x, wanted = _var("x", N), _var("c", dtype="bool")
+    some = relay.take(x, relay.reshape(relay.argwhere(x), (-1,)), axis=0)
+    run = _compile(relay.Function([x, wanted], relay.If(wanted, some, relay.negative(x))))
+    a = _values(9)
+    (found,) = run(a, np.array(choice))
+    np.testing.assert_array_equal(found, a[a != 0] if choice else -a)
+
+
+@pytest.mark.wide
+def test_a_length_that_a_branch_shows_is_not_used_outside() -> None:
+    x, wanted = _var("x", N), _var("c", dtype="bool")
+    rest = relay.strided_slice(x, [1], [FAR])
+    chosen = relay.If(wanted, relay.nn.relu(rest), relay.negative(rest))
+    function = relay.Function([x, wanted], relay.add(chosen, rest))
+    run = _compile(function)
+    a = _values(9) - 1
+    np.testing.assert_array_equal(run(a, np.array(False))[0], np.zeros(8, np.float32))
+
+
+@pytest.mark.wide
+def test_symbols_of_a_function_are_those_of_its_call() -> None:
+    inner = _var("a", K)
+    double = relay.Function([inner], relay.concatenate([inner, inner], 0))
+    x = _var("x", N, 3)
+    call = double(relay.reshape(x, (-1,)))
+    function = relay.Function([x], relay.reshape(call, (2, -1, 3)))
+    _check(function, lambda a: [np.stack([a, a])], [((2, 3),), ((5, 3),)])
+
+
+@pytest.mark.wide
+def test_a_shape_may_be_computed() -> None:
+    x = _var("x", N, M)
+    lengths = relay.take(relay.shape_of(x, "int64"), relay.const([1, 0], "int64"), axis=0)
+    ones = relay.const([1, 1], "int64")
+    function = relay.Function([x], relay.reshape(x, relay.multiply(lengths, ones)))
+    _check(function, lambda a: [a.reshape(a.shape[::-1])], [((2, 5),), ((3, 1),)])
+
+
+@pytest.mark.parametrize(
+    ("op", "wanted"),
+    [
+        ("sum", [0, 0, 0]),
+        pytest.param("prod", [1, 1, 1], marks=pytest.mark.wide),
+        pytest.param("mean", [np.nan] * 3, marks=pytest.mark.wide),
+        pytest.param("max", [-np.inf] * 3, marks=pytest.mark.wide),
+    ],
+)
+def test_reductions_of_no_elements(op: str, wanted: list[float]) -> None:
+    x = _var("x", N, 3)
+    run = _compile(relay.Function([x], getattr(relay, op)(x, axis=0)))
+    np.testing.assert_array_equal(run(_values(0, 3))[0], np.array(wanted, np.float32))
+    full = getattr(np, op)(_values(4, 3), axis=0)
+    np.testing.assert_allclose(run(_values(4, 3))[0], full, rtol=1e-6)
+
+
+@pytest.mark.wide
+def test_products_over_no_elements() -> None:
+    x, y = _var("x", 2, N), _var("y", 3, N)
+    function = relay.Function([x, y], relay.nn.dense(x, y))
+    _check(function, lambda a, b: [a @ b.T], [((2, 0), (3, 0)), ((2, 4), (3, 4))])
+
+
+@pytest.mark.wide
+def test_sums_to_a_shape_over_no_elements() -> None:
+    x, y = _var("x", N, 3), _var("y", 3)
+    function = relay.Function([x, y], relay.collapse_sum_like(x, y))
+    _check(function, lambda a, _b: [a.sum(0)], [((0, 3), (3,)), ((4, 3), (3,))])
