@@ -5,3 +5,12 @@ Releases 0.22 to 0.27 of TVM are known; tests run the newest. A model is a ``tvm
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from serde._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from serde.relax import frontend as frontend
+
+__getattr__, __all__ = lazy_names(__name__, {"serde.relax.frontend": "frontend"})

@@ -73,6 +73,13 @@ class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
 
         return open_model(model)
 
+    def file_engine(self, path: Path) -> Engine | None:
+        """Return what runs a folder, also of functions of TIR, which are not read as Relay."""
+        from serde.relax import codec
+        from serde.relax.engine import open_model
+
+        return open_model(codec.load(path, None))
+
     def check_target(
         self,
         path: str | os.PathLike[str],

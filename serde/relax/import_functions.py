@@ -17,7 +17,7 @@ from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import called_functions, handle_of, leaves_of, name_of, plain_value
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Span, Var, const
-from serde.relay.ir.registry import call
+from serde.relay.ir.registry import call, get
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 from serde.relay.op.control.body import close
 from serde.report import Report
@@ -114,7 +114,7 @@ class FunctionWalk(ImportWalk):
             return Hole()
         yielded = self.leaves([found])
         going = yielded[1] if repetition.asks else const(True, "bool")
-        rows = [relay.squeeze(row, axis=[0]) for row in yielded[carried:]]
+        rows = [_only_row(each) for each in yielded[carried:]]
         body, captures = close(
             [Var("turn", TensorType((), "int64")), *states], [going, *yielded[:carried], *rows]
         )
@@ -132,10 +132,16 @@ class FunctionWalk(ImportWalk):
         states = []
         for param, after, first in zip(turn.params, later, given, strict=False):
             before = self.framework.type_of(param)
-            stays = self.framework.tvm.ir.structural_equal(before, after)
+            stays = self._same_shape(before, after)
             type_ = first.checked_type if stays else self._loose_type(before)
             states.append(Var(name_of(param), type_))
         return states
+
+    def _same_shape(self, one: AnyValue, other: AnyValue) -> bool:
+        if one.shape is None or other.shape is None or one.ndim != other.ndim:
+            return False
+        pairs = zip(one.shape.values, other.shape.values, strict=True)
+        return all(self.framework.are_equal(*pair) for pair in pairs)
 
     # Functions that call themselves.
 
@@ -204,6 +210,15 @@ class FunctionWalk(ImportWalk):
             for name, function in self._functions.items()
         }
         return frozenset(name for name in callees if name in _reachable(callees, name))
+
+
+def _only_row(rows: Expr) -> Expr:
+    """Return the one row of a stack."""
+    if isinstance(rows, Call) and rows.op == get("expand_dims"):
+        attributes = get("expand_dims").bind(rows.attrs)
+        if attributes["axis"] == 0 and attributes["num_newaxis"] == 1:
+            return rows.args[0]
+    return relay.squeeze(rows, axis=[0])
 
 
 def _reachable(callees: Mapping[str, Collection[str]], start: str) -> set[str]:

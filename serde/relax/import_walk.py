@@ -51,7 +51,7 @@ from serde.walk.holes import Hole, Incomplete
 from serde.walk.importer import Graph, Node
 from serde.walk.scope import Scope
 
-__all__ = ["Closure", "ImportWalk", "Values", "has_hole", "join_fields", "split_fields"]
+__all__ = ["PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields", "split_fields"]
 
 Values = Scope[int, AnyValue]
 
@@ -356,8 +356,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         """Return what the converter of an operator makes of a call."""
         framework = self.framework
         args = [self.value(each, scope, label) for each in call.args]
-        if op in _PLAIN:
-            return Hole() if any(map(has_hole, args)) else _PLAIN[op](self, *args)
+        if op in PLAIN:
+            return Hole() if any(map(has_hole, args)) else PLAIN[op](self, *args)
         type_ = framework.type_of(call)
         several = isinstance(type_, framework.TupleType)
         outputs = len(type_.fields) if several else 1
@@ -435,7 +435,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         return []
 
 
-_PLAIN: Final[Mapping[str, AnyValue]] = {
+PLAIN: Final[Mapping[str, AnyValue]] = {
     "relax.shape_of": ImportWalk.shape_of,
     "relax.tensor_to_shape": ImportWalk.tensor_to_shape,
     "relax.null_value": lambda _walk: None,

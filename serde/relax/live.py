@@ -13,12 +13,28 @@ from serde.relax.framework import Framework, load
 from serde.relax.model import RelaxModel
 from serde.relax.reflection import name_of
 from serde.relay.ir.types import TensorType
-from serde.weights import Array, Weight, numpy_dtype
+from serde.weights import Array, Weight, dtype_name, empty_aligned, numpy_dtype
 
-__all__ = ["names_of", "operators_of", "share", "summary_of", "to_live", "to_tensor"]
+__all__ = [
+    "names_of",
+    "operators_of",
+    "share",
+    "shared_array",
+    "summary_of",
+    "to_live",
+    "to_tensor",
+]
 
 _ALIGNMENT: Final = 64
 """Of memory that TVM shares, in bytes."""
+
+_PLAIN: Final = frozenset(
+    (
+        *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+        *("bool", "float16", "float32", "float64"),
+    )
+)
+"""Elements that NumPy's DLPack has."""
 
 
 def to_live(model: RelaxModel) -> AnyValue:
@@ -37,12 +53,10 @@ def to_live(model: RelaxModel) -> AnyValue:
 
 def to_tensor(framework: Framework, weight: Weight) -> AnyValue:
     """Return a weight as a tensor of TVM, read piece by piece into memory that TVM shares."""
-    dtype = numpy_dtype(weight.dtype)
-    room = np.empty(weight.nbytes + _ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % _ALIGNMENT
-    held = room[start : start + weight.nbytes].view(dtype).reshape(weight.shape)
+    held = empty_aligned(weight.shape, weight.dtype)
+    rows = held if weight.shape else held.reshape(1)
     for first, last in weight.row_ranges():
-        held[first:last] = weight.rows(first, last) if weight.shape else weight.rows(0, 1)
+        rows[first:last] = weight.rows(first, last)
     return share(framework, held)
 
 
@@ -51,10 +65,25 @@ def share(framework: Framework, data: Array) -> AnyValue:
     data = np.asarray(data, order="C")
     if data.ctypes.data % _ALIGNMENT or not data.flags.writeable or not data.size:
         return framework.tvm.runtime.tensor(data)
-    try:
+    name = dtype_name(data.dtype)
+    if name in _PLAIN:
         return framework.tvm.runtime.from_dlpack(data)
-    except (BufferError, TypeError, ValueError):  # NumPy has no DLPack of these elements.
-        return framework.tvm.runtime.tensor(data)
+    # NumPy has no DLPack of the elements of ml_dtypes: these are seen as integers on the way.
+    numbers = framework.tvm.runtime.from_dlpack(data.view(f"u{data.dtype.itemsize}"))
+    return numbers._create_view(data.shape, name)
+
+
+def shared_array(tensor: AnyValue) -> Array | None:
+    """Return the memory of a tensor of TVM as an array, None where NumPy cannot see it."""
+    name = str(tensor.dtype)
+    try:
+        if name in _PLAIN:
+            return np.from_dlpack(tensor)
+        dtype = numpy_dtype(name)
+        numbers = tensor._create_view(tuple(tensor.shape), f"uint{8 * dtype.itemsize}")
+        return np.from_dlpack(numbers).view(dtype)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        return None  # On another device, or with elements that share bytes.
 
 
 def _bindings(framework: Framework, expr: AnyValue) -> Iterator[AnyValue]:

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
-import numpy as np
-
 from serde.errors import FormatError, OptionError
 from serde.relax.framework import Framework, load
+from serde.relax.live import shared_array
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
 from serde.relax.reflection import leaves_of, name_of
-from serde.weights import ArrayWeight, Weight, as_weight
+from serde.weights import Weight, as_weight
 
 __all__ = ["from_live", "to_weight"]
 
@@ -169,7 +168,7 @@ def _renamed(framework: Framework, module: AnyValue, name: str) -> AnyValue:
     """Return the module with a function by the name ``main`` as well."""
     functions = dict(module.functions.items())
     made = framework.tvm.IRModule(functions)
-    made["main"] = module[name]
+    made["main"] = module[name].with_attr("global_symbol", "main")
     return made
 
 
@@ -221,9 +220,5 @@ def to_weight(value: AnyValue) -> Weight:
     """Return what holds the values of an array as a weight; a tensor of TVM shares its memory."""
     if isinstance(value, Weight):
         return value
-    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
-        try:
-            return ArrayWeight(np.from_dlpack(value))
-        except (BufferError, RuntimeError, TypeError, ValueError):
-            pass  # NumPy has no DLPack of these elements, or not from that device.
-    return as_weight(value)
+    held = shared_array(value) if isinstance(value, load().tvm.runtime.Tensor) else None
+    return as_weight(value if held is None else held)

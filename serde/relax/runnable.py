@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import secrets
 import shutil
 import tempfile
 import threading
@@ -60,12 +61,15 @@ class Runnable:
         path: Path,
         interface: Interface,
         weights: Sequence[Array],
+        *,
         folder: tempfile.TemporaryDirectory[str] | None = None,
+        library: AnyValue = None,
     ) -> None:
         self.interface = interface
         self._path = path
         self._weights = list(weights)
         self._folder = folder
+        self._library = library
         self._lock = threading.Lock()
         self._loaded: tuple[AnyValue, AnyValue, list[AnyValue]] | None = None
         self._machines = threading.local()
@@ -84,9 +88,10 @@ class Runnable:
             raise OptionError(f"{os.fspath(path)}: there is no such file")
         if not is_library(Path(path)):
             raise FormatError("expected a library that serde compiled", path=path)
-        interface = _read_interface(Path(path))
+        library = open_library(load(), Path(path))
+        interface = _read_interface(library, Path(path))
         weights = list(_read_weights(Path(path), interface))
-        return cls(Path(os.path.abspath(path)), interface, weights)
+        return cls(Path(os.path.abspath(path)), interface, weights, library=library)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -147,7 +152,7 @@ class Runnable:
         with self._lock:
             if self._loaded is None:
                 device = framework.device(self.interface.device)
-                library = open_library(framework, self._path)
+                library = self._library or open_library(framework, self._path)
                 weights = [_to_device(framework, each, device) for each in self._weights]
                 self._loaded = library, device, weights
         library, device, weights = self._loaded
@@ -172,7 +177,7 @@ def _type_of(tensor: TensorSummary) -> TensorType:
 
 def _to_device(framework: Framework, data: Array, device: AnyValue) -> AnyValue:
     """Return an array as a tensor of a device; that of the processor shares its memory."""
-    tensor = share(framework, data)
+    tensor = share(framework, data.astype(data.dtype.newbyteorder("="), copy=False))
     if str(device).startswith("cpu"):
         return tensor
     return tensor.copyto(device)
@@ -195,16 +200,22 @@ def open_library(framework: Framework, path: Path) -> AnyValue:
     Raises:
         FormatError: It is none, or needs what this TVM does not have.
     """
-    try:
-        return framework.tvm.runtime.load_module(os.path.abspath(path))
-    except Exception as error:
-        told = f"TVM {framework.version} cannot load it: {framework.last_line(error)}"
-        raise FormatError(told, path=path) from error
+    # A system loads no other file under a name that it knows, though another lies there by now.
+    with tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True) as folder:
+        alone = Path(folder) / f"{secrets.token_hex(8)}{path.suffix}"
+        try:
+            os.link(path, alone)
+        except OSError:  # Of another file system, which has no such links to here.
+            shutil.copyfile(path, alone)
+        try:
+            return framework.tvm.runtime.load_module(str(alone))
+        except Exception as error:
+            told = f"TVM {framework.version} cannot load it: {framework.last_line(error)}"
+            raise FormatError(told, path=path) from error
 
 
-def _read_interface(path: Path) -> Interface:
+def _read_interface(library: AnyValue, path: Path) -> Interface:
     framework = load()
-    library = open_library(framework, path)
     try:
         machine = framework.relax.VirtualMachine(library, framework.tvm.cpu())
         told = machine[FUNCTION]().numpy().tobytes().decode()
@@ -273,7 +284,8 @@ def compile_model(model: CompilableModel) -> Runnable:
     folder = tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True)
     path = Path(folder.name) / _NAME
     interface = compile_library(model, path)
-    return Runnable(path, interface, [_in_memory(each) for each in model.beside.values()], folder)
+    weights = [_in_memory(each) for each in model.beside.values()]
+    return Runnable(path, interface, weights, folder=folder)
 
 
 def save_library(

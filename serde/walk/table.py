@@ -276,6 +276,11 @@ class ConverterTable:
         self.load_all()
         return sorted(self._imports)
 
+    def refused(self) -> list[str]:
+        """Return all operators of which it is told why they are not imported, sorted."""
+        self.load_all()
+        return sorted(self._refusals)
+
     def exported(self) -> dict[str, int]:
         """Return all Relay operators that are exported, with the lowest target version."""
         self.load_all()

@@ -99,6 +99,17 @@ def test_a_saved_library_outlives_what_it_was_saved_from(tmp_path: Path) -> None
     agrees(serde.Runnable.load(again).run(X), X)
 
 
+@pytest.mark.wide
+def test_a_library_that_took_the_place_of_another_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "net.so"
+    loaded = []
+    for scale in (1.0, 2.0):
+        serde.compile(dense_model(scale), freeze_vars=True).save(path)
+        loaded.append(serde.Runnable.load(path))
+    first, second = (each.run(X)[1] - BIAS for each in loaded)
+    np.testing.assert_allclose(second, 2 * first, rtol=1e-5, atol=1e-5)
+
+
 RUN_BY_TVM_ALONE = """
 import sys
 import numpy as np, tvm
@@ -165,9 +176,18 @@ def test_no_target_is_guessed() -> None:
 
 
 @pytest.mark.wide
-def test_a_device_that_is_not_there_is_told() -> None:
-    with pytest.raises((OptionError, CompileError), match=r"finds no device|refuses|linked"):
-        serde.compile(dense_model(), target="opencl").run(X)
+def test_code_for_a_device_that_is_not_there_is_saved_and_not_run(tmp_path: Path) -> None:
+    import tvm
+
+    if tvm.cuda().exist:
+        pytest.skip("the device is there")
+    compiled = serde.compile(dense_model(), target="cuda")
+    path = compiled.save(tmp_path / "net.so")
+    assert b"__global__ void" in path.read_bytes()
+    with pytest.raises(OptionError, match="finds no device cuda here"):
+        compiled.run(X)
+    with pytest.raises(FormatError, match="cannot load it"):
+        serde.Runnable.load(path)
 
 
 @pytest.mark.wide

@@ -9,6 +9,7 @@ pytest.importorskip("tvm")
 
 from support.relax_run import compile_model, run_function, write_function
 
+import serde
 import serde.relay as relay
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.dims import Any
@@ -77,6 +78,33 @@ def test_loops_make_as_many_turns(count: int | None, given: bool, asks: bool) ->
 def test_calls_lie_as_deep_as_the_count_has_digits() -> None:
     module = write_function(_loop(1_000_000)).module
     assert len(module.functions) < 25
+
+
+@pytest.mark.parametrize(
+    ("count", "given", "asks"),
+    [
+        (1000, False, False),
+        pytest.param(11, False, False, marks=pytest.mark.wide),
+        pytest.param(5, True, False, marks=pytest.mark.wide),
+        pytest.param(0, True, False, marks=pytest.mark.wide),
+        pytest.param(50, False, True, marks=pytest.mark.wide),
+        pytest.param(9, True, True, marks=pytest.mark.wide),
+        pytest.param(None, False, True, marks=pytest.mark.wide),
+    ],
+)
+def test_functions_that_make_turns_are_read_as_loops(
+    count: int | None, given: bool, asks: bool
+) -> None:
+    model = serde.to_relay(write_function(_loop(count, given=given, asks=asks)).module)
+    text = model.mod.astext()
+    assert "serde.loop" in text
+    assert len(text.splitlines()) < 150
+    x = np.array([1, -2, 5], np.float32)
+    evaluate = relay.create_executor("graph", mod=model.mod).evaluate()
+    state, stack = evaluate(*([x, np.array(count)] if given else [x]))
+    expected = _expect_decay(x, count, asks=asks)
+    np.testing.assert_allclose(np.asarray(state), expected[0], rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(stack), expected[1], rtol=1e-5)
 
 
 @pytest.mark.wide

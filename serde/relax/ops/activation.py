@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
 from serde.relax.precision import compute_wide, make_wide_expansion
-from serde.relay.ir.expr import Call
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.shapes import is_float
 
 __all__: list[str] = []
@@ -25,7 +26,6 @@ _WIDENED: Final = (
     "serde.hard_sigmoid",
     "serde.hard_swish",
     "serde.log_sigmoid",
-    "serde.mish",
     "serde.selu",
     "serde.softsign",
     "serde.swiglu",
@@ -38,6 +38,21 @@ _SELU: Final = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
 
 for _name in _WIDENED:
     OPS.expands(_name)(make_wide_expansion(_name))
+
+
+def _decompose_mish(data: Expr) -> Expr:
+    """Return x * n / (n + 2) with n = exp(x) * (exp(x) + 2), which keeps its digits far below 0.
+
+    Where n is large the quotient is one, so that what overflows need not be computed.
+    """
+    dtype = tensor_type(data).dtype
+    most, two = relay.const(40.0 if dtype == "float64" else 20.0, dtype), relay.const(2, dtype)
+    grown = relay.exp(relay.minimum(data, most))
+    part = relay.multiply(grown, relay.add(grown, two))
+    return relay.multiply(data, relay.divide(part, relay.add(part, two)))
+
+
+OPS.expands("serde.mish")(make_wide_expansion("serde.mish", _decompose_mish))
 
 
 @OPS.exports("nn.relu")

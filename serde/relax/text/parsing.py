@@ -25,8 +25,11 @@ _MODULES: Final = {"I": "ir", "R": "relax", "T": "tirx"}
 _NOT_FINITE: Final = frozenset(("-inf", "inf", "nan"))
 """Numbers that TVM prints as texts."""
 
-_RENAMED: Final = {"out_sinfo": "out_ty", "sinfo_args": "ty_args"}
-"""Arguments of 0.25, by what they are called from 0.26."""
+_RENAMED: Final = {
+    **{"out_sinfo": "out_ty", "sinfo_args": "ty_args"},
+    **{"out_ty": "out_sinfo", "ty_args": "sinfo_args"},
+}
+"""What arguments of 0.25 are called from 0.26, and the other way round."""
 
 _NO_TYPE: Final = "void"
 """The element type of a result in 0.25, where it is that of the operands."""

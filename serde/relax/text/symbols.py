@@ -10,7 +10,7 @@ are rewritten: buffers are matched in the body, where lengths are declared.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
 from typing import Final
 
 __all__ = ["declare_symbols"]
@@ -57,13 +57,26 @@ def _root(function: ast.FunctionDef) -> str:
     return ast.unparse(node)[0]
 
 
-def _declared(function: ast.FunctionDef) -> Iterable[str]:
+def _declared(function: ast.FunctionDef) -> Iterator[str]:
     """Yield the names that the body of a function declares as lengths."""
     for each in ast.walk(function):
-        if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
-            value = each.value
-            if isinstance(value, ast.Call) and not value.args and not value.keywords:
-                yield each.targets[0].id
+        if isinstance(each, ast.Assign):
+            yield from (name for name, value in _pairs(each) if _is_declaration(value))
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that a statement binds, each with its value: ``n, m = T.int64(), ...``."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for name, item in zip(target.elts, value.elts, strict=False):
+            if isinstance(name, ast.Name):
+                yield name.id, item
+
+
+def _is_declaration(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and not value.args and not value.keywords
 
 
 def _buffer_shape(annotation: ast.expr | None) -> ast.expr | None:
@@ -96,25 +109,34 @@ def _match_buffers(function: ast.FunctionDef, variables: set[str]) -> None:
         annotation = each.annotation
         given = [ast.Name(_PREFIX + each.arg), unquoted, *annotation.args[1:]]
         call = ast.Call(_attribute("T", "match_buffer"), given, annotation.keywords)
-        matches.append(ast.Assign([ast.Name(each.arg, ast.Store())], call))
+        matches.append(_binding(each.arg, call))
         each.arg = _PREFIX + each.arg
         each.annotation = _attribute("T", "handle")
     lengths.pop("T", None)
-    body = [each for each in function.body if not _declares(each, lengths)]
+    body = [kept for each in function.body for kept in _without(each, lengths)]
     place = 1 if _is_attributes(body[0]) else 0
     parameters = {each.arg for each in function.args.args}
     declared: list[ast.stmt] = [
-        ast.Assign([ast.Name(name, ast.Store())], ast.Call(_attribute("T", "int64"), [], []))
+        _binding(name, ast.Call(_attribute("T", "int64"), [], []))
         for name in lengths
         if name not in parameters
     ]
     function.body = [*body[:place], *declared, *matches, *body[place:]]
 
 
-def _declares(node: ast.stmt, lengths: Iterable[str]) -> bool:
-    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
-        return False
-    return node.targets[0].id in lengths and isinstance(node.value, ast.Call)
+def _binding(name: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _without(node: ast.stmt, lengths: Collection[str]) -> Iterator[ast.stmt]:
+    """Yield a statement, or what is left of it without declarations of some lengths."""
+    pairs = list(_pairs(node)) if isinstance(node, ast.Assign) else []
+    if not any(name in lengths and _is_declaration(value) for name, value in pairs):
+        yield node
+        return
+    for name, value in pairs:
+        if name not in lengths:
+            yield _binding(name, value)
 
 
 def _is_attributes(node: ast.stmt) -> bool:

@@ -32,6 +32,11 @@ def _convert(ctx: ExportContext, data: Value, dtype: str) -> Value:
 
 @OPS.exports("reinterpret")
 def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
-    if ctx.type(data).dtype == dtype_name(dtype):
+    """A truth value is a byte in memory, and one bit to LLVM."""
+    given, wanted = ctx.type(data).dtype, dtype_name(dtype)
+    if "bool" in (given, wanted):
+        byte = ctx.emit("astype", data, "uint8") if given == "bool" else data
+        return byte if wanted == "uint8" else ctx.emit("astype", byte, wanted)
+    if given == wanted:
         return data
     return ctx.emit_te(ctx.framework.topi.reinterpret, data, dtype=dtype_name(dtype))

@@ -68,7 +68,7 @@ def export_layer_norm(
     made = centre(ctx, cast(ctx, data, type_.dtype, wide), [axis])
     if wide == "float64":
         made = unit_variance(ctx, made, [axis], epsilon, wide)
-        return affine(ctx, made, (gamma, beta), rank, axis, **used)
+        return affine(ctx, made, (gamma, beta), rank, axis, wide, **used)
     pair = vectors(ctx, gamma, beta, wide, **used)
     made = ctx.emit("nn.layer_norm", made, *pair, axes=[axis], epsilon=epsilon)
     return cast(ctx, made, wide, type_.dtype)
@@ -94,9 +94,8 @@ def export_instance_norm(
     made = cast(ctx, data, type_.dtype, wide)
     made = centre(ctx, made, axes) if axes else ctx.emit("subtract", made, made)
     if wide == "float64" or axis != 1 or not axes:
-        pair = [cast(ctx, each, type_.dtype, wide) for each in (gamma, beta)]
         made = unit_variance(ctx, made, axes, epsilon, wide) if axes else made
-        made = affine(ctx, made, pair, rank, axis, **used)
+        made = affine(ctx, made, (gamma, beta), rank, axis, wide, **used)
     else:
         pair = vectors(ctx, gamma, beta, wide, **used)
         made = ctx.emit(
@@ -130,8 +129,7 @@ def export_group_norm(
     if wide == "float64" or axis != 1:
         made = unit_variance(ctx, made, axes, epsilon, wide)
         made = ctx.emit("reshape", made, ctx.shape_expr(shape))
-        pair = [cast(ctx, each, type_.dtype, wide) for each in (gamma, beta)]
-        made = affine(ctx, made, pair, rank, axis, **used)
+        made = affine(ctx, made, (gamma, beta), rank, axis, wide, **used)
     else:
         made = ctx.emit("reshape", made, ctx.shape_expr(shape))
         made = ctx.emit(

@@ -8,7 +8,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.conv.windows import cast
 from serde.relay.ir.dims import Dim
 
-__all__ = ["affine", "along", "centre", "unit_variance", "vectors"]
+__all__ = ["affine", "centre", "unit_variance", "vectors"]
 
 
 def centre(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
@@ -44,25 +44,22 @@ def vectors(
     return found
 
 
-def along(ctx: ExportContext, vector: Value, rank: int, axis: int) -> Value:
-    """Return a vector that broadcasts along one axis of a tensor of some rank."""
-    shape: list[Dim] = [1] * rank
-    (shape[axis],) = ctx.type(vector).shape
-    return ctx.emit("reshape", vector, ctx.shape_expr(shape))
-
-
 def affine(
     ctx: ExportContext,
     x: Value,
     pair: Sequence[Value],
     rank: int,
     axis: int,
+    dtype: str,
     *,
     center: bool,
     scale: bool,
 ) -> Value:
-    """Return a value scaled and shifted by two vectors along an axis."""
-    gamma, beta = pair
-    if scale:
-        x = ctx.emit("multiply", x, along(ctx, gamma, rank, axis))
-    return ctx.emit("add", x, along(ctx, beta, rank, axis)) if center else x
+    """Return a value of a dtype, scaled and shifted by two vectors along an axis."""
+    for operator, vector, used in zip(("multiply", "add"), pair, (scale, center), strict=True):
+        if used:
+            shape: list[Dim] = [1] * rank
+            (shape[axis],) = ctx.type(vector).shape
+            wide = cast(ctx, vector, ctx.type(vector).dtype, dtype)
+            x = ctx.emit(operator, x, ctx.emit("reshape", wide, ctx.shape_expr(shape)))
+    return x

@@ -39,7 +39,7 @@ def _import_max_pool(op: str) -> Callable[..., Expr]:
     def convert(
         ctx: ImportContext, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes
     ) -> Expr:
-        return build(data, **attrs.keywords())
+        return _drop_windows(ctx, data, build(data, **attrs.keywords()), attrs)
 
     return convert
 
@@ -50,9 +50,32 @@ def _import_avg_pool(op: str) -> Callable[..., Expr]:
     def convert(
         ctx: ImportContext, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes
     ) -> Expr:
-        return build(data, count_include_pad=count_include_pad, **attrs.keywords())
+        found = build(data, count_include_pad=count_include_pad, **attrs.keywords())
+        return _drop_windows(ctx, data, found, attrs)
 
     return convert
+
+
+def _drop_windows(ctx: ImportContext, data: Expr, found: Expr, attrs: PoolAttributes) -> Expr:
+    """Return pooling without the windows that begin behind all elements.
+
+    With ``ceil_mode`` Relay has them, and TVM not, as PyTorch.
+    """
+    if not attrs.ceil_mode:
+        return found
+    count = len(attrs.pool_size)
+    first, last = attrs.padding[:count], attrs.padding[count:]
+    for number, letter in enumerate("DHW"[-count:]):
+        step, axis = attrs.strides[number], attrs.layout.index(letter)
+        reach = (attrs.pool_size[number] - 1) * attrs.dilation[number] + 1
+        if step + last[number] <= reach:
+            continue
+        (length,) = ctx.static_lengths(data, [axis])
+        kept = -(-(length + first[number]) // step)
+        place = attrs.out_layout.index(letter)
+        if ctx.static_lengths(found, [place])[0] > kept:
+            found = relay.strided_slice(found, [0], [kept], axes=[place])
+    return found
 
 
 def _import_adaptive(op: str) -> Callable[..., Expr]:

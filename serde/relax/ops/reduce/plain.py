@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -52,6 +52,20 @@ for _name in ("sum", "prod"):
     OPS.exports(_name)(_make_sum(_name))
 
 
+def _extreme_of_floats(
+    ctx: ExportContext, op: str, data: Value, axes: Sequence[int], *, keepdims: bool
+) -> Value:
+    """Return the extreme of halves, twice.
+
+    TVM begins with the finite number that is least or greatest, which is none of theirs: of
+    infinities alone twice that one is their infinity.
+    """
+    dtype = ctx.type(data).dtype
+    half = ctx.emit("multiply", data, ctx.const(0.5, dtype))
+    found = ctx.emit(op, half, axis=list(axes), keepdims=keepdims)
+    return ctx.emit("multiply", found, ctx.const(2, dtype))
+
+
 def _make_extreme(op: str) -> Callable[..., Value]:
     def export(
         ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
@@ -61,6 +75,8 @@ def _make_extreme(op: str) -> Callable[..., Value]:
         axes = reduced_axes(type_.rank, axis, exclude)
         if not axes:
             return data
+        if is_float(type_.dtype):
+            return _extreme_of_floats(ctx, op, data, axes, keepdims=keepdims)
         if type_.dtype != "bool":
             return ctx.emit(op, data, axis=list(axes), keepdims=keepdims)
         if any(type_.shape[each] == 0 for each in axes):
