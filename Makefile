@@ -74,6 +74,9 @@ check-full: lint $(TORCH_STAMP)
 	$(BIN)/python benchmarks/torch_zoo.py
 	$(BIN)/python benchmarks/nnef_zoo.py
 	$(TORCH_BIN)/python benchmarks/nnef_torchvision.py
+	$(BIN)/python benchmarks/relax_samples.py
+	$(BIN)/python benchmarks/relax_suite.py
+	$(BIN)/python benchmarks/relax_zoo.py
 
 # MXNet, which the demo and the tests compare with, comes without its dependencies:
 # its pins exclude NumPy 2. Its wheel links to two system libraries that a bare

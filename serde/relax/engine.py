@@ -15,7 +15,7 @@ from typing import Final
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import ProcessEngine, can_start
-from serde.errors import CheckError, FormatError
+from serde.errors import CheckError, FormatError, RelayError
 from serde.relax.compiling import build
 from serde.relax.framework import load
 from serde.relax.live import share
@@ -116,11 +116,13 @@ class RelaxEngine(Engine):
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Run ``main``."""
         fed = fit_inputs(self.name, self.inputs, inputs)
-        given = [share(self._framework, each) for each in fed.values()]
-        found = self._machine["main"](*given, *self._weights)
-        if not hasattr(found, "numpy"):
-            return [each.numpy() for each in found]
-        return [found.numpy()]
+        try:
+            given = [share(self._framework, each) for each in fed.values()]
+            found = self._machine["main"](*given, *self._weights)
+            results = [found] if hasattr(found, "numpy") else list(found)
+            return [each.numpy() for each in results]
+        except Exception as error:
+            raise CheckError(f"{self.name} failed: {self._framework.last_line(error)}") from error
 
 
 class LibraryEngine(Engine):
@@ -145,4 +147,7 @@ class LibraryEngine(Engine):
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Run ``main``."""
-        return self._runnable.run(fit_inputs(self.name, self.inputs, inputs))
+        try:
+            return self._runnable.run(fit_inputs(self.name, self.inputs, inputs))
+        except RelayError as error:
+            raise CheckError(str(error)) from error

@@ -14,6 +14,7 @@ from serde.relax.broadcasting import ELEMENTWISE, broadcast_lengths, make_spread
 from serde.relax.framework import Framework
 from serde.relax.live import to_tensor
 from serde.relax.names import Names, plain_name
+from serde.relax.reducing import REDUCTIONS, make_fallback, open_lengths
 from serde.relax.symbols import Symbols
 from serde.relax.values import Block, Value, require_tensor
 from serde.relay.ir.dims import Any, Dim
@@ -68,6 +69,10 @@ class ExportContext(walk.ExportContext[Value]):
         if op in ELEMENTWISE and self.framework.type_of(made.expr).shape is None:
             self.scope.bindings.pop()
             made = self.bind(self.apply(op, *self._spread(operands), **attributes))
+        if op in REDUCTIONS:
+            over = open_lengths(op, self.extents(operands[0]), attributes)
+            fallback = make_fallback(self.framework, op)
+            made = self.emit_te(fallback, made, *over) if over else made
         return made
 
     def emit_tuple(

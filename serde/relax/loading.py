@@ -168,7 +168,7 @@ def _renamed(framework: Framework, module: AnyValue, name: str) -> AnyValue:
     """Return the module with a function by the name ``main`` as well."""
     functions = dict(module.functions.items())
     made = framework.tvm.IRModule(functions)
-    made["main"] = module[name]
+    made["main"] = module[name].with_attr("global_symbol", "main")
     return made
 
 

@@ -184,3 +184,34 @@ def test_a_shape_may_be_computed() -> None:
     ones = relay.const([1, 1], "int64")
     function = relay.Function([x], relay.reshape(x, relay.multiply(lengths, ones)))
     _check(function, lambda a: [a.reshape(a.shape[::-1])], [((2, 5),), ((3, 1),)])
+
+
+@pytest.mark.parametrize(
+    ("op", "wanted"),
+    [
+        ("sum", [0, 0, 0]),
+        pytest.param("prod", [1, 1, 1], marks=pytest.mark.wide),
+        pytest.param("mean", [np.nan] * 3, marks=pytest.mark.wide),
+        pytest.param("max", [-np.inf] * 3, marks=pytest.mark.wide),
+    ],
+)
+def test_reductions_of_no_elements(op: str, wanted: list[float]) -> None:
+    x = _var("x", N, 3)
+    run = _compile(relay.Function([x], getattr(relay, op)(x, axis=0)))
+    np.testing.assert_array_equal(run(_values(0, 3))[0], np.array(wanted, np.float32))
+    full = getattr(np, op)(_values(4, 3), axis=0)
+    np.testing.assert_allclose(run(_values(4, 3))[0], full, rtol=1e-6)
+
+
+@pytest.mark.wide
+def test_products_over_no_elements() -> None:
+    x, y = _var("x", 2, N), _var("y", 3, N)
+    function = relay.Function([x, y], relay.nn.dense(x, y))
+    _check(function, lambda a, b: [a @ b.T], [((2, 0), (3, 0)), ((2, 4), (3, 4))])
+
+
+@pytest.mark.wide
+def test_sums_to_a_shape_over_no_elements() -> None:
+    x, y = _var("x", N, 3), _var("y", 3)
+    function = relay.Function([x, y], relay.collapse_sum_like(x, y))
+    _check(function, lambda a, _b: [a.sum(0)], [((0, 3), (3,)), ((4, 3), (3,))])

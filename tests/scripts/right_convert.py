@@ -32,6 +32,11 @@ assert_type(serde.check("net.onnx", "net.mlpackage", runs=3).passed, bool)
 assert_type(serde.check("net", "net.onnx", source_format="mxnet", epoch=3), serde.Report)
 assert_type(serde.bisect("net.onnx", "net.mlpackage").sentence, str)
 assert_type(serde.diff("left.onnx", "right.onnx", weights=False).equal, bool)
+net = serde.compile("net.onnx", input_shapes={"data": ("N", 3, 224, 224)}, freeze_vars=True)
+assert_type(net, serde.Runnable)
+assert_type(net.save("net.so"), Path)
+assert_type(serde.Runnable.load("net.so").inputs, tuple[str, ...])
+serde.compile("net-symbol.json", target={"kind": "llvm", "mcpu": "skylake"}, epoch=3)
 
 
 def convert_as(target_format: str) -> serde.Report:

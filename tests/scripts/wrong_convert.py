@@ -16,6 +16,8 @@ serde.check("a")  # error
 serde.check("a", "b", source_format="onnx", epoch=3)  # error
 serde.check("a", "b", opset=17)  # error
 serde.bisect("a", "b", runs=3)  # error
+serde.compile("a", target=3)  # error
+serde.compile("a", opset=17)  # error
 serde.diff("a", "b", weigths=False)  # error
 serde.diff("a", "b").same  # error
 serde.converts("a", "b")  # error

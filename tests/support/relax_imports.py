@@ -51,10 +51,12 @@ def flatten(value: Any) -> list[np.ndarray]:
     return [each for inner in value for each in flatten(inner)]
 
 
-def run_in_tvm(module: tvm.IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return what TVM's virtual machine gives for ``main``."""
+def run_in_tvm(
+    module: tvm.IRModule, arrays: Sequence[np.ndarray], function: str = "main"
+) -> list[np.ndarray]:
+    """Return what TVM's virtual machine gives for a function."""
     machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
-    return flatten(machine["main"](*map(tvm.runtime.tensor, arrays)))
+    return flatten(machine[function](*map(tvm.runtime.tensor, arrays)))
 
 
 def read_and_run(

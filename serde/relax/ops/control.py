@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any as AnyValue
+from typing import TypeAlias
 
 from serde.errors import Unsupported
 from serde.relax.export_context import Block, ExportContext, Value
 from serde.relax.functions import PrivateFunction, bind_results, cast_shape
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Function
+from serde.relay.ir.expr import Expr, Function
 from serde.relay.ir.leaves import leaf_types
+from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, goes_on, results, tensors
 from serde.walk.export_context import Writing
@@ -37,19 +40,105 @@ def export_loop(
     body: Function,
 ) -> Writing[tuple[Value, ...]]:
     """A number of turns that is known is made of powers of two; otherwise each call asks first."""
-    leaf_types(ctx.result)
+    stacked = leaf_types(ctx.result)[len(state) :]
     always = goes_on(body) and (going is None or (going.data is not None and bool(going.data)))
-    count = None if limit is None or limit.data is None else max(int(limit.data), 0)
-    loop = _Loop.of(ctx, body, len(state), asks=not always or count is None, limit=limit)
-    turn = yield from _write_turn(ctx, loop, body)
-    begin = ctx.const(0, "int64")
-    if always and count is not None:
-        return _repeat(ctx, loop, turn, count, [begin, *state], captures)
-    further = ctx.const(True, "bool") if going is None else going
-    if limit is not None:
-        further = ctx.emit("logical_and", further, ctx.emit("less", begin, limit))
-        captures = (limit, *captures)
-    return _repeat_while(ctx, loop, turn, count, [begin, further, *state], captures)
+    asks = not always or limit is None or limit.data is None
+    params = [each for param in body.params for each in leaf_types(param.type)]
+    types = params[1 : 1 + len(state)], params[1 + len(state) :]
+    rows = tensors("body", results(body))[1 + len(state) :]
+    loop = _Loop(*types, rows, asks, limit is not None)
+
+    def write(number: Value, states: list[Value], fixed: list[Value]) -> Writing[list[Value]]:
+        return list((yield from ctx.body(body, [number, *states, *fixed])))
+
+    turn = yield from _write_turn(ctx, loop, write)
+    return _repeat(ctx, loop, turn, limit, going, state, captures, stacked)
+
+
+@OPS.exports("serde.scan")
+def export_scan(
+    ctx: ExportContext,
+    state: tuple[Value, ...],
+    scanned: tuple[Value, ...],
+    captures: tuple[Value, ...],
+    *,
+    body: Function,
+    axes: tuple[int, ...],
+    reverse: tuple[bool, ...],
+    out_axes: tuple[int, ...],
+    out_reverse: tuple[bool, ...],
+) -> Writing[tuple[Value, ...]]:
+    """A slice is taken by the number of the turn, which is subtracted from the last backwards."""
+    whole = [ctx.type(each) for each in scanned]
+    axes = tuple(a % t.rank for a, t in zip(axes or (0,) * len(whole), whole, strict=True))
+    reverse = reverse or (False,) * len(whole)
+    limit = _axis_length(ctx, scanned[0], axes[0])
+    params = [each for param in body.params for each in leaf_types(param.type)]
+    rows = tensors("body", results(body))[len(state) :]
+    fixed = [SCALAR_INT, *whole, *params[len(state) + len(scanned) :]]
+    loop = _Loop(params[: len(state)], fixed, rows, limit.data is None, True)
+
+    def write(number: Value, states: list[Value], fixed: list[Value]) -> Writing[list[Value]]:
+        last, kept = fixed[0], fixed[1 + len(scanned) :]
+        turned = ctx.typed(ctx.emit("subtract", last, number), SCALAR_INT)
+        slices = [
+            ctx.spell(partial(_take, axis=axis), x, turned if backwards else number)
+            for x, axis, backwards in zip(fixed[1:], axes, reverse, strict=False)
+        ]
+        types = params[len(state) : len(state) + len(slices)]
+        entering = [_as(ctx, *pair) for pair in zip(slices, types, strict=True)]
+        found = yield from ctx.body(body, [*states, *entering, *kept])
+        return [ctx.const(True, "bool"), *found]
+
+    turn = yield from _write_turn(ctx, loop, write)
+    last = ctx.const(limit.data - 1) if limit.data is not None else None
+    last = last or ctx.emit("subtract", limit, ctx.const(1, "int64"))
+    length = whole[0].shape[axes[0]]
+    stacked = [
+        TensorType((length, *_without(each.shape, axis)), each.dtype)
+        for each, axis in zip(
+            ctx.result_types()[len(state) :], _places(out_axes, rows), strict=True
+        )
+    ]
+    found = _repeat(ctx, loop, turn, limit, None, state, [last, *scanned, *captures], stacked)
+    backwards = out_reverse or (False,) * len(rows)
+    moved = zip(found[len(state) :], stacked, _places(out_axes, rows), backwards, strict=True)
+    return (*found[: len(state)], *(_move(ctx, *each) for each in moved))
+
+
+def _axis_length(ctx: ExportContext, x: Value, axis: int) -> Value:
+    """Return the length of an axis as a scalar of int64."""
+    length = ctx.type(x).shape[axis]
+    if isinstance(length, int):
+        return ctx.const(length, "int64")
+    shape = ctx.framework.relax.ShapeExpr(ctx.wide([ctx.extents(x)[axis]]))
+    return ctx.emit("squeeze", ctx.emit("shape_to_tensor", shape), axis=[0])
+
+
+def _take(x: Expr, number: Expr, *, axis: int) -> Expr:
+    return call("take", x, number, axis=axis, mode="clip")
+
+
+def _without(shape: Sequence[Dim], axis: int) -> tuple[Dim, ...]:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def _places(out_axes: Sequence[int], rows: Sequence[TensorType]) -> list[int]:
+    """Return the axes along which results are stacked, counted from the front."""
+    axes = out_axes or (0,) * len(rows)
+    return [axis % (row.rank + 1) for axis, row in zip(axes, rows, strict=True)]
+
+
+def _move(ctx: ExportContext, stack: Value, type_: TensorType, axis: int, backwards: bool) -> Value:
+    """Return a stack along the first axis as one along another, backwards if asked."""
+    stack = ctx.typed(replace(stack, type=None), type_)
+    if backwards:
+        stack = ctx.emit("flip", stack, 0)
+    if axis:
+        order = list(range(1, type_.rank))
+        order.insert(axis, 0)
+        stack = ctx.emit("permute_dims", stack, order)
+    return stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +146,33 @@ class _Loop:
     """What the functions of a loop take and give.
 
     Attributes:
-        carried: Types of what goes round: the number of the turn, whether to go on where that is
-            asked, and the states.
-        fixed: Types of what all turns get: the limit where that is asked, and the captures.
+        states: Types of the states.
+        captures: Types of what all turns get.
         rows: Types of what each turn adds to the stacks.
-        asks: Whether it is asked.
-        has_limit: Whether the number of turns has a bound, which is asked for.
+        asks: Whether it is asked before each turn whether to go on.
+        has_limit: Whether the number of turns has a bound.
     """
 
-    carried: list[TensorType]
-    fixed: list[TensorType]
+    states: list[TensorType]
+    captures: list[TensorType]
     rows: list[TensorType]
     asks: bool
     has_limit: bool
 
-    @classmethod
-    def of(
-        cls, ctx: ExportContext, body: Function, states: int, *, asks: bool, limit: Value | None
-    ) -> _Loop:
-        """Return those of a loop.
+    @property
+    def bounded(self) -> bool:
+        """Whether the bound is asked for."""
+        return self.asks and self.has_limit
 
-        Raises:
-            Unsupported: Sequences go round.
-        """
-        params = [each for param in body.params for each in leaf_types(param.type)]
-        yielded = tensors("body", results(body))
-        bounded = asks and limit is not None
-        return cls(
-            [SCALAR_INT, *([SCALAR_BOOL] if asks else []), *params[1 : 1 + states]],
-            [*([SCALAR_INT] if bounded else []), *params[1 + states :]],
-            yielded[1 + states :],
-            asks,
-            bounded,
-        )
+    @property
+    def carried(self) -> list[TensorType]:
+        """Types of what goes round: the turn's number, whether to go on if asked, the states."""
+        return [SCALAR_INT, *([SCALAR_BOOL] if self.asks else []), *self.states]
+
+    @property
+    def fixed(self) -> list[TensorType]:
+        """Types of what all turns get: the bound if asked for, and the captures."""
+        return [*([SCALAR_INT] if self.bounded else []), *self.captures]
 
     @property
     def outputs(self) -> int:
@@ -101,22 +184,23 @@ class _Loop:
         return list(values[: len(self.carried)]), list(values[len(self.carried) :])
 
 
-def _write_turn(ctx: ExportContext, loop: _Loop, body: Function) -> Writing[PrivateFunction]:
+Writer: TypeAlias = Callable[[Value, list[Value], list[Value]], Writing[list[Value]]]
+"""Writes a body, of the turn's number, states and captures; gives first whether to go on."""
+
+
+def _write_turn(ctx: ExportContext, loop: _Loop, write: Writer) -> Writing[PrivateFunction]:
     """Write the function of one turn."""
     made = PrivateFunction(ctx, "turn", [*loop.carried, *loop.fixed])
     (number, *states), captures = loop.split(made.params)
     with made.inside():
-        bound = captures.pop(0) if loop.has_limit else None
-        given = [number, *states[loop.asks :], *captures]
-        going, *found = yield from ctx.body(body, given)
+        bound = captures.pop(0) if loop.bounded else None
+        going, *found = yield from write(number, states[loop.asks :], captures)
         following = ctx.emit("add", number, ctx.const(1, "int64"))
         if bound is not None:
             going = ctx.emit("logical_and", going, ctx.emit("less", following, bound))
         asked = [going] if loop.asks else []
-        kept = len(loop.carried) - 1 - loop.asks
-        types = loop.carried[len(loop.carried) - kept :]
-        states = [_as(ctx, *pair) for pair in zip(found[:kept], types, strict=True)]
-        rows = [ctx.emit("expand_dims", row, axis=0) for row in found[kept:]]
+        states = [_as(ctx, *pair) for pair in zip(found, loop.states, strict=False)]
+        rows = [ctx.emit("expand_dims", row, axis=0) for row in found[len(states) :]]
         made.end([following, *asked, *states, *rows])
     return made
 
@@ -130,13 +214,35 @@ def _repeat(
     ctx: ExportContext,
     loop: _Loop,
     turn: PrivateFunction,
+    limit: Value | None,
+    going: Value | None,
+    state: Sequence[Value],
+    captures: Sequence[Value],
+    stacked: Sequence[TensorType],
+) -> tuple[Value, ...]:
+    """Write turns and return the last states and the stacks, along the first axis."""
+    count = None if limit is None or limit.data is None else max(int(limit.data), 0)
+    begin = ctx.const(0, "int64")
+    if not loop.asks and count is not None:
+        return _repeat_times(ctx, loop, turn, count, [begin, *state], captures, stacked)
+    further = ctx.const(True, "bool") if going is None else going
+    if limit is not None:
+        further = ctx.emit("logical_and", further, ctx.emit("less", begin, limit))
+        captures = (limit, *captures)
+    return _repeat_while(ctx, loop, turn, count, [begin, further, *state], captures, stacked)
+
+
+def _repeat_times(
+    ctx: ExportContext,
+    loop: _Loop,
+    turn: PrivateFunction,
     count: int,
     values: list[Value],
     fixed: Sequence[Value],
+    stacked: Sequence[TensorType],
 ) -> tuple[Value, ...]:
     """Write as many turns as are known."""
     if not count:
-        stacked = ctx.result_types()[len(values) - 1 :]
         return (*values[1:], *(_no_rows(ctx, each) for each in stacked))
     parts: list[list[Value]] = []
     function = turn
@@ -197,6 +303,7 @@ def _repeat_while(
     count: int | None,
     values: list[Value],
     fixed: Sequence[Value],
+    stacked: Sequence[TensorType],
 ) -> tuple[Value, ...]:
     """Write turns until one says to stop.
 
@@ -206,7 +313,6 @@ def _repeat_while(
     level = 0 if count is None else max(count - 1, 0).bit_length()
     if count is None:
         function = _write_further(ctx, loop, function)
-    stacked = ctx.result_types()[len(values) - 2 :]
 
     def go() -> list[Value]:
         return function.call([ctx.const(level, "int64"), *values, *fixed], loop.outputs)

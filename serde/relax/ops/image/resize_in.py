@@ -99,6 +99,15 @@ def import_grid_sample(
     padding_mode: Literal["zeros", "border", "reflection"],
     align_corners: bool,
 ) -> Expr:
+    """Of two elements as near TVM takes the even one, Relay not."""
+    if method == "nearest":
+        if layout not in ("NCHW", "NCDHW"):
+            raise Unsupported(f"layout={layout!r} of nearest elements has no counterpart")
+        places = relay.transpose(grid, axes=[0, *range(2, ctx.rank(grid)), 1])
+        return call(
+            "serde.grid_sample", data, places, method="nearest", padding_mode=padding_mode,
+            align_corners=align_corners,
+        )  # fmt: skip
     return relay.image.grid_sample(
         data, grid, method=method, layout=layout, padding_mode=padding_mode,
         align_corners=align_corners,

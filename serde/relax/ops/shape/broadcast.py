@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 from serde.relax.broadcasting import make_spread
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
+from serde.relax.reducing import make_fallback
 from serde.relay.ir.dims import Any, Dim
 
 __all__ = ["spread"]
@@ -83,4 +84,11 @@ def _collapse(ctx: ExportContext, data: Value, lengths: list[AnyValue]) -> Value
     if not ctx.type(data).rank:
         return data
     made = ctx.emit_te(collapse_sum, data)
+    own = ctx.extents(data)
+    gone = own[: len(own) - len(lengths)]
+    kept = zip(own[len(gone) :], lengths, strict=True)
+    gone += [have for have, want in kept if isinstance(want, int) and want == 1]
+    over = [each for each in gone if not isinstance(each, int)]
+    if over:
+        made = ctx.emit_te(make_fallback(ctx.framework, "sum"), made, *over)
     return made if wide == dtype else ctx.emit("astype", made, dtype)
