@@ -80,6 +80,7 @@ MODELS = {
     "a function of TIR of a symbol": model_of(relay.nn.lrn, x=(N, 6, M, 4)),
     "names of Python": model_of(relay.add, exec=(2,), input=(2,)),
     "symbols": model_of(lambda x: relay.reshape(x, (-1,)), x=(N, M)),
+    "offsets of buffers": model_of(relay.argwhere, x=(N, M)),
     "a length that values tell": model_of(arange_to, rows=()),
 }  # fmt: skip
 
