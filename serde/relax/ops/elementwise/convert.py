@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.elementwise.arithmetic import truth_of
 from serde.relax.ops.table import OPS
@@ -25,8 +26,11 @@ def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Valu
 
 
 def _convert(ctx: ExportContext, data: Value, dtype: str) -> Value:
-    if ctx.type(data).dtype == dtype:
+    given = ctx.type(data).dtype
+    if given == dtype:
         return data
+    if "float8" in given + dtype:
+        raise Unsupported(f"TVM does not round {given} to {dtype} as the standard has it")
     return truth_of(ctx, data) if dtype == "bool" else ctx.emit("astype", data, dtype)
 
 
