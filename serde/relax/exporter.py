@@ -9,6 +9,7 @@ from typing import Final
 from serde.errors import Unsupported, raise_if_refused
 from serde.relax.export_context import Block, ExportContext, Value
 from serde.relax.framework import Framework, load
+from serde.relax.functions import outline
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
 from serde.relax.ops import TABLE
 from serde.relax.options import RelaxExportOptions
@@ -161,7 +162,7 @@ class _RelaxWalk(ExportWalk[Value]):
         if not isinstance(scope, Block):
             raise TypeError(f"{scope!r} is no block")
         scope.require_level(_MOST_BRANCHES)
-        return self._context.sequence(scope, results)
+        return outline(self._context, scope, results)
 
     def conditional(
         self, node: If, name: str, condition: Value, branches: Sequence[AnyValue]

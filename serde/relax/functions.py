@@ -8,9 +8,10 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.relax.export_context import Block, ExportContext, Symbols, Value
+from serde.relax.names import BRANCH
 from serde.relay.ir.types import TensorType
 
-__all__ = ["PrivateFunction", "bind_results"]
+__all__ = ["PrivateFunction", "bind_results", "cast_shape", "outline"]
 
 _DECLARED: Final = "serde.declared"
 """Attribute that keeps TVM from taking two functions without bodies for one."""
@@ -87,6 +88,36 @@ class PrivateFunction:
 def bind_results(ctx: ExportContext, expr: AnyValue, outputs: int) -> list[Value]:
     """Bind a call or a conditional, and the fields of its result where those are several."""
     return [ctx.bind(expr)] if outputs == 1 else list(ctx.bind_tuple(expr, outputs))
+
+
+def outline(ctx: ExportContext, block: Block, results: Sequence[Value]) -> AnyValue:
+    """Return what is bound in a branch as an expression that calls a function of its own.
+
+    TVM plans the memory of a function as if all of it were run: what one branch allocates it
+    gives to another, or to what follows. So no branch allocates anything itself.
+    """
+    framework, relax = ctx.framework, ctx.framework.relax
+    body = ctx.sequence(block, results)
+    if not any(_allocates(ctx, each.value) for each in block.bindings):
+        return body
+    free = list(relax.analysis.free_vars(body))
+    args = list(free)
+    made = ctx.function(free, block, results, {})
+    lengths = list(relax.analysis.free_symbolic_vars(made))
+    if lengths:
+        free.append(relax.Var("lengths", framework.ShapeType(lengths)))
+        args.append(relax.ShapeExpr(lengths))
+        made = ctx.function(free, block, results, {})
+    own = ctx.builder.add_func(relax.utils.copy_with_new_vars(made), BRANCH)
+    inner = Block(block.parent)
+    with ctx.inside(inner):
+        called = ctx.bind(relax.Call(own, args))
+    return ctx.sequence(inner, [called])
+
+
+def _allocates(ctx: ExportContext, expr: AnyValue) -> bool:
+    relax = ctx.framework.relax
+    return isinstance(expr, relax.Call) and not isinstance(expr.op, relax.GlobalVar)
 
 
 def cast_shape(ctx: ExportContext, x: Value, lengths: Sequence[AnyValue]) -> Value:

@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 from typing import Final, TypeAlias
 
 from serde.relax.framework import Framework
+from serde.relax.names import BRANCH
 from serde.relax.reflection import attributes_of, handle_of, name_of, plain_value, tensor_of
 
 __all__ = ["Loops", "Repetition"]
@@ -63,7 +64,7 @@ class Loops:
         return self._found[name]
 
     def _find(self, name: str) -> Repetition | None:
-        reader = _Reader(self._framework)
+        reader = _Reader(self._framework, self._functions)
         term = reader.read(self._functions[name])
         others = sorted(reader.called - {name})
         if term is None or len(others) != 1 or others[0] not in self._functions:
@@ -172,9 +173,11 @@ class _Reader:
         called: Names of the functions that it calls.
     """
 
-    def __init__(self, framework: Framework) -> None:
+    def __init__(self, framework: Framework, functions: Mapping[str, AnyValue]) -> None:
         self._framework = framework
+        self._functions = functions
         self._values: dict[int, Term] = {}
+        self._inside: list[str] = []
         self.called: set[str] = set()
 
     def read(self, function: AnyValue) -> Term | None:
@@ -204,13 +207,14 @@ class _Reader:
             return ("if", *branches)
         if isinstance(expr, relax.Call):
             return self._call(expr)
+        if isinstance(expr, relax.ShapeExpr):
+            return ("shape",)
         return ("constant", self._number(expr))
 
     def _call(self, call: AnyValue) -> Term:
         args = tuple(map(self._term, call.args))
         if isinstance(call.op, self._framework.relax.GlobalVar):
-            self.called.add(name_of(call.op))
-            return ("call", name_of(call.op), args)
+            return self._call_function(name_of(call.op), args)
         op = str(getattr(call.op, "name", ""))
         if op in _OPERATORS:
             return (op, *args)
@@ -219,6 +223,19 @@ class _Reader:
         if args[0][0] != "tuple":
             raise _OtherError
         return ("join", *args[0][1])
+
+    def _call_function(self, name: str, args: Sequence[Term]) -> Term:
+        """Return a call, or what a branch gives that is a function of its own."""
+        function = self._functions.get(name)
+        if not name.startswith(BRANCH) or function is None or name in self._inside:
+            self.called.add(name)
+            return ("call", name, tuple(args))
+        self._inside.append(name)
+        for param, value in zip(function.params, args, strict=False):
+            self._values[handle_of(param)] = value
+        found = self._term(function.body)
+        self._inside.pop()
+        return found
 
     def _number(self, expr: AnyValue) -> int:
         """Return a scalar of int64."""

@@ -7,12 +7,15 @@ import re
 from collections import Counter
 from typing import Final
 
-__all__ = ["Names", "plain_name"]
+__all__ = ["BRANCH", "Names", "plain_name"]
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
 _VALID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _MODULES: Final = frozenset(("I", "R", "T", "metadata"))
 """What names in TVMScript stand for something else."""
+
+BRANCH: Final = "branch"
+"""What functions are called like that hold a branch of a conditional."""
 
 _MOST_CHARACTERS: Final = 120
 

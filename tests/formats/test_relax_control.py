@@ -213,6 +213,18 @@ def test_conditionals_with_several_results() -> None:
         np.testing.assert_array_equal(found[1], expected[1])
 
 
+def test_branches_allocate_nothing_themselves() -> None:
+    """What one branch allocates, TVM gives to another, and crashes where the one is not run."""
+    x, flag = relay.var("x", shape=(2, "N")), relay.var("flag", shape=(), dtype="bool")
+    taken, other = relay.sigmoid(relay.sum(x, axis=0)), relay.max(relay.exp(x), axis=0)
+    function = relay.Function([x, flag], relay.sum(relay.If(flag, taken, other)))
+    run = compile_model(write_function(function))
+    value = np.array([[1, 2, 3], [-1, 0, 4]], np.float32)
+    for flagged in (True, False, True, False):
+        expected = 1 / (1 + np.exp(-value.sum(0))) if flagged else np.exp(value).max(0)
+        np.testing.assert_allclose(run(value, np.array(flagged))[0], expected.sum(), rtol=1e-5)
+
+
 @pytest.mark.wide
 def test_conditionals_too_deep_for_tvm_are_refused() -> None:
     x, flag = relay.var("x", shape=(2,)), relay.var("flag", shape=(), dtype="bool")

@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 from serde.errors import Unsupported
 from serde.relax.export_context import Block, ExportContext, Value
-from serde.relax.functions import PrivateFunction, bind_results, cast_shape
+from serde.relax.functions import PrivateFunction, bind_results, cast_shape, outline
+from serde.relax.invariants import transpose_outside
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function
@@ -41,6 +42,7 @@ def export_loop(
 ) -> Writing[tuple[Value, ...]]:
     """A number of turns that is known is made of powers of two; otherwise each call asks first."""
     stacked = leaf_types(ctx.result)[len(state) :]
+    body, captures = transpose_outside(ctx, body, captures)
     always = goes_on(body) and (going is None or (going.data is not None and bool(going.data)))
     asks = not always or limit is None or limit.data is None
     params = [each for param in body.params for each in leaf_types(param.type)]
@@ -70,6 +72,7 @@ def export_scan(
 ) -> Writing[tuple[Value, ...]]:
     """A slice is taken by the number of the turn, which is subtracted from the last backwards."""
     whole = [ctx.type(each) for each in scanned]
+    body, captures = transpose_outside(ctx, body, captures)
     axes = tuple(a % t.rank for a, t in zip(axes or (0,) * len(whole), whole, strict=True))
     reverse = reverse or (False,) * len(whole)
     limit = _axis_length(ctx, scanned[0], axes[0])
@@ -408,6 +411,6 @@ def _choose(
     for write in (first, second):
         block = Block(ctx.scope)
         with ctx.inside(block):
-            branches.append(ctx.sequence(block, write()))
+            branches.append(outline(ctx, block, write()))
     made = ctx.framework.relax.If(ctx.expr(condition), *branches)
     return bind_results(ctx, made, loop.outputs)

@@ -13,7 +13,7 @@ from serde.relax.precision import NARROW, widen
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import layout_axes
 
-__all__: list[str] = []
+__all__ = ["write_loop"]
 
 Tensors = Sequence[AnyValue]
 
@@ -24,7 +24,7 @@ def _blocks(framework: Framework, data: AnyValue) -> AnyValue:
     return framework.topi.reshape(data, shape)
 
 
-def _write_loop(
+def write_loop(
     framework: Framework,
     name: str,
     inputs: Tensors,
@@ -73,7 +73,7 @@ def _make_product(framework: Framework, *, sparse_first: bool) -> Callable[..., 
 
         shape = (groups * height, count) if sparse_first else (count, groups * height)
         inputs = [dense, elements, columns, starts]
-        return _write_loop(framework, "sparse_dense", inputs, [shape], [dtype], multiply)[0]
+        return write_loop(framework, "sparse_dense", inputs, [shape], [dtype], multiply)[0]
 
     return sparse_dense
 
@@ -133,7 +133,7 @@ def _make_dense(framework: Framework, columns_in_all: AnyValue) -> Callable[...,
 
         shape = (groups * height, columns_in_all)
         inputs = [elements, columns, starts]
-        return _write_loop(framework, "sparse_to_dense", inputs, [shape], [dtype], spread)[0]
+        return write_loop(framework, "sparse_to_dense", inputs, [shape], [dtype], spread)[0]
 
     return sparse_to_dense
 
@@ -215,7 +215,7 @@ def _make_transpose(framework: Framework) -> Callable[..., Tensors]:
         shapes = [data.shape, columns.shape, starts.shape, starts.shape]
         dtypes = [str(data.dtype), place_type, start_type, start_type]
         inputs = [data, columns, starts]
-        return _write_loop(framework, "sparse_transpose", inputs, shapes, dtypes, turn)[:3]
+        return write_loop(framework, "sparse_transpose", inputs, shapes, dtypes, turn)[:3]
 
     return sparse_transpose
 

@@ -33,7 +33,6 @@ class _Cipher:
         self._tir = framework.tir
         self.zero = self.word(0)
         self.top = framework.tir.shift_left(self.word(1), self.word(63))
-        self.ones = framework.tir.bitwise_not(self.zero)
 
     def word(self, value: AnyValue) -> AnyValue:
         """Return a number, below 2**63 if it is Python's, as a word."""
@@ -44,26 +43,34 @@ class _Cipher:
     def _either(self, *words: AnyValue) -> AnyValue:
         return self._tir.bitwise_or(*words)
 
-    def run_rounds(self, key: AnyValue, block: AnyValue) -> None:
-        """Make the statements of the 20 rounds over a block of four words, in its place."""
+    def run_rounds(
+        self, key: AnyValue, block: AnyValue, words: AnyValue, *, added: bool = False
+    ) -> None:
+        """Make the statements of the 20 rounds over a block of four words, in its place.
+
+        Args:
+            key: Four words.
+            block: Likewise.
+            words: Room for six.
+            added: Whether the key is added to the block already.
+        """
         tir = self._tir
-        words, held = self._framework.cell(_WORD, 5), self._framework.cell(_WORD)
         words[4] = self.word(PARITY)
         for place in range(4):
             words[place] = key[place]
             words[4] = tir.bitwise_xor(words[4], key[place])
         for turn in range(5):
-            for place in range(4):
-                added = words[(turn + place) % 5]
-                added = added + self.word(turn) if place == 3 and turn else added
-                block[place] = block[place] + added
+            for place in range(0 if added and not turn else 4):
+                term = words[(turn + place) % 5]
+                term = term + self.word(turn) if place == 3 and turn else term
+                block[place] = block[place] + term
             for step in range(4):
                 left, right = ROTATIONS[(4 * turn + step) % 8]
                 block[0] = block[0] + block[1]
                 block[2] = block[2] + block[3]
-                held[0] = tir.bitwise_xor(self._rotate(block[3], right), block[2])
+                words[5] = tir.bitwise_xor(self._rotate(block[3], right), block[2])
                 block[3] = tir.bitwise_xor(self._rotate(block[1], left), block[0])
-                block[1] = held[0]
+                block[1] = words[5]
 
     def _rotate(self, x: AnyValue, bits: int) -> AnyValue:
         tir = self._tir
@@ -96,11 +103,13 @@ class _Cipher:
             state[6] = self.zero
             state[7] = self.zero
             self.shift_bit(key[8], key[9], state, 8)
+        block = self._framework.cell(_WORD, 4)
+        words = self._framework.cell(_WORD, 6)
         with script.If(tir.all(full, at_end)), script.Then():
-            block = self._framework.cell(_WORD, 4)
             for place in range(4):
-                block[place] = self.ones
-            self.run_rounds(key, block)
+                # Ones and the key: a sum that LLVM can see overflow is undefined as TVM writes it.
+                block[place] = key[place] - self.word(1)
+            self.run_rounds(key, block, words, added=True)
             for place in range(4):
                 state[place] = block[place]
                 state[place + 4] = self.zero
@@ -131,7 +140,7 @@ def _make_generator(framework: Framework, count: int) -> Callable[..., Sequence[
                 for place in range(4):
                     grown = last if place == 3 else tir.Select(index < whole, step, cipher.zero)
                     block[place] = state[4 + place] + grown
-                cipher.run_rounds(state, block)
+                cipher.run_rounds(state, block, framework.cell(_WORD, 6))
                 for place in range(4):
                     with script.If(index * 4 + place < count), script.Then():
                         values[index * 4 + place] = block[place]
@@ -193,7 +202,7 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> Sequence[Value]:
                 block = framework.cell(_WORD, 4)
                 for place in range(4):
                     block[place] = key[4 + place]
-                cipher.run_rounds(key, block)
+                cipher.run_rounds(key, block, framework.cell(_WORD, 6))
                 for out in (left, right):
                     for place in range(4):
                         out[place] = block[place]

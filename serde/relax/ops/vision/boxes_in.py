@@ -81,7 +81,7 @@ def import_multibox_transform_loc(
     threshold: float,
     variances: tuple[float, ...],
     keep_background: bool,
-    apply_softmax: bool,
+    apply_softmax: bool = True,
 ) -> list[Expr]:
     """The corners (top, left, bottom, right) of all anchors, and the scores of all classes.
 
@@ -154,9 +154,9 @@ def import_all_class_non_max_suppression(
     iou_threshold: Expr,
     score_threshold: Expr,
     *,
-    output_format: Literal["onnx", "tensorflow"],
+    output_format: AnyValue,
 ) -> list[Expr]:
-    """In the format "onnx" there are no rows behind the last one."""
+    """In the first of the two formats there are no rows behind the last one."""
     found = relay.vision.all_class_non_max_suppression(
         boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold, output_format
     )
