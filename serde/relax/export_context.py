@@ -110,9 +110,51 @@ class ExportContext(walk.ExportContext[Value]):
     def _spread(self, operands: Sequence[Value]) -> list[Value]:
         """Return operands that broadcast against each other, spread over their common shape."""
         shapes = [self.extents(each) for each in operands]
-        wanted = broadcast_lengths(self.framework, shapes)
-        spread = make_spread(self.framework, self.wide(wanted))
-        return [self.emit_te(spread, each) for each in operands]
+        wanted = self.wide(broadcast_lengths(self.framework, shapes))
+        first, *others = operands
+        spread = [self.emit_te(make_spread(self.framework, wanted), first)]
+        if others:  # Lengths that are chosen from others would double from node to node.
+            spread = [self._name_lengths(spread[0])]
+            named = make_spread(self.framework, self.wide(self.extents(spread[0])))
+            spread += [self.emit_te(named, each) for each in others]
+        return spread
+
+    def _name_lengths(self, x: Value) -> Value:
+        """Return a value of which every length is an integer or a variable."""
+        tir, found = self.framework.tir, self.framework.type_of(x.expr)
+        lengths = [
+            each if isinstance(each, (tir.IntImm, tir.Var)) else tir.Var("any", "int64")
+            for each in found.shape.values
+        ]
+        wanted = self.framework.TensorType(lengths, found.dtype)
+        return self._cast(x, wanted)
+
+    def with_lengths(self, x: Value, lengths: Sequence[AnyValue]) -> Value:
+        """Return a value whose lengths are those given, which is checked when the model runs.
+
+        Nothing is written where that is known.
+        """
+        pairs = zip(self.extents(x), lengths, strict=True)
+        if all(self.framework.are_equal(own, wanted) for own, wanted in pairs):
+            return x
+        dtype = self.framework.type_of(self.expr(x)).dtype
+        return self._cast(x, self.framework.TensorType(self.wide(lengths), dtype))
+
+    def _cast(self, x: Value, wanted: AnyValue) -> Value:
+        """Bind a value to a variable of a type, which is checked when the model runs.
+
+        What TVM knows of the shape is forgotten before: it takes both for equations, of which
+        its passes may find no end.
+        """
+        relax = self.framework.relax
+        expr = self.expr(x)
+        known = self.framework.type_of(expr)
+        open_ = self.framework.TensorType(None, wanted.dtype, ndim=len(wanted.shape.values))
+        for type_ in [open_, wanted] if known.shape is not None else [wanted]:
+            variable = relax.Var(plain_name(self._source or "lv"), type_)
+            self.scope.bindings.append(relax.MatchCast(variable, expr, type_))
+            expr = variable
+        return Value(expr, x.type)
 
     def apply(self, op: str, *operands: AnyValue, **attributes: AnyValue) -> AnyValue:
         """Return the call of an operator, which is not bound to a variable yet."""
@@ -252,10 +294,7 @@ class ExportContext(walk.ExportContext[Value]):
         self.symbols.read(self.scope, type_, found)
         if self._fits(found, type_):
             return replace(x, type=type_)
-        wanted = self.relax_type(type_, define=True)
-        variable = self.framework.relax.Var(plain_name(self._source or "lv"), wanted)
-        self.scope.bindings.append(self.framework.relax.MatchCast(variable, x.expr, wanted))
-        return Value(variable, type_)
+        return replace(self._cast(x, self.relax_type(type_, define=True)), type=type_)
 
     def _fits(self, found: AnyValue, type_: TensorType) -> bool:
         """Whether TVM knows of a result all that its Relay type says.

@@ -8,6 +8,7 @@ that the rest of it is the same for all of them.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import json
 import re
 from collections.abc import Callable
@@ -41,6 +42,7 @@ def load() -> Framework:
     Raises:
         MissingDependency: It is not installed, or as a release that is not known here.
     """
+    _check_installed()
     return Framework(require("tvm"))
 
 
@@ -62,7 +64,7 @@ class Framework:
     def __init__(self, tvm: AnyValue) -> None:
         self.tvm = tvm
         self.version: str = tvm.__version__
-        _check_release(self.version)
+        _check_release(self.version, importlib.import_module("tvm_ffi").__version__)
         self.relax = importlib.import_module("tvm.relax")
         self.te = importlib.import_module("tvm.te")
         self.topi = importlib.import_module("tvm.topi")
@@ -184,7 +186,20 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version.partition("post")[0])[:3]))
 
 
-def _check_release(version: str) -> None:
+def _check_installed() -> None:
+    """Refuse releases that crash, or do not load, before they are imported.
+
+    Raises:
+        MissingDependency: They are installed.
+    """
+    try:
+        versions = [importlib.metadata.version(each) for each in ("apache-tvm", "apache-tvm-ffi")]
+    except importlib.metadata.PackageNotFoundError:
+        return  # It is not installed at all, or was built from its sources.
+    _check_release(*versions)
+
+
+def _check_release(version: str, ffi: str) -> None:
     """Refuse releases that are not known.
 
     Raises:
@@ -193,11 +208,9 @@ def _check_release(version: str) -> None:
     found = _numbers(version)[:2]
     if not _OLDEST <= found <= _NEWEST:
         known = f"{'.'.join(map(str, _OLDEST))} to {'.'.join(map(str, _NEWEST))}"
-        reason = f"TVM {version} is installed, and releases {known} are known"
-        raise MissingDependency("tvm", extra="tvm", reason=reason)
-    ffi = importlib.import_module("tvm_ffi").__version__
+        raise MissingDependency(f"TVM {known}", extra="tvm", reason=f"found TVM {version}")
     limit = _FFI_LIMITS.get(found)
     if limit is not None and _numbers(ffi) >= limit:
         needed = f"apache-tvm-ffi<{'.'.join(map(str, limit))}"
-        reason = f"TVM {version} crashes with apache-tvm-ffi {ffi}: pip install '{needed}'"
-        raise MissingDependency("apache-tvm-ffi", extra="tvm", reason=reason)
+        reason = f"TVM {version} crashes with apache-tvm-ffi {ffi}"
+        raise MissingDependency(needed, extra="tvm", reason=reason)

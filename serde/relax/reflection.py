@@ -75,6 +75,8 @@ def _field_names(info: AnyValue) -> Iterator[str]:
 
 def plain_value(framework: Framework, value: AnyValue) -> AnyValue:
     """Return an attribute as Python's value; what has none is returned as it is."""
+    if isinstance(value, framework.dtypes):
+        return _dtype(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (framework.tir.IntImm, framework.tir.FloatImm)):
@@ -82,8 +84,6 @@ def plain_value(framework: Framework, value: AnyValue) -> AnyValue:
         return bool(found) if dtype_of(value) == "bool" else found
     if isinstance(value, framework.tvm.ir.Array):
         return tuple(plain_value(framework, each) for each in value)
-    if isinstance(value, framework.dtypes):
-        return _dtype(value)
     return value
 
 

@@ -135,6 +135,7 @@ NAMES_FORMATS = {
     "api.py": "import_model and import_to_gluon, which return MXNet's own objects",
     "bridge.py": "FORMATS",
     "compat": "drop-ins for these packages",
+    "relax/frontend/__init__.py": "importers by their formats, as those of TVM are",
     "relay/op/contrib/__init__.py": "a target of Relay",
     "target": "ONNX as a target",
     "relay/op/vision/per_class.py": "values of an attribute of Relay",

@@ -12,7 +12,8 @@ import pytest
 from support.relax_folders import HEAD, SCRIPT, layered_model, module_text, write_model
 
 import serde
-from serde.errors import FormatError, SerdeError
+from serde.errors import FormatError, MissingDependency, SerdeError
+from serde.relax.framework import load
 from serde.relax.text.metadata import read_metadata, split_metadata
 from serde.relax.text.reading import read_script
 from serde.relax.text.syntax import check_script
@@ -267,3 +268,39 @@ def test_a_changed_folder_is_read_or_refused(seed: int, tmp_path: Path) -> None:
     path.write_text("".join(parts))
     with contextlib.suppress(SerdeError):
         serde.to_relay(folder)
+
+
+# Releases
+
+
+@pytest.mark.parametrize(
+    ("tvm", "ffi", "message"),
+    [
+        ("0.21.0", "0.1.0", r"TVM 0\.22 to 0\.27 is not installed; .*found TVM 0\.21\.0"),
+        ("0.28.0", "0.1.20", r"TVM 0\.22 to 0\.27 is not installed; .*found TVM 0\.28\.0"),
+        ("1.0.0.post1", "1.0", r"found TVM 1\.0\.0\.post1"),
+        ("0.25.0.post1", "0.1.13.post2", r"apache-tvm-ffi<0\.1\.13 is not installed; .*crashes"),
+        ("0.26.0", "0.1.15.post2", r"apache-tvm-ffi<0\.1\.15 is not installed; .*crashes"),
+        ("0.27.0.post1", "0.1.15", r"TVM 0\.27\.0\.post1 crashes with apache-tvm-ffi 0\.1\.15"),
+    ],
+)
+def test_a_release_that_is_not_known_is_told_before_it_is_imported(
+    tvm: str, ffi: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = {"apache-tvm": tvm, "apache-tvm-ffi": ffi}
+    monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
+    with pytest.raises(MissingDependency, match=message):
+        load.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("tvm", "ffi"),
+    [("0.25.0.post1", "0.1.12"), ("0.26.0", "0.1.14.post1"), ("0.27.0.post1", "0.1.14.post1")],
+)
+def test_a_release_that_is_known_is_imported(
+    tvm: str, ffi: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tvm")
+    versions = {"apache-tvm": tvm, "apache-tvm-ffi": ffi}
+    monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
+    assert load.__wrapped__().relax

@@ -215,3 +215,35 @@ def test_sums_to_a_shape_over_no_elements() -> None:
     x, y = _var("x", N, 3), _var("y", 3)
     function = relay.Function([x, y], relay.collapse_sum_like(x, y))
     _check(function, lambda a, _b: [a.sum(0)], [((0, 3), (3,)), ((4, 3), (3,))])
+
+
+@pytest.mark.wide
+def test_tensors_of_lengths_that_are_the_same_at_run_time_are_joined() -> None:
+    x, y = _var("x", N), _var("y", M)
+    rows = [relay.reshape(relay.argwhere(each), (-1,)) for each in (x, y)]
+    both = relay.Tuple([relay.stack(rows, 1), relay.concatenate([rows[0], rows[1]], 0)])
+
+    def expected(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+        found = [np.flatnonzero(each) for each in (a, b)]
+        return [np.stack(found, 1), np.concatenate(found)]
+
+    _check(relay.Function([x, y], both), expected, [((5,), (5,)), ((9,), (9,))])
+
+
+@pytest.mark.wide
+def test_lengths_that_are_written_in_two_ways_are_no_equations() -> None:
+    """TVM's passes ran without end on a cast between them."""
+    x, w = _var("x", 1, 4, N, M), _var("w", 2 * K, 4, K, K)
+    made = relay.nn.conv2d(x, w, strides=(2, 1), padding=(1, 1), kernel_size=(3, 3), channels=6)
+    run = _compile(relay.Function([x, w], relay.transpose(made, [1, 2, 0, 3])))
+    assert run(_values(1, 4, 5, 4), _values(6, 4, 3, 3))[0].shape == (6, 3, 1, 4)
+
+
+@pytest.mark.wide
+def test_chains_of_lengths_that_are_not_known_stay_small() -> None:
+    inputs = [_var(f"x{place}", symbol(f"s{place}")) for place in range(12)]
+    total: relay.Expr = inputs[0]
+    for each in inputs[1:]:
+        total = relay.multiply(relay.add(total, each), each)
+    run = _compile(relay.Function(inputs, total))
+    assert run(*[np.ones(1 + 3 * (place % 2), np.float32) for place in range(12)])[0].shape == (4,)

@@ -72,6 +72,7 @@ def test_an_array_that_cannot_be_shared_is_copied() -> None:
     np.testing.assert_array_equal(tensor.numpy(), data.T)
 
 
+@pytest.mark.wide
 def test_a_module_has_its_weights_as_tvm_has_them() -> None:
     from tvm.relax.frontend import detach_params
 
@@ -92,6 +93,7 @@ def run(module: AnyValue, *values: AnyValue) -> np.ndarray:
     return machine["main"](*map(tvm.runtime.tensor, values)).numpy()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("form", ["folder", "graph"])
 def test_from_nnef_gives_a_module(form: str, tmp_path: Path) -> None:
     source: AnyValue = write_folder(tmp_path / "net", NET)
@@ -103,6 +105,7 @@ def test_from_nnef_gives_a_module(form: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(run(module, x), np.maximum(x + WEIGHT, 0), rtol=1e-6)
 
 
+@pytest.mark.wide
 def test_from_nnef_keeps_parameters_in_the_input(tmp_path: Path) -> None:
     from tvm.relax.frontend import detach_params
 
@@ -117,6 +120,7 @@ def test_from_nnef_keeps_parameters_in_the_input(tmp_path: Path) -> None:
     np.testing.assert_allclose(run(module, x, WEIGHT), np.maximum(x + WEIGHT, 0), rtol=1e-6)
 
 
+@pytest.mark.wide
 def test_from_nnef_tells_what_it_cannot_convert(tmp_path: Path) -> None:
     head, graph = NET.split("graph", 1)
     fragment = "fragment own(x: tensor<scalar>) -> (y: tensor<scalar>);\n\n"

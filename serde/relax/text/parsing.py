@@ -13,6 +13,7 @@ import numpy as np
 
 from serde.relax.framework import Framework, load
 from serde.relax.live import share
+from serde.relax.reflection import dtype_of
 from serde.relax.text.metadata import Metadata
 from serde.weights import Array, dtype_name, numpy_dtype
 
@@ -33,6 +34,9 @@ _RENAMED: Final = {
 
 _NO_TYPE: Final = "void"
 """The element type of a result in 0.25, where it is that of the operands."""
+
+_CHOICES: Final = frozenset(("Select", "if_then_else"))
+"""Which of two numbers, in ``T``."""
 
 _RANGES: Final = frozenset(("opaque", "reduce", "scan", "spatial"))
 """What takes the range of an axis, in ``T.axis``."""
@@ -95,6 +99,8 @@ def _namespaces(framework: Framework, names: Iterable[str]) -> dict[str, SimpleN
             place = getattr(place, part)
         setattr(place, parts[-1], getattr(value, parts[-1]))
     _mend_builders(framework, found["R"])
+    for name in _CHOICES & vars(found["T"]).keys():
+        setattr(found["T"], name, _choice_of(framework, getattr(found["T"], name)))
     axes = getattr(found["T"], "axis", SimpleNamespace())
     for name in _RANGES & vars(axes).keys():
         setattr(axes, name, _axis_of(framework, getattr(axes, name)))
@@ -153,6 +159,24 @@ def _mended(builder: AnyValue) -> AnyValue:
 
 def _number(value: AnyValue) -> AnyValue:
     return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
+
+
+def _choice_of(framework: Framework, choose: AnyValue) -> AnyValue:
+    """Return a function such as ``T.Select``, which takes numbers of any width.
+
+    TVM prints a length that is a number without its type.
+    """
+
+    def select(condition: AnyValue, one: AnyValue, other: AnyValue, *rest: AnyValue) -> AnyValue:
+        if isinstance(one, int) != isinstance(other, int):
+            dtype = dtype_of(other if isinstance(one, int) else one)
+            one, other = (
+                framework.tir.const(each, dtype) if isinstance(each, int) else each
+                for each in (one, other)
+            )
+        return choose(condition, one, other, *rest)
+
+    return select
 
 
 def _axis_of(framework: Framework, axis: AnyValue) -> AnyValue:

@@ -104,9 +104,11 @@ def _match_buffers(function: ast.FunctionDef, variables: set[str]) -> None:
         shape = _buffer_shape(each.annotation)
         if shape is None or not isinstance(each.annotation, ast.Call):
             continue
-        unquoted = _Unquote().visit(shape)
-        lengths.update({node.id: None for node in ast.walk(unquoted) if isinstance(node, ast.Name)})
         annotation = each.annotation
+        further = [*annotation.args[1:], *(named.value for named in annotation.keywords)]
+        unquoted = _Unquote().visit(shape)
+        for node in (unquoted, *further):
+            lengths.update(dict.fromkeys(_names(node)))
         given = [ast.Name(_PREFIX + each.arg), unquoted, *annotation.args[1:]]
         call = ast.Call(_attribute("T", "match_buffer"), given, annotation.keywords)
         matches.append(_binding(each.arg, call))
@@ -122,6 +124,10 @@ def _match_buffers(function: ast.FunctionDef, variables: set[str]) -> None:
         if name not in parameters
     ]
     function.body = [*body[:place], *declared, *matches, *body[place:]]
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    return (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
 
 
 def _binding(name: str, value: ast.expr) -> ast.stmt:
@@ -190,7 +196,7 @@ class _Quote(ast.NodeTransformer):
         return node
 
     def _item(self, node: ast.expr) -> ast.expr:
-        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        names = set(_names(node))
         if "R" in names:
             visited: ast.expr = self.visit(node)
             return visited

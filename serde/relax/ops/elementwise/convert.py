@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 
+from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.elementwise.arithmetic import truth_of
 from serde.relax.ops.table import OPS
-from serde.weights import dtype_name
+from serde.weights import dtype_name, numpy_dtype
 
 __all__: list[str] = []
+
+_BYTE: Final = "float8"
+"""Begins the names of floats of a byte."""
 
 
 @OPS.exports("cast")
@@ -25,9 +30,23 @@ def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Valu
 
 
 def _convert(ctx: ExportContext, data: Value, dtype: str) -> Value:
-    if ctx.type(data).dtype == dtype:
+    given = ctx.type(data).dtype
+    if given == dtype:
         return data
+    if dtype.startswith(_BYTE):
+        raise Unsupported(f"TVM does not round to {dtype} as others do")
+    if given.startswith(_BYTE):
+        return _look_up(ctx, data, given, dtype)
     return truth_of(ctx, data) if dtype == "bool" else ctx.emit("astype", data, dtype)
+
+
+def _look_up(ctx: ExportContext, data: Value, given: str, dtype: str) -> Value:
+    """Read floats of a byte off a table of them all, since TVM's own code errs on small ones."""
+    every = np.arange(256, dtype=np.uint8).view(numpy_dtype(given))
+    with np.errstate(invalid="ignore"):
+        table = ctx.const(every.astype(numpy_dtype(dtype)))
+    place = ctx.emit_te(ctx.framework.topi.reinterpret, data, dtype="uint8")
+    return ctx.emit("take", table, ctx.emit("astype", place, "int32"), axis=0, mode="clip")
 
 
 @OPS.exports("reinterpret")

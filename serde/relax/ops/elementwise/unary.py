@@ -68,11 +68,12 @@ def export_abs(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("negative")
 def export_negative(ctx: ExportContext, data: Value) -> Value:
-    """TVM negates unsigned numbers by one that they have not."""
+    """Unsigned numbers are negated as signed ones: differences of theirs must not overflow."""
     dtype = ctx.type(data).dtype
-    if dtype.startswith("uint"):
-        return ctx.emit("subtract", ctx.const(0, dtype), data)
-    return ctx.emit("negative", data)
+    if not dtype.startswith("uint"):
+        return ctx.emit("negative", data)
+    signed = ctx.emit("astype", data, dtype.removeprefix("u"))
+    return ctx.emit("astype", ctx.emit("negative", signed), dtype)
 
 
 @OPS.exports("sign")

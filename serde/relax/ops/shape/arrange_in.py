@@ -164,7 +164,7 @@ def import_view(
     return ctx.reshape(x, shape) if shape else x
 
 
-@OPS.imports("relax.layout_transform")
+@OPS.imports("relax.layout_transform", ignored=("axis_separators", "input_axis_separators"))
 def import_layout_transform(
     ctx: ImportContext, x: Expr, *, index_map: AnyValue, pad_value: AnyValue
 ) -> Expr:

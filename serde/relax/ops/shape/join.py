@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any as AnyValue
 
@@ -14,12 +15,30 @@ __all__: list[str] = []
 
 @OPS.exports("concatenate")
 def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
-    return data[0] if len(data) == 1 else ctx.emit("concat", data, axis=axis)
+    if len(data) == 1:
+        return data[0]
+    return ctx.emit("concat", _align(ctx, data, axis % ctx.type(data[0]).rank), axis=axis)
 
 
 @OPS.exports("stack")
 def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
-    return ctx.emit("stack", data, axis=axis)
+    return ctx.emit("stack", _align(ctx, data), axis=axis)
+
+
+def _align(ctx: ExportContext, data: Sequence[Value], axis: int | None = None) -> Sequence[Value]:
+    """Return tensors that TVM knows to have the same lengths, but along `axis`."""
+    shapes = [ctx.extents(each) for each in data]
+    wanted = []
+    for lengths in zip(*shapes, strict=True):
+        fixed = [each for each in lengths if isinstance(each, int)]
+        wanted.append(fixed[0] if fixed else lengths[0])
+    if all(isinstance(each, int) for shape in shapes for each in shape):
+        return data
+    aligned = []
+    for each, own in zip(data, shapes, strict=True):
+        kept = [own[place] if place == axis else dim for place, dim in enumerate(wanted)]
+        aligned.append(ctx.with_lengths(each, kept))
+    return aligned
 
 
 @OPS.exports("split")

@@ -28,8 +28,10 @@ def export_layout_transform(
     if any(each != 0 for each in plan.padding):
         widths = [(0, ctx.dim(each)) for each in plan.padding]
         whole = pad_with(ctx, whole, ctx.const(0, dtype), widths, "constant")
-    pieces = ctx.emit("reshape", whole, ctx.shape_expr(plan.parts))
-    return _transpose(ctx, pieces, plan.spread)
+    filled = [one + more for one, more in zip(plan.merged, plan.padding, strict=True)]
+    if filled != plan.parts:
+        whole = ctx.emit("reshape", whole, ctx.shape_expr(plan.parts))
+    return _transpose(ctx, whole, plan.spread)
 
 
 def _transpose(ctx: ExportContext, data: Value, order: Sequence[int]) -> Value:

@@ -81,7 +81,7 @@ def import_multibox_transform_loc(
     threshold: float,
     variances: tuple[float, ...],
     keep_background: bool,
-    apply_softmax: bool,
+    apply_softmax: bool = True,
 ) -> list[Expr]:
     """The corners (top, left, bottom, right) of all anchors, and the scores of all classes.
 

@@ -2,14 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS
 from serde.relax.ops.vision.boxes import choose_best, emit_loops, one_number, overlap
 
 __all__: list[str] = []
+
+
+@dataclass(frozen=True)
+class _AllClasses:
+    """What ``vision.all_class_non_max_suppression`` is told.
+
+    Attributes:
+        framework: TVM.
+        dtype: That of the boxes.
+        by_image: Whether the boxes that stay are counted for each image.
+    """
+
+    framework: Framework
+    dtype: str
+    by_image: bool
+
+    def forms(self, _: AnyValue, marks: AnyValue, *__: AnyValue) -> list[AnyValue]:
+        """Return the results, and room for a number for each box."""
+        batch, classes, count = marks.shape
+        rows = classes * count
+        room = ((count,), "int32")
+        if not self.by_image:
+            return [((batch * rows, 3), "int64"), ((1,), "int64"), room]
+        shape = (batch, rows)
+        return [((*shape, 2), "int64"), (shape, "float32"), ((batch,), "int64"), room]
+
+    def write(self, given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:
+        """Write the loops over images and classes."""
+        marks, found = given[1], made[:-1]
+        tir, tools = self.framework.tir, self.framework.statements
+        for each in found:
+            flat = tir.const(1, "int64")
+            for length in each.shape:
+                flat = flat * length
+            with tools.serial(0, flat) as place:
+                each[place] = tir.const(0, str(each.dtype))
+        with tools.serial(0, marks.shape[0]) as b, tools.serial(0, marks.shape[1]) as c:
+            self._suppress(b, c, given, made)
+
+    def _suppress(
+        self, b: AnyValue, c: AnyValue, given: Sequence[AnyValue], made: Sequence[AnyValue]
+    ) -> None:
+        """Write what keeps the boxes of a class."""
+        corners, marks, limit, bound, least = given
+        selected, *scores, found, left = made
+        tir, tools = self.framework.tir, self.framework.statements
+        count, place = marks.shape[2], b if self.by_image else 0
+        picked = self.framework.cell("int64")
+        picked[0] = tir.const(0, "int64")
+        with tools.serial(0, count) as i:
+            left[i] = (marks[b, c, i].astype("float32") > least[0]).astype("int32")
+
+        def keep(box: AnyValue) -> None:
+            row = found[place]
+            for k, number in enumerate([c, box] if self.by_image else [b, c, box]):
+                at = (b, row, k) if self.by_image else (row, k)
+                selected[at] = number.astype("int64")
+            for each in scores:
+                each[b, row] = marks[b, c, box].astype("float32")
+            found[place] = row + 1
+            picked[0] = picked[0] + 1
+
+        def goes(box: AnyValue, other: AnyValue) -> AnyValue:
+            return _common(self.framework, corners, b, box, other, self.dtype) >= bound[0]
+
+        def more() -> AnyValue:
+            return tir.any(limit[0] <= 0, picked[0] < limit[0])
+
+        choose_best(self.framework, count, lambda i: marks[b, c, i], left, keep, goes, more)
+
+
+def _common(
+    framework: Framework,
+    corners: AnyValue,
+    image: AnyValue,
+    box: AnyValue,
+    other: AnyValue,
+    dtype: str,
+) -> AnyValue:
+    """Return how much two boxes of an image overlap."""
+
+    def corner(of: AnyValue) -> Callable[[int], AnyValue]:
+        return lambda k: corners[image, of, k]
+
+    return overlap(framework, corner(box), corner(other), dtype)
 
 
 @OPS.exports("vision.all_class_non_max_suppression")
@@ -23,75 +110,8 @@ def export_all_class_non_max_suppression(
     *,
     output_format: str,
 ) -> tuple[Value, ...]:
-    """Boxes are counted on in ``found``: of all images, or of each."""
-    framework = ctx.framework
-    tir, tools = framework.tir, framework.statements
     dtype, by_image = ctx.type(boxes).dtype, output_format == "tensorflow"
-
-    def forms(corners: AnyValue, marks: AnyValue, *_: AnyValue) -> list[AnyValue]:
-        batch, classes, count = marks.shape
-        rows = classes * count
-        room = [((count,), "int32")]
-        if by_image:
-            whole = [((batch, rows, 2), "int64"), ((batch, rows), "float32"), ((batch,), "int64")]
-            return [*whole, *room]
-        return [((batch * rows, 3), "int64"), ((1,), "int64"), *room]
-
-    def write(given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:
-        corners, marks, limit, bound, least = given
-        selected, *middle, found, left = made
-        batch, classes, count = marks.shape
-        rows = classes * count
-        picked = framework.cell("int64")
-        if by_image:
-            zero = tir.const(0, "int64")
-            with tools.serial(0, batch) as b, tools.serial(0, rows) as r:
-                selected[b, r, 0] = zero
-                selected[b, r, 1] = zero
-                middle[0][b, r] = tir.const(0.0, "float32")
-        else:
-            found[0] = tir.const(0, "int64")
-            with tools.serial(0, batch * rows) as r, tools.serial(0, 3) as k:
-                selected[r, k] = tir.const(0, "int64")
-        with tools.serial(0, batch) as b:
-            place = b if by_image else 0
-            if by_image:
-                found[b] = tir.const(0, "int64")
-            with tools.serial(0, classes) as c:
-                picked[0] = tir.const(0, "int64")
-                with tools.serial(0, count) as i:
-                    left[i] = tir.Select(
-                        marks[b, c, i].astype("float32") > least[0],
-                        tir.const(1, "int32"), tir.const(0, "int32"),
-                    )  # fmt: skip
-
-                def keep(box: AnyValue) -> None:
-                    row = found[place]
-                    numbers = [c, box] if by_image else [b, c, box]
-                    for k, number in enumerate(numbers):
-                        at = (b, row, k) if by_image else (row, k)
-                        selected[at] = number.astype("int64")
-                    if by_image:
-                        middle[0][b, row] = marks[b, c, box].astype("float32")
-                    found[place] = row + 1
-                    picked[0] = picked[0] + 1
-
-                def goes(box: AnyValue, other: AnyValue) -> AnyValue:
-                    return (
-                        overlap(
-                            framework,
-                            lambda k: corners[b, box, k],
-                            lambda k: corners[b, other, k],
-                            dtype,
-                        )
-                        >= bound[0]
-                    )
-
-                def more() -> AnyValue:
-                    return tir.any(limit[0] <= 0, picked[0] < limit[0])
-
-                choose_best(framework, count, lambda i: marks[b, c, i], left, keep, goes, more)
-
+    suppression = _AllClasses(ctx.framework, dtype, by_image)
     operands = [
         boxes,
         scores,
@@ -99,8 +119,111 @@ def export_all_class_non_max_suppression(
         one_number(ctx, iou_threshold, dtype),
         one_number(ctx, score_threshold, "float32"),
     ]
-    results = emit_loops(ctx, "all_class_nms", write, operands, forms, 4 if by_image else 3)
-    return results[:-1]
+    count = 4 if by_image else 3
+    made = emit_loops(ctx, "all_class_nms", suppression.write, operands, suppression.forms, count)
+    return made[:-1]
+
+
+@dataclass(frozen=True)
+class _BestOfClasses:
+    """What ``vision.regular_non_max_suppression`` is told."""
+
+    framework: Framework
+    dtypes: tuple[str, str]
+    per_class: int
+    most: int
+    classes: int
+    bound: float
+    least: float
+
+    def forms(self, corners: AnyValue, _: AnyValue) -> list[AnyValue]:
+        """Return the results, and room for what stays of all classes."""
+        batch, count, _four = corners.shape
+        shape, aside = (batch, self.most), self.classes * self.per_class
+        return [
+            *((each, "float32") for each in ((*shape, 4), shape, shape, (batch,))),
+            ((count,), "int32"),
+            ((aside, 2), "int64"),
+            ((aside,), "int32"),
+        ]
+
+    def write(self, given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:
+        """Write the loops: what stays is kept aside, and the best of that chosen in turn."""
+        chosen, classes, best, *_ = made
+        tir, tools = self.framework.tir, self.framework.statements
+        zero = tir.const(0.0, "float32")
+        held = self.framework.cell("int64")
+        with tools.serial(0, given[0].shape[0]) as b:
+            held[0] = tir.const(0, "int64")
+            with tools.serial(0, self.most) as r:
+                classes[b, r] = zero
+                best[b, r] = zero
+                with tools.serial(0, 4) as k:
+                    chosen[b, r, k] = zero
+            with tools.serial(0, self.classes) as c:
+                self._suppress(b, c, held, given, made)
+            self._choose(b, held, given, made)
+
+    def _suppress(
+        self,
+        b: AnyValue,
+        c: AnyValue,
+        held: AnyValue,
+        given: Sequence[AnyValue],
+        made: Sequence[AnyValue],
+    ) -> None:
+        (corners, marks), (*_, left, aside, waiting) = given, made
+        tir, tools = self.framework.tir, self.framework.statements
+        bound, least = (
+            tir.const(*each) for each in zip((self.bound, self.least), self.dtypes, strict=True)
+        )
+        picked = self.framework.cell("int64")
+        picked[0] = tir.const(0, "int64")
+        count = corners.shape[1]
+        with tools.serial(0, count) as i:
+            left[i] = (marks[b, i, c] >= least).astype("int32")
+
+        def keep(box: AnyValue) -> None:
+            aside[held[0], 0] = c.astype("int64")
+            aside[held[0], 1] = box
+            waiting[held[0]] = tir.const(1, "int32")
+            held[0] = held[0] + 1
+            picked[0] = picked[0] + 1
+
+        def goes(box: AnyValue, other: AnyValue) -> AnyValue:
+            return _common(self.framework, corners, b, box, other, self.dtypes[0]) > bound
+
+        def more() -> AnyValue:
+            return picked[0] < self.per_class
+
+        choose_best(self.framework, count, lambda i: marks[b, i, c], left, keep, goes, more)
+
+    def _choose(
+        self, b: AnyValue, held: AnyValue, given: Sequence[AnyValue], made: Sequence[AnyValue]
+    ) -> None:
+        (corners, marks), (chosen, classes, best, numbers, _, aside, waiting) = given, made
+        tir, tools = self.framework.tir, self.framework.statements
+        row = self.framework.cell("int64")
+        row[0] = tir.const(0, "int64")
+
+        def score(i: AnyValue) -> AnyValue:
+            return marks[b, aside[i, 1], aside[i, 0]]
+
+        def take(place: AnyValue) -> None:
+            classes[b, row[0]] = aside[place, 0].astype("float32")
+            best[b, row[0]] = score(place).astype("float32")
+            with tools.serial(0, 4) as k:
+                chosen[b, row[0], k] = corners[b, aside[place, 1], k].astype("float32")
+            row[0] = row[0] + 1
+
+        def goes(box: AnyValue, other: AnyValue) -> AnyValue:
+            return tir.const(False, "bool")
+
+        def more() -> AnyValue:
+            return row[0] < self.most
+
+        choose_best(self.framework, held[0], score, waiting, take, goes, more)
+        numbers[b] = row[0].astype("float32")
 
 
 @OPS.exports("vision.regular_non_max_suppression")
@@ -115,88 +238,15 @@ def export_regular_non_max_suppression(
     iou_threshold: float,
     score_threshold: float,
 ) -> tuple[Value, ...]:
-    """What stays of all classes is kept aside, and the best of that are chosen in turn."""
-    framework = ctx.framework
-    tir, tools = framework.tir, framework.statements
-    dtype, marked = ctx.type(boxes).dtype, ctx.type(scores).dtype
-    most = num_classes * max_detections_per_class
-    bound, least = tir.const(iou_threshold, dtype), tir.const(score_threshold, marked)
-
-    def forms(corners: AnyValue, _: AnyValue) -> list[AnyValue]:
-        batch, count, _four = corners.shape
-        shape = (batch, max_detections)
-        whole = [(*shape, 4), shape, shape, (batch,)]
-        return [
-            *((each, "float32") for each in whole),
-            ((count,), "int32"),
-            ((most, 2), "int64"),
-            ((most,), "int32"),
-        ]
-
-    def write(given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:
-        corners, marks = given
-        chosen, classes, best, numbers, left, aside, waiting = made
-        batch, count, _ = corners.shape
-        picked, held, row = (framework.cell("int64") for _ in range(3))
-        zero = tir.const(0.0, "float32")
-        with tools.serial(0, batch) as b:
-            held[0] = tir.const(0, "int64")
-            with tools.serial(0, max_detections) as r:
-                classes[b, r] = zero
-                best[b, r] = zero
-                with tools.serial(0, 4) as k:
-                    chosen[b, r, k] = zero
-            with tools.serial(0, num_classes) as c:
-                picked[0] = tir.const(0, "int64")
-                with tools.serial(0, count) as i:
-                    left[i] = (marks[b, i, c] >= least).astype("int32")
-
-                def keep(box: AnyValue) -> None:
-                    aside[held[0], 0] = c.astype("int64")
-                    aside[held[0], 1] = box
-                    waiting[held[0]] = tir.const(1, "int32")
-                    held[0] = held[0] + 1
-                    picked[0] = picked[0] + 1
-
-                def goes(box: AnyValue, other: AnyValue) -> AnyValue:
-                    common = overlap(
-                        framework,
-                        lambda k: corners[b, box, k],
-                        lambda k: corners[b, other, k],
-                        dtype,
-                    )
-                    return common > bound
-
-                choose_best(
-                    framework,
-                    count,
-                    lambda i: marks[b, i, c],
-                    left,
-                    keep,
-                    goes,
-                    lambda: picked[0] < max_detections_per_class,
-                )
-            row[0] = tir.const(0, "int64")
-
-            def score_aside(i: AnyValue) -> AnyValue:
-                return marks[b, aside[i, 1], aside[i, 0]]
-
-            def take(place: AnyValue) -> None:
-                classes[b, row[0]] = aside[place, 0].astype("float32")
-                best[b, row[0]] = score_aside(place).astype("float32")
-                with tools.serial(0, 4) as k:
-                    chosen[b, row[0], k] = corners[b, aside[place, 1], k].astype("float32")
-                row[0] = row[0] + 1
-
-            choose_best(
-                framework,
-                held[0],
-                score_aside,
-                waiting,
-                take,
-                lambda box, other: tir.const(False, "bool"),
-                lambda: row[0] < max_detections,
-            )
-            numbers[b] = row[0].astype("float32")
-
-    return emit_loops(ctx, "regular_nms", write, [boxes, scores], forms, 7)[:4]
+    suppression = _BestOfClasses(
+        ctx.framework,
+        (ctx.type(boxes).dtype, ctx.type(scores).dtype),
+        max_detections_per_class,
+        max_detections,
+        num_classes,
+        iou_threshold,
+        score_threshold,
+    )
+    operands = [boxes, scores]
+    made = emit_loops(ctx, "regular_nms", suppression.write, operands, suppression.forms, 7)
+    return made[:4]

@@ -10,6 +10,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.conv.windows import arrange
 from serde.relax.ops.table import OPS
+from serde.relax.ops.vision.boxes import emit_loops
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
@@ -150,31 +151,24 @@ def _pool_regions(
     ctx: ExportContext, samples: _Samples, data: Value, rois: Value, images: Value | None = None
 ) -> Value:
     """Write regions pooled by loops; without `images` a region begins with its number."""
-    framework = ctx.framework
-    statements = framework.statements
-    offset = 1 if images is None else 0
+    offset, dtype = 1 if images is None else 0, ctx.type(data).dtype
 
-    def roi_align(image: AnyValue, regions: AnyValue, *numbers: AnyValue) -> AnyValue:
-        shape = (regions.shape[0], image.shape[1], *samples.bins)
+    def forms(image: AnyValue, regions: AnyValue, *_: AnyValue) -> list[AnyValue]:
+        return [((regions.shape[0], image.shape[1], *samples.bins), dtype)]
 
-        def write(ins: AnyValue, outs: AnyValue) -> AnyValue:
-            x, corners, *which = map(statements.buffer_proxy, ins)
-            number = which[0] if which else corners
+    def write(given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:
+        image, corners, *numbers = given
 
-            def image_of(r: AnyValue) -> AnyValue:
-                return (number[r] if which else number[r, 0]).astype("int64")
+        def image_of(r: AnyValue) -> AnyValue:
+            return (numbers[0][r] if numbers else corners[r, 0]).astype("int64")
 
-            def corner(r: AnyValue, place: int) -> AnyValue:
-                return corners[r, place + offset]
+        def corner(r: AnyValue, place: int) -> AnyValue:
+            return corners[r, place + offset]
 
-            out = statements.buffer_proxy(outs[0])
-            return framework.write_statements(lambda: samples.write(x, corner, image_of, out))
+        samples.write(image, corner, image_of, made[0])
 
-        return framework.te.extern(
-            [shape], [image, regions, *numbers], write, dtype=[str(image.dtype)], name="roi_align"
-        )
-
-    return ctx.emit_te(roi_align, data, rois, *([] if images is None else [images]))
+    operands = [data, rois, *([] if images is None else [images])]
+    return emit_loops(ctx, "roi_align", write, operands, forms, 1)[0]
 
 
 @OPS.exports("vision.roi_align")
@@ -223,6 +217,59 @@ def export_serde_roi_align(
     return _pool_regions(ctx, samples, data, rois, images)
 
 
+@dataclass(frozen=True)
+class _Bins:
+    """The elements of each bin of a region, edges rounded to elements, which belong to it."""
+
+    framework: Framework
+    sizes: Sequence[AnyValue]
+    scale: float
+    work: str
+
+    def _edge(self, x: AnyValue) -> AnyValue:
+        """Return a coordinate rounded to an element, halves away from zero."""
+        tir = self.framework.tir
+        half, none = tir.const(0.5, self.work), tir.const(0.0, self.work)
+        scaled = x.astype(self.work) * tir.const(float(self.scale), self.work)
+        down, up = none - tir.floor(half - scaled), tir.floor(scaled + half)
+        return tir.Select(scaled < none, down, up).astype("int64")
+
+    def _ends(
+        self, first: AnyValue, last: AnyValue, place: AnyValue, axis: int, length: AnyValue
+    ) -> list[AnyValue]:
+        """Return the first element of a bin along an axis, and the one behind it."""
+        tir, count = self.framework.tir, self.sizes[axis]
+        parts = tir.const(float(count), self.work) if isinstance(count, int) else count
+        size = tir.max(last - first + 1, tir.const(1, "int64")).astype(self.work)
+        size = size / (parts if isinstance(count, int) else parts.astype(self.work))
+        low = tir.floor(place.astype(self.work) * size)
+        high = tir.ceil((place + 1).astype(self.work) * size)
+        return [tir.max(tir.min(e.astype("int64") + first, length), 0) for e in (low, high)]
+
+    def write(self, image: AnyValue, corners: AnyValue, out: AnyValue) -> None:
+        """Write the loops that take the greatest element of each bin, 0 in an empty one."""
+        framework, tir = self.framework, self.framework.tir
+        loop, dtype = framework.statements.serial, str(image.dtype)
+        least = lowest(numpy_dtype(dtype))
+        begin = tir.const(float(least) if is_float(dtype) else int(least), dtype)
+        total = framework.cell(dtype)
+        low, high = framework.cell("int64", 2), framework.cell("int64", 2)
+        regions, channels, rows, columns = out.shape
+        with loop(0, regions) as r, loop(0, rows) as i, loop(0, columns) as j:
+            for axis, place in enumerate((i, j)):
+                first, last = (self._edge(corners[r, side - axis]) for side in (2, 4))
+                ends = self._ends(first, last, place, axis, image.shape[2 + axis])
+                low[axis], high[axis] = ends
+            with loop(0, channels) as c:
+                total[0] = begin
+                with loop(0, high[0] - low[0]) as y, loop(0, high[1] - low[1]) as z:
+                    number = corners[r, 0].astype("int64")
+                    read = image[number, c, low[0] + y, low[1] + z]
+                    total[0] = tir.max(total[0], read)
+                empty = tir.any(high[0] <= low[0], high[1] <= low[1])
+                out[r, c, i, j] = tir.Select(empty, tir.const(0, dtype), total[0])
+
+
 @OPS.exports("vision.roi_pool")
 def export_roi_pool(
     ctx: ExportContext,
@@ -233,61 +280,18 @@ def export_roi_pool(
     spatial_scale: float,
     layout: str,
 ) -> Value:
-    framework, dtype = ctx.framework, ctx.type(data).dtype
-    te, tir = framework.te, framework.tir
+    dtype, sizes = ctx.type(data).dtype, _sizes(ctx, pooled_size)
     work = "float64" if dtype == "float64" else "float32"
-    sizes = _sizes(ctx, pooled_size)
-    least = lowest(numpy_dtype(dtype))
-    statements = framework.statements
+    bins = _Bins(ctx.framework, sizes, spatial_scale, work)
 
-    def edge(x: AnyValue) -> AnyValue:
-        """Return a coordinate rounded to an element, halves away from zero."""
-        scaled = x.astype(work) * tir.const(float(spatial_scale), work)
-        half, none = tir.const(0.5, work), tir.const(0.0, work)
-        rounded = tir.Select(
-            scaled < none, none - tir.floor(half - scaled), tir.floor(scaled + half)
-        )
-        return rounded.astype("int64")
+    def forms(image: AnyValue, regions: AnyValue) -> list[AnyValue]:
+        return [((regions.shape[0], image.shape[1], *sizes), dtype)]
 
-    def roi_pool(image: AnyValue, regions: AnyValue) -> AnyValue:
-        shape = (regions.shape[0], image.shape[1], *sizes)
+    def write(given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:
+        bins.write(*given, *made)
 
-        def bin_of(first: AnyValue, last: AnyValue, place: AnyValue, axis: int) -> list[AnyValue]:
-            span = tir.max(last - first + 1, tir.const(1, "int64")).astype(work)
-            count = sizes[axis]
-            size = span / (
-                tir.const(float(count), work) if isinstance(count, int) else count.astype(work)
-            )
-            ends = tir.floor(place.astype(work) * size), tir.ceil((place + 1).astype(work) * size)
-            length = image.shape[2 + axis]
-            return [tir.max(tir.min(e.astype("int64") + first, length), 0) for e in ends]
-
-        def write(ins: AnyValue, outs: AnyValue) -> AnyValue:
-            x, corners, out = (statements.buffer_proxy(each) for each in (*ins, *outs))
-
-            def loops() -> None:
-                total = framework.cell(dtype)
-                low, high = framework.cell("int64", 2), framework.cell("int64", 2)
-                loop = statements.serial
-                with loop(0, shape[0]) as r, loop(0, sizes[0]) as i, loop(0, sizes[1]) as j:
-                    for axis, place in enumerate((i, j)):
-                        ends = [edge(corners[r, side - axis]) for side in (2, 4)]
-                        low[axis], high[axis] = bin_of(ends[0], ends[1], place, axis)
-                    with loop(0, shape[1]) as c:
-                        total[0] = tir.const(float(least) if is_float(dtype) else int(least), dtype)
-                        heights, widths = high[0] - low[0], high[1] - low[1]
-                        with loop(0, heights) as y, loop(0, widths) as z:
-                            number = corners[r, 0].astype("int64")
-                            read = x[number, c, low[0] + y, low[1] + z]
-                            total[0] = tir.max(total[0], read)
-                        empty = tir.any(high[0] <= low[0], high[1] <= low[1])
-                        out[r, c, i, j] = tir.Select(empty, tir.const(0, dtype), total[0])
-
-            return framework.write_statements(loops)
-
-        return te.extern([shape], [image, regions], write, dtype=[dtype], name="roi_pool")
-
-    made = ctx.emit_te(roi_pool, arrange(ctx, data, layout, "NCHW"), rois)
+    operands = [arrange(ctx, data, layout, "NCHW"), rois]
+    (made,) = emit_loops(ctx, "roi_pool", write, operands, forms, 1)
     return arrange(ctx, made, "NCHW", layout)
 
 
