@@ -137,10 +137,10 @@ def _emit_pool(
 
 
 def _are_parts_right(ctx: ExportContext, data: Value, layout: str, size: Sequence[int]) -> bool:
-    """Whether TVM's own pooling takes the parts; 0.25 errs where some axes divide evenly."""
+    """Whether TVM's own pooling takes the parts; before 0.27 it errs where one axis divides."""
     pairs = zip(_space(ctx, data, layout), size, strict=True)
     even = [count == 1 or (isinstance(n, int) and n % count == 0) for n, count in pairs]
-    return all(even) or not ctx.framework.version.startswith("0.25")
+    return all(even) or ctx.framework.version.startswith("0.27")
 
 
 def _make_adaptive(kind: Literal["max", "avg"], rank: int) -> Callable[..., Value]:
