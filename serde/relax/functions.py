@@ -36,6 +36,7 @@ class PrivateFunction:
         self._name = name
         self._symbols = Symbols(ctx.framework)
         self._reference: AnyValue = None
+        self.params: list[Value] = []
         with self.inside():
             variable = ctx.framework.relax.Var
             self.params = [
@@ -49,10 +50,13 @@ class PrivateFunction:
         """Write into the function meanwhile."""
         ctx = self._ctx
         before, ctx.symbols = ctx.symbols, self._symbols
+        # TVM forgets lengths that no parameter of the scope shows.
+        ctx.builder.begin_scope([each.expr for each in self.params])
         try:
             with ctx.inside(self.scope):
                 yield
         finally:
+            ctx.builder.end_scope()
             ctx.symbols = before
 
     def declare(self, results: Sequence[AnyValue]) -> None:

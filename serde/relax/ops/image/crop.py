@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.relax.export_context import ExportContext, Value
+from serde.relax.framework import Framework
 from serde.relax.ops.conv.windows import arrange
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
 from serde.relax.ops.table import OPS
@@ -29,6 +32,77 @@ OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
 OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
 
 
+@dataclass(frozen=True)
+class _Cropping:
+    """How boxes are cut out, one axis after the other, as the kernel does it."""
+
+    framework: Framework
+    sizes: Sequence[AnyValue]
+    nearest: bool
+    work: str
+    fill: float
+
+    def _number(self, value: float) -> AnyValue:
+        return self.framework.tir.const(value, "float64")
+
+    def _places(self, box: AnyValue, axis: int, length: AnyValue) -> AnyValue:
+        """Return where along an axis of its image each element of a box lies, as a stage."""
+        framework, tir = self.framework, self.framework.tir
+        size, last = as_float(framework, self.sizes[axis]), as_float(framework, length - 1)
+        one, half = self._number(1.0), self._number(0.5)
+
+        def place(n: AnyValue, i: AnyValue) -> AnyValue:
+            start, end = (box[n, axis + 2 * side].astype("float64") for side in (0, 1))
+            steps = tir.max(size - one, one)
+            moved = start * last + as_float(framework, i) * ((end - start) * last) / steps
+            return tir.Select(size == one, half * (start + end) * last, moved)
+
+        return framework.te.compute((box.shape[0], self.sizes[axis]), place, name="places")
+
+    def _between(
+        self, read: Callable[[AnyValue], AnyValue], place: AnyValue, length: AnyValue
+    ) -> AnyValue:
+        tir, one = self.framework.tir, self._number(1.0)
+        last = as_float(self.framework, length - 1)
+
+        def at(whole: AnyValue) -> AnyValue:
+            return read(tir.max(tir.min(whole, last), self._number(0.0)).astype("int64"))
+
+        if self.nearest:
+            return at(tir.floor(place + self._number(0.5)))
+        below = tir.floor(place)
+        part = place - below
+        first = at(below) * (one - part).astype(self.work)
+        return first + at(below + one) * part.astype(self.work)
+
+    def crop(self, image: AnyValue, box: AnyValue, which: AnyValue) -> AnyValue:
+        """Return the boxes in the dtype that they are computed in."""
+        framework, tir, te = self.framework, self.framework.tir, self.framework.te
+        count, (_, channels, height, width) = box.shape[0], image.shape
+        rows, columns = self._places(box, 0, height), self._places(box, 1, width)
+
+        def read_row(n: AnyValue, c: AnyValue, y: AnyValue, x: AnyValue) -> AnyValue:
+            number = which[n].astype("int64")
+
+            def read(row: AnyValue) -> AnyValue:
+                return image[number, c, row, x].astype(self.work)
+
+            return self._between(read, rows[n, y], height)
+
+        held = te.compute((count, channels, self.sizes[0], width), read_row, name="rows_read")
+
+        def read_pixel(n: AnyValue, c: AnyValue, y: AnyValue, x: AnyValue) -> AnyValue:
+            value = self._between(lambda column: held[n, c, y, column], columns[n, x], width)
+            zero = self._number(0.0)
+            beyond = tir.any(
+                rows[n, y] < zero, rows[n, y] > as_float(framework, height - 1),
+                columns[n, x] < zero, columns[n, x] > as_float(framework, width - 1),
+            )  # fmt: skip
+            return tir.Select(beyond, number_of(framework, self.fill, self.work), value)
+
+        return te.compute((count, channels, *self.sizes), read_pixel, name="crop_and_resize")
+
+
 @OPS.exports("image.crop_and_resize")
 def export_crop_and_resize(
     ctx: ExportContext,
@@ -42,57 +116,16 @@ def export_crop_and_resize(
     extrapolation_value: float,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    """One axis after the other, as the kernel does it."""
-    framework, given = ctx.framework, ctx.type(data).dtype
-    te, tir = framework.te, framework.tir
-    work = given if method == "nearest_neighbor" or given == "float64" else "float32"
-    result = given if out_dtype is None else dtype_name(out_dtype)
-    one, half, zero = (tir.const(value, "float64") for value in (1.0, 0.5, 0.0))
+    given, nearest = ctx.type(data).dtype, method == "nearest_neighbor"
+    work = given if nearest or given == "float64" else "float32"
+    dtype = given if out_dtype is None else dtype_name(out_dtype)
     sizes = ctx.dims(crop_size or ())
+    cropping = _Cropping(ctx.framework, sizes, nearest, work, extrapolation_value)
 
-    def places(box: AnyValue, axis: int, length: AnyValue) -> AnyValue:
-        size, last = as_float(framework, sizes[axis]), as_float(framework, length - 1)
-
-        def place(n: AnyValue, i: AnyValue) -> AnyValue:
-            start, end = (box[n, axis + 2 * side].astype("float64") for side in (0, 1))
-            steps = tir.max(size - one, one)
-            moved = start * last + as_float(framework, i) * ((end - start) * last) / steps
-            return tir.Select(size == one, half * (start + end) * last, moved)
-
-        return te.compute((box.shape[0], sizes[axis]), place, name="places")
-
-    def crop_and_resize(image: AnyValue, box: AnyValue, which: AnyValue) -> AnyValue:
-        count, (_, channels, height, width) = box.shape[0], image.shape
-        rows, columns = places(box, 0, height), places(box, 1, width)
-
-        def between(read: AnyValue, place: AnyValue, length: AnyValue) -> AnyValue:
-            last = as_float(framework, length - 1)
-
-            def at(whole: AnyValue) -> AnyValue:
-                return read(tir.max(tir.min(whole, last), zero).astype("int64"))
-
-            if method == "nearest_neighbor":
-                return at(tir.floor(place + half))
-            below = tir.floor(place)
-            part = place - below
-            return at(below) * (one - part).astype(work) + at(below + one) * part.astype(work)
-
-        def read_row(n: AnyValue, c: AnyValue, y: AnyValue, x: AnyValue) -> AnyValue:
-            number = which[n].astype("int64")
-            return between(lambda row: image[number, c, row, x].astype(work), rows[n, y], height)
-
-        read = te.compute((count, channels, sizes[0], width), read_row, name="rows_read")
-
-        def read_pixel(n: AnyValue, c: AnyValue, y: AnyValue, x: AnyValue) -> AnyValue:
-            value = between(lambda column: read[n, c, y, column], columns[n, x], width)
-            beyond = tir.any(
-                rows[n, y] < zero, rows[n, y] > as_float(framework, height - 1),
-                columns[n, x] < zero, columns[n, x] > as_float(framework, width - 1),
-            )  # fmt: skip
-            fill = number_of(framework, extrapolation_value, work)
-            return truncate(tir.Select(beyond, fill, value), work, result)
-
-        return te.compute((count, channels, *sizes), read_pixel, name="crop_and_resize")
+    def crop_and_resize(*tensors: AnyValue) -> AnyValue:
+        made = cropping.crop(*tensors)
+        cut = ctx.framework.te.compute
+        return cut(made.shape, lambda *at: truncate(made[at], work, dtype), name="truncated")
 
     x = arrange(ctx, data, layout, "NCHW")
     return arrange(ctx, ctx.emit_te(crop_and_resize, x, boxes, box_indices), "NCHW", layout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any as AnyValue
 
@@ -81,76 +82,83 @@ def read_pixel(
     return tir.if_then_else(tir.all(*inside), image[(*before, *index)], nothing)
 
 
-def _sample(
-    framework: Framework,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
-    *,
-    coordinate_axis: int,
-    even: bool,
-) -> Callable[..., AnyValue]:
-    """Return what reads images, channels first, at a grid.
+@dataclass(frozen=True)
+class _Sampling:
+    """How images, channels first, are read at a grid.
 
-    Args:
+    Attributes:
         framework: TVM.
-        method: How.
+        method: How: "linear", "nearest" or "cubic".
         padding_mode: What lies outside.
         align_corners: Whether -1 and 1 are the centres of the end pixels.
         coordinate_axis: That of the grid which has x, y (and z).
         even: Whether the nearest of two pixels as near is the even one.
     """
-    te, tir = framework.te, framework.tir
-    fold = _fold(framework, padding_mode, align_corners)
-    one, two = tir.const(1.0, "float64"), tir.const(2.0, "float64")
 
-    def places(grid: AnyValue, axis: int, length: AnyValue) -> AnyValue:
-        rank = len(grid.shape) - 2
-        shape = [dim for i, dim in enumerate(grid.shape) if i != coordinate_axis]
+    framework: Framework
+    method: str
+    padding_mode: str
+    align_corners: bool
+    coordinate_axis: int
+    even: bool = False
+
+    def _places(self, grid: AnyValue, axis: int, length: AnyValue) -> AnyValue:
+        """Return where along an axis of the image each point of the grid lies, as a stage."""
+        framework = self.framework
+        one, two = (framework.tir.const(value, "float64") for value in (1.0, 2.0))
+        before, last = self.coordinate_axis, len(grid.shape) - 3 - axis
+        fold = None if self.method == "cubic" else self._fold()
+        n = as_float(framework, length)
 
         def place(*at: AnyValue) -> AnyValue:
-            which = (*at[:coordinate_axis], rank - 1 - axis, *at[coordinate_axis:])
-            point = grid[which].astype("float64") + one
-            n = as_float(framework, length)
-            found = point * (n - one) / two if align_corners else (point * n - one) / two
-            if even:
-                found = round_even(framework, found)
-            return found if fold is None or method == "cubic" else fold(found, length)
+            point = grid[(*at[:before], last, *at[before:])].astype("float64") + one
+            found = point * (n - one) / two if self.align_corners else (point * n - one) / two
+            found = round_even(framework, found) if self.even else found
+            return found if fold is None else fold(found, length)
 
-        return te.compute(shape, place, name="places")
+        shape = [dim for number, dim in enumerate(grid.shape) if number != before]
+        return framework.te.compute(shape, place, name="places")
 
-    def grid_sample(image: AnyValue, grid: AnyValue) -> AnyValue:
-        space = image.shape[2:]
-        found = [places(grid, axis, length) for axis, length in enumerate(space)]
-        dtype = str(image.dtype)
-        shape = (found[0].shape[0], image.shape[1], *found[0].shape[1:])
+    def _fold(self) -> Fold | None:
+        return _fold(self.framework, self.padding_mode, self.align_corners)
+
+    def _between(
+        self, image: AnyValue, before: Sequence[AnyValue], where: Sequence[AnyValue]
+    ) -> AnyValue:
+        """Return the weighed sum of the neighbours of a place."""
+        framework, tir = self.framework, self.framework.tir
         weigh = linear_weights(framework)
         offsets: tuple[int, ...] = (0, 1)
-        if method == "cubic":
+        fold = None
+        if self.method == "cubic":
             weigh, offsets = cubic_weights(framework, _CUBIC_ALPHA), (-1, 0, 1, 2)
+            fold = self._fold()
+        total: AnyValue = None
+        for choice in product(offsets, repeat=len(where)):
+            corner, factor = [], tir.const(1.0, "float64")
+            for place, offset, length in zip(where, choice, image.shape[2:], strict=True):
+                below = tir.floor(place)
+                moved = below + tir.const(float(offset), "float64")
+                corner.append(moved if fold is None else fold(moved, length))
+                factor = factor * weigh(offset, place - below)
+            read = read_pixel(framework, image, before, corner)
+            part = read * factor.astype(str(image.dtype))
+            total = part if total is None else total + part
+        return total
+
+    def grid_sample(self, image: AnyValue, grid: AnyValue) -> AnyValue:
+        """Return the image read at the grid."""
+        found = [self._places(grid, axis, n) for axis, n in enumerate(image.shape[2:])]
 
         def read(n: AnyValue, c: AnyValue, *at: AnyValue) -> AnyValue:
             where = [each[(n, *at)] for each in found]
-            if method == "nearest":
-                corner = [_nearest(framework, each) for each in where]
-                return read_pixel(framework, image, (n, c), corner)
-            floors = [tir.floor(each) for each in where]
-            total = None
-            for choice in product(offsets, repeat=len(space)):
-                corner, factor = [], one
-                for place, floor, offset, length in zip(where, floors, choice, space, strict=True):
-                    moved = floor + tir.const(float(offset), "float64")
-                    folded = fold is not None and method == "cubic"
-                    corner.append(fold(moved, length) if folded and fold else moved)
-                    weight = weigh(offset, place - floor)
-                    factor = factor * weight
-                part = read_pixel(framework, image, (n, c), corner) * factor.astype(dtype)
-                total = part if total is None else total + part
-            return total
+            if self.method != "nearest":
+                return self._between(image, (n, c), where)
+            corner = [_nearest(self.framework, each) for each in where]
+            return read_pixel(self.framework, image, (n, c), corner)
 
-        return te.compute(shape, read, name="grid_sample")
-
-    return grid_sample
+        shape = (found[0].shape[0], image.shape[1], *found[0].shape[1:])
+        return self.framework.te.compute(shape, read, name="grid_sample")
 
 
 @OPS.exports("image.grid_sample")
@@ -168,10 +176,8 @@ def export_grid_sample(
     wide = sum_dtype(dtype, None)
     x = arrange(ctx, cast(ctx, data, dtype, wide), layout, plain)
     how = {"bilinear": "linear", "bicubic": "cubic"}.get(method, method)
-    compute = _sample(
-        ctx.framework, how, padding_mode, align_corners, coordinate_axis=1, even=False
-    )
-    made = cast(ctx, ctx.emit_te(compute, x, grid), wide, dtype)
+    sampling = _Sampling(ctx.framework, how, padding_mode, align_corners, 1)
+    made = cast(ctx, ctx.emit_te(sampling.grid_sample, x, grid), wide, dtype)
     return arrange(ctx, made, plain, layout)
 
 
@@ -187,12 +193,7 @@ def export_serde_grid_sample(
 ) -> Value:
     dtype, rank = ctx.type(data).dtype, ctx.type(data).rank
     wide = sum_dtype(dtype, None)
-    compute = _sample(
-        ctx.framework,
-        method,
-        padding_mode,
-        align_corners,
-        coordinate_axis=rank - 1,
-        even=method == "nearest",
-    )
-    return cast(ctx, ctx.emit_te(compute, cast(ctx, data, dtype, wide), grid), wide, dtype)
+    even = method == "nearest"
+    sampling = _Sampling(ctx.framework, method, padding_mode, align_corners, rank - 1, even)
+    made = ctx.emit_te(sampling.grid_sample, cast(ctx, data, dtype, wide), grid)
+    return cast(ctx, made, wide, dtype)

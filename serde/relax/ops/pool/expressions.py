@@ -12,7 +12,7 @@ from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float
 from serde.weights import numpy_dtype
 
-__all__ = ["PoolWindow", "adaptive_mean"]
+__all__ = ["PoolWindow", "adaptive_pool"]
 
 
 @dataclass(frozen=True)
@@ -96,37 +96,40 @@ def divide_in(tir: AnyValue, total: AnyValue, divisor: AnyValue, dtype: str) -> 
     return total / divisor if is_float(dtype) else tir.truncdiv(total, divisor)
 
 
-def adaptive_mean(framework: Framework, counts: Sequence[int]) -> Callable[..., AnyValue]:
-    """Return what computes means of integers over as many parts of each axis."""
+def adaptive_pool(
+    framework: Framework, counts: Sequence[int], kind: str
+) -> Callable[..., AnyValue]:
+    """Return what computes means or maxima, "avg" or "max", over as many parts of each axis."""
     te, tir = framework.te, framework.tir
 
-    def adaptive_mean(data: AnyValue) -> AnyValue:
-        batch, channels, *space = data.shape
+    def parts(places: Sequence[AnyValue], space: Sequence[AnyValue]) -> list[AnyValue]:
+        axes = zip(places, space, counts, strict=True)
+        return [(tir.floordiv(p * n, c), tir.floordiv((p + 1) * n + c - 1, c)) for p, n, c in axes]
+
+    def adaptive_pool(data: AnyValue) -> AnyValue:
+        (batch, channels, *space), dtype = data.shape, str(data.dtype)
+        total = dtype if kind == "max" or is_float(dtype) else "int64"
+        fill = te.min_value(dtype) if kind == "max" else tir.const(0, total)
         most = [tir.floordiv(n + c - 1, c) + 1 for n, c in zip(space, counts, strict=True)]
         taps = [te.reduce_axis((0, each), name=f"k{i}") for i, each in enumerate(most)]
 
-        def parts(places: Sequence[AnyValue]) -> list[tuple[AnyValue, AnyValue]]:
-            axes = zip(places, space, counts, strict=True)
-            return [
-                (tir.floordiv(p * n, c), tir.floordiv((p + 1) * n + c - 1, c)) for p, n, c in axes
-            ]
-
-        def add_up(n: AnyValue, c: AnyValue, *places: AnyValue) -> AnyValue:
-            spans = parts(places)
+        def reduce(n: AnyValue, c: AnyValue, *places: AnyValue) -> AnyValue:
+            spans = parts(places, space)
             read = [first + tap for (first, _), tap in zip(spans, taps, strict=True)]
             inside = [r < last for r, (_, last) in zip(read, spans, strict=True)]
-            value = data[(n, c, *read)].astype("int64")
-            held = tir.if_then_else(tir.all(*inside), value, tir.const(0, "int64"))
-            return te.sum(held, axis=taps)
+            held = tir.if_then_else(tir.all(*inside), data[(n, c, *read)].astype(total), fill)
+            return te.max(held, axis=taps) if kind == "max" else te.sum(held, axis=taps)
 
-        sums = te.compute((batch, channels, *counts), add_up, name="part_sums")
+        found = te.compute((batch, channels, *counts), reduce, name="parts")
+        if kind == "max":
+            return found
 
         def divide(n: AnyValue, c: AnyValue, *places: AnyValue) -> AnyValue:
             size: AnyValue = tir.const(1, "int64")
-            for first, last in parts(places):
+            for first, last in parts(places, space):
                 size = size * (last - first).astype("int64")
-            return tir.truncdiv(sums[(n, c, *places)], size).astype(str(data.dtype))
+            return divide_in(tir, found[(n, c, *places)], size.astype(total), total).astype(dtype)
 
-        return te.compute(sums.shape, divide, name="adaptive_mean")
+        return te.compute(found.shape, divide, name="adaptive_mean")
 
-    return adaptive_mean
+    return adaptive_pool

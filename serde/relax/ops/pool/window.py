@@ -8,7 +8,7 @@ from typing import Literal
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.conv.windows import arrange, cast, has_plain_layouts, sum_dtype
-from serde.relax.ops.pool.expressions import PoolWindow, adaptive_mean
+from serde.relax.ops.pool.expressions import PoolWindow, adaptive_pool
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
@@ -136,6 +136,13 @@ def _emit_pool(
     )
 
 
+def _are_parts_right(ctx: ExportContext, data: Value, layout: str, size: Sequence[int]) -> bool:
+    """Whether TVM's own pooling takes the parts; before 0.27 it errs where one axis divides."""
+    pairs = zip(_space(ctx, data, layout), size, strict=True)
+    even = [count == 1 or (isinstance(n, int) and n % count == 0) for n, count in pairs]
+    return all(even) or ctx.framework.version.startswith("0.27")
+
+
 def _make_adaptive(kind: Literal["max", "avg"], rank: int) -> Callable[..., Value]:
     """Return what writes a pooling over parts of `rank` axes; Relax has one of means of floats."""
 
@@ -153,14 +160,10 @@ def _make_adaptive(kind: Literal["max", "avg"], rank: int) -> Callable[..., Valu
         size = list(output_size * rank if len(output_size) == 1 else output_size)
         if not size:
             made = x
-        elif kind == "max":
-            topi = ctx.framework.topi.nn
-            pool = topi.adaptive_pool if rank == 2 else getattr(topi, f"adaptive_pool{rank}d")
-            made = ctx.emit_te(pool, x, size, kind, plain)
-        elif is_float(dtype):
+        elif kind == "avg" and is_float(dtype) and _are_parts_right(ctx, data, layout, size):
             made = ctx.emit(f"nn.adaptive_avg_pool{rank}d", x, output_size=size)
         else:
-            made = ctx.emit_te(adaptive_mean(ctx.framework, size), x)
+            made = ctx.emit_te(adaptive_pool(ctx.framework, size, kind), x)
         return arrange(ctx, cast(ctx, made, wide, dtype), plain, out_layout or layout)
 
     return export_adaptive_pool
