@@ -68,7 +68,7 @@ class ExportContext(walk.ExportContext[Value]):
         made = self.bind(self.apply(op, *operands, **attributes))
         if op in ELEMENTWISE and self.framework.type_of(made.expr).shape is None:
             self.scope.bindings.pop()
-            made = self.bind(self.apply(op, *self._spread(operands), **attributes))
+            made = self.bind(self.apply(op, *self.spread(operands), **attributes))
         if op in REDUCTIONS:
             over = open_lengths(op, self.extents(operands[0]), attributes)
             fallback = make_fallback(self.framework, op)
@@ -107,7 +107,7 @@ class ExportContext(walk.ExportContext[Value]):
         """Write several tensors that a function of tensor expressions computes."""
         return self.bind_tuple(self._te_call(function, operands, attributes), outputs)
 
-    def _spread(self, operands: Sequence[Value]) -> list[Value]:
+    def spread(self, operands: Sequence[Value]) -> list[Value]:
         """Return operands that broadcast against each other, spread over their common shape."""
         shapes = [self.extents(each) for each in operands]
         wanted = self.wide(broadcast_lengths(self.framework, shapes))

@@ -260,3 +260,14 @@ def test_short_axes_are_mirrored_as_often_as_needed(mode: str) -> None:
         lambda value: [np.pad(value, widths, mode)],  # type: ignore[call-overload]
         [[(length, 2)] for length in (1, 2, 3, 9)],
     )
+
+
+def test_indices_of_lengths_that_are_not_compared_are_spread() -> None:
+    x, rows = _var("x", 4, 3), relay.var("i", TensorType((N,), "int64"))
+    columns = relay.var("j", TensorType((M,), "int64"))
+    picked = relay.adv_index([x, rows, columns])
+    run = _compile(relay.Function([x, rows, columns], picked))
+    values = _values(4, 3)
+    for one, other in (([1, 3, 0], [2]), ([1], [2, 0]), ([1, 3], [0, 2])):
+        places = np.array(one), np.array(other)
+        assert run(values, *places)[0].tolist() == values[places].tolist()

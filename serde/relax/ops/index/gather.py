@@ -102,12 +102,25 @@ def export_gather_nd(
     return ctx.emit_te(gather_nd, data, indices)
 
 
+def _are_comparable(ctx: ExportContext, shapes: Sequence[Sequence[AnyValue]], rank: int) -> bool:
+    """Whether it is known of every axis which shapes are spread over it."""
+    for axis in range(-rank, 0):
+        lengths = [own[axis] for own in shapes if len(own) >= -axis]
+        first, *others = [each for each in lengths if not isinstance(each, int) or each != 1] or [1]
+        if not all(ctx.framework.are_equal(first, each) for each in others):
+            return False
+    return True
+
+
 @OPS.exports("adv_index")
 def export_adv_index(ctx: ExportContext, inputs: tuple[Value, ...]) -> Value:
     te = ctx.framework.te
     data, *indices = inputs
     rank = max(ctx.type(each).rank for each in indices)
     extents = [ctx.extents(each) for each in indices]
+    if not _are_comparable(ctx, extents, rank):
+        indices = ctx.spread(indices)
+        extents = [ctx.extents(each) for each in indices]
     shape: list[AnyValue] = []
     for axis in range(rank):
         known = [own[axis - rank] for own in extents if axis - rank >= -len(own)]
