@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde.errors import ConverterBug, Unsupported
+from serde.errors import ConverterBug, SerdeError, Unsupported
 from serde.relax.broadcasting import ELEMENTWISE, broadcast_lengths, make_spread
 from serde.relax.framework import Framework
 from serde.relax.live import to_tensor
@@ -463,9 +463,10 @@ class ExportContext(walk.ExportContext[Value]):
         """
         try:
             return build()
-        except Unsupported:
+        except (SerdeError, OSError, MemoryError):
             raise
         except Exception as error:
-            lines = [line for line in str(error).splitlines() if line.strip()]
-            told = lines[-1].strip() if lines else type(error).__name__
-            raise Unsupported(f"TVM refuses it: {told:.300}") from error
+            if not self.framework.has_raised(error):
+                raise  # The function that computes a tensor has failed by itself.
+            told = self.framework.last_line(error)
+            raise Unsupported(f"TVM refuses it: {told}") from error

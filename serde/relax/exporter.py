@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import Unsupported, raise_if_refused
+from serde.relax.dataflow import with_dataflow
 from serde.relax.export_context import Block, ExportContext, Value
 from serde.relax.framework import Framework, load
 from serde.relax.functions import outline
@@ -86,8 +87,10 @@ def _module(framework: Framework, context: ExportContext, main: AnyValue) -> Any
     """
     module = context.builder.get()
     module["main"] = main
-    passes = framework.relax.transform
-    return passes.DeadCodeElimination()(passes.ConvertToDataflow(min_size=1)(module))
+    for variable, function in module.functions_items():
+        if isinstance(function, framework.relax.Function):
+            module[variable] = with_dataflow(framework, context.builder, function)
+    return framework.relax.transform.DeadCodeElimination()(module)
 
 
 def _names_attribute(key: str, own: Sequence[str] | AnyValue, names: Sequence[str]) -> AnyValue:

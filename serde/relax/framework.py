@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import json
+import os
 import re
 from collections.abc import Callable
 from functools import cache
@@ -107,6 +108,10 @@ class Framework:
         """Return the type that a cast gives."""
         return getattr(binding, self._type)
 
+    def type_args(self, call: AnyValue) -> AnyValue:
+        """Return the types that a call is given beside its arguments."""
+        return call.sinfo_args if hasattr(call, "sinfo_args") else call.ty_args
+
     def target(self, text: str) -> AnyValue:
         """Return a target: a kind, a tag, or a mapping in JSON."""
         given = json.loads(text) if text.lstrip().startswith("{") else text
@@ -128,6 +133,18 @@ class Framework:
         lines = [line for line in str(error).splitlines() if line.strip()]
         lines = [line for line in lines if not line.startswith("Command line:")]
         return (lines[-1].strip() if lines else type(error).__name__)[:_MOST_CHARACTERS]
+
+    def has_raised(self, error: BaseException) -> bool:
+        """Whether an error is TVM's own, and not one of the Python code that called it."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = "" if trace is None else trace.tb_frame.f_code.co_filename
+        if not where.endswith(".py"):  # TVM names the places of its sources in C++.
+            return True
+        home = os.path.join(os.path.dirname(self.tvm.__file__), "")
+        # What writes expressions there complains of those that it is given.
+        return where.startswith(home) and not where.startswith(os.path.join(home, "te"))
 
     def number(self, value: bool | int | float) -> AnyValue:
         """Return a number as an argument of a function that is called."""

@@ -7,6 +7,7 @@ import mmap
 import os
 import secrets
 import shutil
+import struct
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -108,7 +109,7 @@ class Runnable:
         """What it is compiled for, as TVM says it."""
         return self.interface.target
 
-    def run(self, *args: AnyValue, **named: AnyValue) -> list[Array]:
+    def run(self, /, *args: AnyValue, **named: AnyValue) -> list[Array]:
         """Return the results for inputs by position or by name.
 
         One argument that is a mapping holds all inputs by name.
@@ -194,12 +195,25 @@ def is_library(path: Path) -> bool:
             return content.find(_SYMBOL) >= 0
 
 
+def _is_cut_off(path: Path) -> bool:
+    """Whether a library of Linux ends early, which its system tells by ending the process."""
+    with path.open("rb") as file:
+        header = file.read(64)
+    if len(header) < 64 or header[4:6] != b"\x02\x01":  # It has 64 bits, lowest bytes first.
+        return header.startswith(_LIBRARIES[0]) and len(header) < 64
+    (sections,) = struct.unpack_from("<Q", header, 40)
+    size, count = struct.unpack_from("<HH", header, 58)
+    return path.stat().st_size < sections + size * count
+
+
 def open_library(framework: Framework, path: Path) -> AnyValue:
     """Return a library of TVM's, loaded.
 
     Raises:
         FormatError: It is none, or needs what this TVM does not have.
     """
+    if _is_cut_off(path):
+        raise FormatError("the library is cut off", path=path)
     # A system loads no other file under a name that it knows, though another lies there by now.
     with tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True) as folder:
         alone = Path(folder) / f"{secrets.token_hex(8)}{path.suffix}"

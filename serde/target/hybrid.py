@@ -193,7 +193,7 @@ class HybridExecutor:
         """Names of the results, in order."""
         return self._program.outputs
 
-    def run(self, *args: AnyValue, **named: AnyValue) -> list[Array]:
+    def run(self, /, *args: AnyValue, **named: AnyValue) -> list[Array]:
         """Return the results for inputs by position or by name.
 
         One argument that is a mapping holds all inputs by name.

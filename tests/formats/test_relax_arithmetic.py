@@ -13,6 +13,7 @@ from support.relax_cases import judge_call
 from support.relax_run import run_function
 
 import serde.relay as relay
+from serde.relay.ir.dims import symbol
 from serde.weights import numpy_dtype
 
 NAN, INF = np.nan, np.inf
@@ -55,6 +56,55 @@ def test_halves_and_powers_and_remainders() -> None:
     assert found[0].tolist() == [-3, -1, 1, 3]
     assert found[1].tolist() == [1.5, 1.5, 0.5, 0.5]
     assert found[2].tolist() == [-1, 0, 27, 1]
+
+
+QUOTIENTS = ("divide", "floor_divide", "mod", "floor_mod")
+
+
+def _expect_quotient(op: str, x: int, y: int) -> int:
+    if y == 0:
+        return 0
+    if op in ("floor_divide", "floor_mod"):
+        return x // y if op == "floor_divide" else x % y
+    return int(np.fmod(x, y)) if op == "mod" else int(np.trunc(x / y))
+
+
+def test_integers_by_zero_and_the_least_by_minus_one_end_no_process() -> None:
+    least = int(np.iinfo(np.int32).min)
+    xs, ys = [least, -5, 7, 0], [-1, 2, 0, 0]
+    x, y = (relay.var(name, shape=(4,), dtype="int32") for name in "xy")
+    body = relay.Tuple([getattr(relay, op)(x, y) for op in QUOTIENTS])
+    given = (np.array(each, np.int32) for each in (xs, ys))
+    found = run_function(relay.Function([x, y], body), *given)
+    for op, result in zip(QUOTIENTS, found, strict=True):
+        pairs = [_expect_quotient(op, *each) for each in zip(xs, ys, strict=True)]
+        assert result.tolist() == np.array(pairs).astype(np.int32).tolist(), op
+
+
+@pytest.mark.wide
+def test_the_mean_of_no_integers_ends_no_process() -> None:
+    x = relay.var("x", relay.TensorType((symbol("n"), 2), "int32"))
+    (found,) = run_function(relay.Function([x], relay.mean(x, 0)), np.zeros((0, 2), np.int32))
+    assert found.tolist() == [0, 0]
+
+
+@pytest.mark.wide
+def test_quotients_of_floats_are_those_that_are_exact() -> None:
+    xs, ys = [1, -1, 0.3, -7, 5, INF, 0, 6], [0.1, 0.1, 0.1, 3, 0, 2, 3, -3]
+    given = [np.array(each, np.float32) for each in (xs, ys)]
+    x, y = (relay.var(name, shape=(8,)) for name in "xy")
+    (found,) = run_function(relay.Function([x, y], relay.floor_divide(x, y)), *given)
+    assert str(found.tolist()) == str([9.0, -10.0, 3.0, -3.0, INF, NAN, 0.0, -2.0])
+
+
+@pytest.mark.wide
+def test_shifts_by_as_many_bits_as_there_are_leave_nothing() -> None:
+    x, y = (relay.var(name, shape=(4,), dtype="int8") for name in "xy")
+    body = relay.Tuple([relay.left_shift(x, y), relay.right_shift(x, y)])
+    given = (np.array(each, np.int8) for each in ([3, 3, -3, 100], [1, 8, 64, -1]))
+    left, right = run_function(relay.Function([x, y], body), *given)
+    assert left.tolist() == [6, 0, 0, 0]
+    assert right.tolist() == [1, 0, -1, 0]
 
 
 @pytest.mark.wide

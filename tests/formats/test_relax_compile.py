@@ -99,6 +99,24 @@ def test_a_saved_library_outlives_what_it_was_saved_from(tmp_path: Path) -> None
     agrees(serde.Runnable.load(again).run(X), X)
 
 
+def test_a_library_that_is_cut_off_is_refused(saved: Path, tmp_path: Path) -> None:
+    whole = saved.read_bytes()
+    torn = tmp_path / "torn.so"
+    for length in (5000, len(whole) // 2, len(whole) - 1):
+        torn.write_bytes(whole[:length])
+        with pytest.raises(FormatError, match=r"torn\.so"):
+            serde.Runnable.load(torn)
+
+
+@pytest.mark.wide
+def test_inputs_may_be_called_like_what_holds_them() -> None:
+    one, other = (relay.var(name, shape=(2,)) for name in ("self", "args"))
+    function = relay.Function([one, other], relay.subtract(one, other))
+    ours = serde.compile(relay.IRModule.from_expr(function))
+    (found,) = ours.run(**{"self": np.full(2, 3, np.float32), "args": np.ones(2, np.float32)})
+    assert found.tolist() == [2, 2]
+
+
 @pytest.mark.wide
 def test_a_library_that_took_the_place_of_another_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "net.so"

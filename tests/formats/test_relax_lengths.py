@@ -247,3 +247,16 @@ def test_chains_of_lengths_that_are_not_known_stay_small() -> None:
         total = relay.multiply(relay.add(total, each), each)
     run = _compile(relay.Function(inputs, total))
     assert run(*[np.ones(1 + 3 * (place % 2), np.float32) for place in range(12)])[0].shape == (4,)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_short_axes_are_mirrored_as_often_as_needed(mode: str) -> None:
+    x = _var("x", N, 2)
+    mirrored = relay.nn.mirror_pad(x, ((3, 4), (0, 1)), mode.upper())
+    widths = ((3, 4), (0, 1))
+    _check(
+        relay.Function([x], mirrored),
+        lambda value: [np.pad(value, widths, mode)],  # type: ignore[call-overload]
+        [[(length, 2)] for length in (1, 2, 3, 9)],
+    )

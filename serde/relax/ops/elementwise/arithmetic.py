@@ -7,17 +7,19 @@ from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
+import numpy as np
+
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS
-from serde.relax.precision import compute_wide
+from serde.relax.precision import NARROW, compute_wide
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 
 __all__: list[str] = []
 
-_ARITHMETIC: Final = ("add", "subtract", "multiply", "divide")
+_ARITHMETIC: Final = ("add", "subtract", "multiply")
 
 _OF_BITS: Final = {
     "maximum": "logical_or",
@@ -39,10 +41,35 @@ def _make_exporter(op: str, of_bits: str) -> Callable[..., Value]:
     return export
 
 
-for _op in (*_ARITHMETIC, "floor_divide", "left_shift", "right_shift"):
+for _op in _ARITHMETIC:
     OPS.exports(_op)(_make_exporter(_op, _op))
 for _op, _bits in _OF_BITS.items():
     OPS.exports(_op)(_make_exporter(_op, _bits))
+
+
+def _make_shift(op: str) -> Callable[..., Value]:
+    def export(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+        """By as many bits as there are, or more, nothing is left; processors do otherwise."""
+        dtype = np.dtype(ctx.type(lhs).dtype)
+        last = 8 * dtype.itemsize - 1
+        if rhs.data is not None and ((rhs.data >= 0) & (rhs.data <= last)).all():
+            return ctx.emit(op, lhs, rhs)
+        zero, most = ctx.const(0, dtype), ctx.const(last, dtype)
+        few = ctx.emit("less_equal", rhs, most)
+        if dtype.kind == "i":
+            few = ctx.emit("logical_and", few, ctx.emit("greater_equal", rhs, zero))
+        made = ctx.emit(op, lhs, ctx.emit("where", few, rhs, most))
+        return (
+            made
+            if op == "right_shift" and dtype.kind == "i"
+            else ctx.emit("where", few, made, zero)
+        )
+
+    return export
+
+
+for _op in ("left_shift", "right_shift"):
+    OPS.exports(_op)(_make_shift(_op))
 
 
 @OPS.exports("equal")
@@ -99,14 +126,65 @@ def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Va
     return ctx.emit("where", truth_of(ctx, condition), x, y)
 
 
+def _divide(ctx: ExportContext, op: str, lhs: Value, rhs: Value) -> Value:
+    """Write a quotient or a remainder, of integers such that none ends the process.
+
+    By zero both are 0, as in NumPy. Processors refuse that, and the least number by -1.
+    """
+    dtype = ctx.type(lhs).dtype
+    if is_float(dtype):
+        return ctx.emit(op, lhs, rhs)
+    signed = dtype.startswith("int")
+    if rhs.data is not None and not np.isin(rhs.data, (0, -1) if signed else 0).any():
+        return ctx.emit(op, lhs, rhs)
+    zero, one = ctx.const(0, dtype), ctx.const(1, dtype)
+    nothing = ctx.emit("equal", rhs, zero)
+    turned = ctx.emit("equal", rhs, ctx.const(-1, dtype)) if signed else nothing
+    refused = ctx.emit("logical_or", nothing, turned) if signed else nothing
+    made = ctx.emit(op, lhs, ctx.emit("where", refused, one, rhs))
+    if signed:
+        negative = zero if "mod" in op else ctx.emit("negative", lhs)
+        made = ctx.emit("where", turned, negative, made)
+    return ctx.emit("where", nothing, zero, made)
+
+
+@OPS.exports("divide")
+def export_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    return _divide(ctx, "divide", lhs, rhs)
+
+
+@OPS.exports("floor_divide")
+def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    """Of floats TVM takes the floor of a quotient that is rounded: 1 // 0.1 is 9, and not 10."""
+    dtype = ctx.type(lhs).dtype
+    if not is_float(dtype):
+        return _divide(ctx, "floor_divide", lhs, rhs)
+    wide = "float32" if dtype in NARROW else dtype
+
+    def floored(x: Expr, y: Expr) -> Expr:
+        x, y = (relay.cast(each, wide) for each in (x, y))
+        rest, zero = relay.trunc_mod(x, y), relay.const(0, wide)
+        turned = relay.not_equal(relay.less(rest, zero), relay.less(y, zero))
+        turned = relay.logical_and(turned, relay.not_equal(rest, zero))
+        exact = relay.divide(relay.subtract(x, rest), y)
+        exact = relay.where(turned, relay.subtract(exact, relay.const(1, wide)), exact)
+        found = relay.round(exact)  # It is a whole number but for what the division has rounded.
+        found = relay.where(relay.equal(y, zero), relay.divide(x, y), found)
+        return relay.cast(found, dtype)
+
+    return ctx.spell(floored, lhs, rhs)
+
+
 @OPS.exports("trunc_divide")
 def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-    made = ctx.emit("divide", lhs, rhs)
+    made = _divide(ctx, "divide", lhs, rhs)
     return ctx.emit("trunc", made) if is_float(ctx.type(lhs).dtype) else made
 
 
 @OPS.exports("mod", "trunc_mod")
 def export_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    if not is_float(ctx.type(lhs).dtype):
+        return _divide(ctx, "mod", lhs, rhs)
     return compute_wide(ctx, lambda x, y: ctx.emit("mod", x, y), lhs, rhs)
 
 
@@ -115,7 +193,7 @@ def export_floor_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     """Of floats TVM computes it by a quotient, which is rounded; a remainder is exact."""
     dtype = ctx.type(lhs).dtype
     if not is_float(dtype):
-        return ctx.emit("floor_mod", lhs, rhs)
+        return _divide(ctx, "floor_mod", lhs, rhs)
 
     def floored(x: Expr, y: Expr) -> Expr:
         rest, zero = relay.trunc_mod(x, y), relay.const(0, dtype)

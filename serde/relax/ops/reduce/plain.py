@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -111,6 +112,10 @@ def export_mean(
 
     def of_integers(x: Expr) -> Expr:
         total = relay.sum(x, axis=axes, keepdims=keepdims)
+        lengths = [type_.shape[each] for each in axes]
+        if all(isinstance(each, int) for each in lengths):
+            count = np.array(math.prod(lengths)).astype(type_.dtype)
+            return relay.divide(total, relay.const(count))
         return relay.divide(total, relay.sum(relay.ones_like(x), axis=axes, keepdims=keepdims))
 
     return ctx.spell(of_integers, data)

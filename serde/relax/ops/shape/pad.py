@@ -46,13 +46,14 @@ def pad_with(
                 own = place - before
                 if mode == "constant":
                     inside += [own >= 0, own < length]
-                source.append(_source(tir, mode, own, length))
+                within = all(_fits(each, length, mode) for each in (before, after))
+                source.append(_source(tir, mode, own, length, once=within))
             if not inside:
                 return x(*source)
-            within = inside[0]
+            of_data = inside[0]
             for each in inside[1:]:
-                within = tir.And(within, each)
-            return tir.if_then_else(within, x(*source), fill().astype(str(x.dtype)))
+                of_data = tir.And(of_data, each)
+            return tir.if_then_else(of_data, x(*source), fill().astype(str(x.dtype)))
 
         return te.compute(shape, one, name="pad")
 
@@ -63,14 +64,33 @@ def _is_zero(width: AnyValue) -> bool:
     return isinstance(width, int) and width == 0
 
 
-def _source(tir: AnyValue, mode: str, place: AnyValue, length: AnyValue) -> AnyValue:
-    """Return which element stands at a place counted from the first of the tensor."""
+def _fits(width: AnyValue, length: AnyValue, mode: str) -> bool:
+    """Whether it is known that the elements of an axis, mirrored once, are enough."""
+    fixed = getattr(length, "value", length)
+    if not isinstance(fixed, int) or not isinstance(width, int):
+        return False
+    return width <= fixed - (mode == "reflect")
+
+
+def _source(tir: AnyValue, mode: str, place: AnyValue, length: AnyValue, *, once: bool) -> AnyValue:
+    """Return which element stands at a place counted from the first of the tensor.
+
+    Args:
+        tir: TVM's.
+        mode: See :func:`pad_with`.
+        place: Where it is.
+        length: That of the axis.
+        once: Whether the place is so near that the axis is mirrored once at most.
+    """
     if mode == "constant":
         return place
     last = length - 1
     if mode == "edge":
         return tir.max(tir.min(place, last), tir.IntImm("int64", 0))
     bounce = 0 if mode == "reflect" else 1
+    if not once:
+        period = tir.max(2 * last + 2 * bounce, tir.IntImm("int64", 1))
+        place = tir.floormod(place, period)
     before = tir.Select(place < 0, -place - bounce, place)
     return tir.Select(place > last, 2 * last - place + bounce, before)
 
