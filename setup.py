@@ -38,6 +38,7 @@ EXTRAS = {
         "pytest-xdist>=3.6",
         "ruff>=0.9",
         "safetensors>=0.5",
+        "tflite>=2.18",
         "wheel>=0.43",
         # What MXNet imports; `make setup` installs MXNet itself without its pins.
         "requests>=2.20",

@@ -55,7 +55,16 @@ class ImportContext(walk.ImportContext):
         return list(x.fields)
 
     def const(self, value: AnyValue, dtype: str) -> Constant:
-        """Return a constant."""
+        """Return a constant.
+
+        Raises:
+            Unsupported: A number is not one of the integers of its dtype.
+        """
+        if dtype.startswith(("int", "uint")):
+            bounds = np.iinfo(numpy_dtype(dtype))
+            given = np.asarray(value)
+            if not np.all((given >= bounds.min) & (given <= bounds.max)):
+                raise Unsupported(f"{value} as {dtype}")
         return Constant(np.asarray(value, numpy_dtype(dtype)))
 
     def like(self, x: Expr, value: AnyValue) -> Constant:

@@ -233,11 +233,14 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         Raises:
             Unsupported: It cannot be said in Relay.
         """
+        too_deep = FormatError(f"{label}: expressions nested more than {MAX_NESTING} deep")
         if self._depth > MAX_NESTING:
-            raise FormatError(f"{label}: expressions nested more than {MAX_NESTING} deep")
+            raise too_deep
         self._depth += 1
         try:
             return self._value(expr, scope, label)
+        except RecursionError:
+            raise too_deep from None
         finally:
             self._depth -= 1
 

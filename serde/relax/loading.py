@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
@@ -42,13 +42,14 @@ def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -
     body = module[main]
     attrs = {str(key): body.attrs[key] for key in body.attrs.keys()} if body.attrs else {}  # noqa: SIM118
     own = _parameters(body)
-    given = attrs.get(_PARAMS)
+    count = _input_count(attrs, own)
+    # TVM's importer of TFLite keeps values there that are constants of the function, too.
+    given = None if count == len(own) else attrs.get(_PARAMS)
     if params is not None:
         given = params
     if isinstance(given, Mapping) and set(map(str, given)) <= _functions(framework, module):
         given = next((each for key, each in given.items() if str(key) == main), [])
-    count = _input_count(attrs, own)
-    told_weights = [str(each) for each in attrs.get(WEIGHT_NAMES, ())]
+    told_weights = _texts(attrs, WEIGHT_NAMES) or ()
     weights = _weights(framework, given, own, count, told_weights)
     inputs = own[: len(own) - len(weights)]
     _check_types(framework, body.params[len(inputs) :], weights)
@@ -80,11 +81,13 @@ def _input_count(attrs: Mapping[str, AnyValue], own: Sequence[str]) -> int | Non
     """Return how many parameters are inputs, None if that is not told.
 
     Raises:
-        FormatError: More than there are.
+        FormatError: It is no number, or more than there are.
     """
     told = attrs.get(_INPUT_COUNT)
     if told is None:
         return None
+    if not isinstance(told, int):
+        raise FormatError(f"{_INPUT_COUNT}: expected a number, found {told!s:.100}")
     count = int(told)
     if not 0 <= count <= len(own):
         raise FormatError(f"{_INPUT_COUNT}: {count} inputs of {len(own)} parameters")
@@ -99,14 +102,28 @@ def _names(
     Raises:
         FormatError: There is not one for each, or one occurs twice.
     """
-    told = attrs.get(attribute)
-    if told is None:
+    names = _texts(attrs, attribute)
+    if names is None:
         return tuple(default)
-    names = tuple(map(str, told))
     if len(names) != len(default) or len(set(names)) != len(names):
         found = f"{len(names)}, {len(set(names))} of them different"
         raise FormatError(f"{attribute}: expected {len(default)} names, found {found}")
     return names
+
+
+def _texts(attrs: Mapping[str, AnyValue], attribute: str) -> tuple[str, ...] | None:
+    """Return the texts that an attribute holds, None where it is not there.
+
+    Raises:
+        FormatError: It holds something else.
+    """
+    told = attrs.get(attribute)
+    if told is None:
+        return None
+    several = isinstance(told, Sequence) and not isinstance(told, str)
+    if not several or not all(isinstance(each, str) for each in told):
+        raise FormatError(f"{attribute}: expected texts, found {told!s:.100}")
+    return tuple(map(str, told))
 
 
 def _check_types(
@@ -199,6 +216,8 @@ def _weights(
             raise OptionError(f"params: no weight of main is called {unknown[0]}")
         found = [values.get(w, values.get(a)) for w, a in zip(wanted, aliases, strict=True)]
     else:
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            raise OptionError(f"params: expected arrays, found {given!s:.100}")
         found = list(given)
         wanted = own[len(own) - len(found) if count is None else count :]
         if len(found) > len(own) or len(wanted) != len(found):

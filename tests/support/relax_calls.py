@@ -66,6 +66,8 @@ def _elementwise() -> None:
     _add("logical_not", _OP.logical_not, _TRUTH)
     _add("clip", lambda x: _OP.clip(x, -0.5, 0.5), _X)
     _add("clip-int", lambda x: _OP.clip(x, -2, 3), _SIGNED)
+    _add("clip-crossed", lambda x: _OP.clip(x, 2, 1), _X)
+    _add("clip-int-crossed", lambda x: _OP.clip(x, 2, 1), _SIGNED)
     _add("where", _OP.where, _TRUTH, _floats(3, 4), _floats(3, 4))
     for dtype in ("float16", "int8", "int64", "uint8", "bool"):
         _add(f"astype-{dtype}", lambda x, d=dtype: _OP.astype(x, d), np.float32([0, 1.5, 2.7, 90]))
@@ -174,6 +176,8 @@ def _layers() -> None:
     ceil = {**short, "ceil_mode": True}
     _add("nn.max_pool2d-ceil", lambda x: _NN.max_pool2d(x, 2, **ceil), image)
     _add("nn.avg_pool2d-ceil", lambda x: _NN.avg_pool2d(x, 2, **ceil), image)
+    whole = {**ceil, "count_include_pad": True}
+    _add("nn.avg_pool2d-beyond", lambda x: _NN.avg_pool2d(x, 3, **whole), _floats(1, 2, 6, 6))
     _add("nn.max_pool2d-nhwc", lambda x: _NN.max_pool2d(x, 2, layout="NHWC"), image)
 
 
@@ -393,6 +397,13 @@ def _quantized() -> None:
         _X * 10,
         np.float32(0.1),
         np.uint8(3),
+    )
+    _add(
+        "quantize-number",
+        lambda x, s, z: _OP.quantize(x, s, z, axis=0, out_dtype="int8"),
+        np.float32(3.3),
+        np.float32(0.5),
+        np.int8(1),
     )
     codes = _ints(200, 2, 3, 4, dtype="int8")
     _add("dequantize", lambda x, s, z: _OP.dequantize(x, s, z, axis=1), codes, scale, zero)

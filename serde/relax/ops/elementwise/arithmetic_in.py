@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext, Scalar
@@ -13,6 +15,7 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.weights import numpy_dtype
 
 __all__: list[str] = []
 
@@ -117,8 +120,18 @@ def import_astype(ctx: ImportContext, x: Expr, *, dtype: str | None) -> Expr:
 
 @OPS.imports("relax.clip")
 def import_clip(ctx: ImportContext, x: Expr, *, min: Scalar, max: Scalar) -> Expr:
-    """Bounds are taken to the dtype of the tensor."""
+    """Bounds are taken to the dtype of the tensor; where they cross, the lower one is the result.
+
+    A bound behind all integers of a dtype is none.
+    """
     least, most = ctx.number(min), ctx.number(max)
+    if math.isnan(least) or math.isnan(most):
+        raise Unsupported("a bound that is no number")
     if is_float(ctx.dtype(x)):
-        return relay.clip(x, float(least), float(most))
-    return relay.minimum(relay.maximum(x, ctx.like(x, least)), ctx.like(x, most))
+        return relay.clip(x, float(least), float(most if most > least else least))
+    bounds = np.iinfo(numpy_dtype(ctx.dtype(x)))
+    if least > bounds.max or most < bounds.min:
+        raise Unsupported(f"bounds {least} and {most}, between which {ctx.dtype(x)} has nothing")
+    if most < bounds.max:
+        x = relay.minimum(x, ctx.like(x, most))
+    return relay.maximum(x, ctx.like(x, least)) if least > bounds.min else x

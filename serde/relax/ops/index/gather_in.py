@@ -36,9 +36,10 @@ def import_take(
         x, axis = relay.reshape(x, (-1,)), 0
     axis = normalize_axis(axis, ctx.rank(x))
     (length,) = ctx.static_lengths(x, [axis])
+    places = relay.cast(indices, "int64")
     inside = relay.logical_and(
-        relay.greater_equal(indices, ctx.like(indices, 0)),
-        relay.less(indices, ctx.like(indices, length)),
+        relay.greater_equal(places, ctx.const(0, "int64")),
+        relay.less(places, ctx.const(length, "int64")),
     )
     for _ in range(ctx.rank(x) - axis - 1):
         inside = relay.expand_dims(inside, ctx.rank(inside))

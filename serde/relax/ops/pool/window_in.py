@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import serde.relay as relay
 from serde.relax.import_context import ImportContext
@@ -50,10 +50,27 @@ def _import_avg_pool(op: str) -> Callable[..., Expr]:
     def convert(
         ctx: ImportContext, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes
     ) -> Expr:
-        found = build(data, count_include_pad=count_include_pad, **attrs.keywords())
+        """What reaches beyond the padding is not counted, in Relay it is: then zeros are data."""
+        given, x = attrs, data
+        if count_include_pad and attrs.ceil_mode:
+            x, given = _pad(ctx, data, attrs), replace(attrs, padding=(0,) * len(attrs.padding))
+            count_include_pad = False
+        found = build(x, count_include_pad=count_include_pad, **given.keywords())
         return _drop_windows(ctx, data, found, attrs)
 
     return convert
+
+
+def _pad(ctx: ImportContext, data: Expr, attrs: PoolAttributes) -> Expr:
+    """Return a tensor with the zeros around it that pooling pads."""
+    if not any(attrs.padding):
+        return data
+    count = len(attrs.pool_size)
+    widths = [(0, 0)] * ctx.rank(data)
+    for number, letter in enumerate("DHW"[-count:]):
+        before, after = attrs.padding[number], attrs.padding[count + number]
+        widths[attrs.layout.index(letter)] = before, after
+    return relay.nn.pad(data, widths, pad_value=ctx.like(data, 0))
 
 
 def _drop_windows(ctx: ImportContext, data: Expr, found: Expr, attrs: PoolAttributes) -> Expr:

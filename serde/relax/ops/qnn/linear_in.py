@@ -21,7 +21,7 @@ def _along(ctx: ImportContext, parameter: Expr, rank: int, axis: int) -> Expr:
     if ctx.type(parameter).size == 1:
         return relay.reshape(parameter, ())
     for place in range(rank):
-        if place != axis:
+        if place != axis % rank:
             parameter = relay.expand_dims(parameter, place)
     return parameter
 
@@ -31,7 +31,6 @@ def import_quantize(
     ctx: ImportContext, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
 ) -> Expr:
     rank = ctx.rank(data)
-    axis = axis % rank
     if np.dtype(out_dtype).kind not in "iu":
         raise Unsupported(f"quantised values of {out_dtype}")
     scale, zero_point = (_along(ctx, each, rank, axis) for each in (scale, zero_point))
@@ -47,7 +46,7 @@ def import_dequantize(
 ) -> Expr:
     """The difference is an integer of 32 bits, the product a float of as many."""
     rank = ctx.rank(data)
-    scale, zero_point = (_along(ctx, each, rank, axis % rank) for each in (scale, zero_point))
+    scale, zero_point = (_along(ctx, each, rank, axis) for each in (scale, zero_point))
     wide = relay.subtract(relay.cast(data, "int32"), relay.cast(zero_point, "int32"))
     product = relay.multiply(relay.cast(wide, "float32"), relay.cast(scale, "float32"))
     if out_dtype == "float32":

@@ -1,0 +1,96 @@
+"""Live modules whose attributes and expressions are not as TVM's importers write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tvm")
+
+import tvm
+from support.relax_imports import build, read_and_run
+from tvm import relax
+
+import serde
+from serde.errors import FormatError, SerdeError, UnsupportedModelError
+
+
+def _sum(**attributes: Any) -> Any:
+    """Return a module of two parameters."""
+    ones = np.ones((2, 3), np.float32)
+    module = build(relax.op.add, [ones, ones])
+    module["main"] = module["main"].with_attrs(
+        {name.replace("__", "."): value for name, value in attributes.items()}
+    )
+    return module
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"num_input": "abc"}, "num_input: expected a number, found abc"),
+        ({"num_input": 1.5}, "num_input: expected a number"),
+        ({"num_input": [1]}, "num_input: expected a number"),
+        ({"num_input": 1, "params": 3}, "params: expected arrays, found 3"),
+        ({"num_input": 1, "params": "abc"}, "params: expected arrays, found abc"),
+        ({"serde__inputs": 3}, "serde.inputs: expected texts, found 3"),
+        ({"serde__inputs": "ab"}, "serde.inputs: expected texts, found ab"),
+        ({"serde__weights": [1, 2]}, "serde.weights: expected texts"),
+        ({"serde__outputs": 3}, "serde.outputs: expected texts, found 3"),
+    ],
+)
+def test_an_attribute_of_another_kind_is_refused(attributes: Any, message: str) -> None:
+    with pytest.raises(SerdeError, match=message):
+        serde.to_relay(_sum(**attributes))
+
+
+def test_values_kept_beside_a_function_of_inputs_only_are_constants_of_it() -> None:
+    """TVM's importer of TFLite writes such modules."""
+    kept = tvm.runtime.tensor(np.zeros((7,), np.float32))
+    ones = np.ones((2, 3), np.float32)
+    (found,) = read_and_run(_sum(num_input=2, params=[kept]), [ones, ones])
+    np.testing.assert_array_equal(found, ones * 2)
+
+
+def test_expressions_nested_too_deeply_are_refused() -> None:
+    type_ = relax.TensorType((2,), "float32")
+    variable = relax.Var("x", type_)
+    body = variable
+    for _ in range(600):
+        body = relax.op.nn.relu(body)
+    function = relax.Function([variable], relax.SeqExpr([], body), type_)
+    module = tvm.IRModule({"main": function.with_attr("global_symbol", "main")})
+    with pytest.raises(FormatError, match="nested more than"):
+        serde.to_relay(module)
+
+
+@pytest.mark.parametrize("bounds", [(-np.inf, 2), (-1000, 2), (-300.5, 2.7)])
+def test_a_bound_behind_all_integers_is_none(bounds: tuple[float, float]) -> None:
+    x = np.array([-128, 0, 2, 127], np.int8)
+    module = build(lambda x: relax.op.clip(x, *bounds), [x])
+    (found,) = read_and_run(module, [x])
+    np.testing.assert_array_equal(found, np.minimum(x, 2))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: relax.op.clip(x, 300, 400),
+        lambda x: relax.op.clip(x, float("nan"), 4),
+        lambda x: relax.op.nn.pad(x, [1, 1], pad_value=300),
+        lambda x: relax.op.nn.pad(x, [1, 1], pad_value=float("-inf")),
+    ],
+)
+def test_a_number_that_a_dtype_does_not_have_is_refused(call: Any) -> None:
+    with pytest.raises(UnsupportedModelError):
+        serde.to_relay(build(call, [np.zeros(4, np.int8)]))
+
+
+def test_places_of_few_bits_reach_into_a_long_axis() -> None:
+    """As TVM computes it, the length being no number of the indices' dtype."""
+    x, places = np.arange(300, dtype=np.float32), np.array([1, 255], np.uint8)
+    module = build(lambda x, i: relax.op.take(x, i, axis=0, mode="nan"), [x, places])
+    (found,) = read_and_run(module, [x, places])
+    np.testing.assert_array_equal(found, [1, 255])
