@@ -115,7 +115,7 @@ def export_mean(
         lengths = [type_.shape[each] for each in axes]
         if all(isinstance(each, int) for each in lengths):
             count = np.array(math.prod(lengths)).astype(type_.dtype)
-            return relay.divide(total, relay.const(count))
+            return relay.divide(total, relay.const(count, type_.dtype))
         return relay.divide(total, relay.sum(relay.ones_like(x), axis=axes, keepdims=keepdims))
 
     return ctx.spell(of_integers, data)
