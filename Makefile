@@ -23,16 +23,16 @@ demo: setup
 	$(BIN)/python examples/build_resnet50.py demo
 
 test: setup
-	$(BIN)/python -m pytest -n 2 -m 'not wide and not slow'
+	$(BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not wide and not slow'
 
 test-wide: setup
-	$(BIN)/python -m pytest -n 2 -m 'wide and not slow'
+	$(BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'wide and not slow'
 
 test-torch: $(TORCH_STAMP)
-	$(TORCH_BIN)/python -m pytest -n 2 -m 'not slow' -k 'torch or kernels' $(TORCH_TESTS)
+	$(TORCH_BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not slow' -k 'torch or kernels' $(TORCH_TESTS)
 
 test-tvm: setup
-	$(BIN)/python -m pytest -n 2 -m 'not slow' $(TVM_TESTS)
+	$(BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not slow' $(TVM_TESTS)
 
 # Another release, such as test-tvm-0.26.0, with an apache-tvm-ffi that does not crash it.
 test-tvm-%:
@@ -41,7 +41,7 @@ test-tvm-%:
 	$(TVM_BIN)/python -m pip install -q -c .venv-tvm/pins.txt setuptools wheel
 	$(TVM_BIN)/python -m pip install -q -c .venv-tvm/pins.txt --no-build-isolation -e '.[check]' pytest pytest-xdist hypothesis \
 		'apache-tvm==$*' 'apache-tvm-ffi<$(if $(filter 0.25%,$*),0.1.13,0.1.15)'
-	$(TVM_BIN)/python -m pytest -n 2 -m 'not slow' $(TVM_TESTS)
+	$(TVM_BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not slow' $(TVM_TESTS)
 
 lint: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -17,11 +17,12 @@ def tools() -> Any:
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         import coremltools  # noqa: F401
-        from coremltools.converters import _converters_entry
 
-        # Each conversion collects the garbage of the whole process, which is most of its time.
-        _converters_entry.gc = SimpleNamespace(collect=lambda: 0)
         logging.disable(before)
+    from coremltools.converters import _converters_entry
+
+    # Each conversion collects the garbage of the whole process, which is most of its time.
+    _converters_entry.gc = SimpleNamespace(collect=lambda: 0)
     return sys.modules["coremltools"]
 
 
