@@ -26,6 +26,7 @@ from serde.errors import MissingDependency as MissingDependency
 from serde.errors import OptionError as OptionError
 from serde.errors import SerdeError as SerdeError
 from serde.errors import UnsupportedModelError as UnsupportedModelError
+from serde.limits import Limits
 from serde.mxnet.live import Params
 from serde.relax.runnable import Runnable as Runnable
 from serde.relay.ir.dims import Any, SymDim
@@ -63,6 +64,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -103,6 +105,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -142,6 +145,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
@@ -177,6 +181,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
 ) -> Bisection:
@@ -213,6 +218,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Bisection:
@@ -250,6 +256,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
@@ -283,6 +290,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -326,6 +334,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -371,6 +380,9 @@ def bisect(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -468,6 +480,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name."""
 
@@ -500,6 +513,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -545,6 +559,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -589,6 +604,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
@@ -629,6 +645,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
 ) -> Report:
@@ -670,6 +687,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Report:
@@ -712,6 +730,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
@@ -750,6 +769,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -798,6 +818,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -856,6 +877,9 @@ def check(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -968,6 +992,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs."""
 
@@ -993,6 +1018,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1042,6 +1068,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -1090,6 +1117,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -1134,6 +1162,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -1179,6 +1208,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -1225,6 +1255,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -1267,6 +1298,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -1319,6 +1351,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1380,6 +1413,9 @@ def compile(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -1486,6 +1522,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},
@@ -1529,6 +1566,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1644,6 +1682,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1704,6 +1743,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1765,6 +1805,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1843,6 +1884,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1904,6 +1946,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -1965,6 +2008,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2031,6 +2075,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2097,6 +2142,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2199,6 +2245,9 @@ def convert(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -2422,6 +2471,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2469,6 +2519,7 @@ def diff(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2516,6 +2567,9 @@ def diff(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -2607,6 +2661,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2715,6 +2770,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2823,6 +2879,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2876,6 +2933,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2929,6 +2987,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -2983,6 +3042,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3037,6 +3097,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3108,6 +3169,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3179,6 +3241,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3233,6 +3296,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3287,6 +3351,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3341,6 +3406,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3395,6 +3461,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3454,6 +3521,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3513,6 +3581,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3572,6 +3641,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3631,6 +3701,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3719,6 +3790,9 @@ def export_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -3908,6 +3982,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -3956,6 +4031,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -4042,6 +4118,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -4128,6 +4205,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     params_epoch: int = 0,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a Relay model in a format, or write it.
@@ -4159,6 +4237,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     params_epoch: int = 0,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -4190,6 +4269,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     nnef_fragments: bool = False,
 ) -> AnyValue:
     """Return a Relay model in a format, or write it.
@@ -4222,6 +4302,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     nnef_fragments: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -4254,6 +4335,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -4303,6 +4385,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
@@ -4352,6 +4435,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     freeze_vars: bool = False,
 ) -> AnyValue:
     """Return a Relay model in a format, or write it.
@@ -4384,6 +4468,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     freeze_vars: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -4416,6 +4501,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     strict: bool = False,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a Relay model in a format, or write it.
@@ -4448,6 +4534,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     strict: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -4480,6 +4567,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> AnyValue:
@@ -4517,6 +4605,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
 ) -> Path:
@@ -4554,6 +4643,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
@@ -4591,6 +4681,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
@@ -4628,6 +4719,7 @@ def from_relay(
     | str
     | PathLike[str] = (),
     custom_ops: Iterable[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
@@ -4707,6 +4799,9 @@ def from_relay(
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
         custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
             does not know, by name, which are written as custom operators of the target.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
         minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
             iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
         compute_precision (Literal['float16', 'float32'] | None, default None): What a program
@@ -4847,6 +4942,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -4894,6 +4990,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -4940,6 +5037,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -4982,6 +5080,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -5025,6 +5124,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -5069,6 +5169,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5109,6 +5210,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -5159,6 +5261,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -5215,6 +5318,9 @@ def import_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -5316,6 +5422,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},
@@ -5351,6 +5458,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -5399,6 +5507,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -5446,6 +5555,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5489,6 +5599,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -5533,6 +5644,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -5578,6 +5690,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5619,6 +5732,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -5670,6 +5784,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -5726,6 +5841,9 @@ def import_to_gluon(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -5829,6 +5947,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},
@@ -5863,6 +5982,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -5903,6 +6023,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
     keep_labels: bool = False,
@@ -5942,6 +6063,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5977,6 +6099,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
     inputs: Sequence[str] = (),
@@ -6013,6 +6136,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -6050,6 +6174,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -6083,6 +6208,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -6126,6 +6252,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
     optional_inputs: Literal["inputs", "defaults"] = "inputs",
@@ -6171,6 +6298,9 @@ def to_relay(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=268435456, constants=67108864,
+            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
+            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -6256,6 +6386,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename_inputs: Mapping[str, str] = {},

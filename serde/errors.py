@@ -8,6 +8,7 @@
     ├── ConversionError
     │   ├── Unsupported          raised by one converter; recorded, never leaves a conversion
     │   ├── UnsupportedModelError    all gaps of one conversion, in ``.report``
+    │   ├── LimitError           a limit that can be raised by name is reached
     │   ├── CompileError         what compiles a model refuses it, or crashed
     │   └── ConverterBug         a defect of serde itself
     ├── RelayError
@@ -32,6 +33,7 @@ __all__ = [
     "ConverterBug",
     "FormatError",
     "IllTypedError",
+    "LimitError",
     "MissingDependency",
     "OptionError",
     "ParseError",
@@ -111,6 +113,35 @@ def raise_if_refused(report: Report) -> None:
     """
     if report.issues:
         raise UnsupportedModelError(report)
+
+
+class LimitError(ConversionError):
+    """A conversion would take more than it may.
+
+    Args:
+        limit: Name of the limit: a field of :class:`serde.limits.Limits`.
+        allowed: How much there may be of it.
+        needed: How much there would have to be, as far as is known.
+        what: What for.
+
+    Attributes:
+        node: Name of the node it is for, once that is known.
+    """
+
+    def __init__(self, limit: str, allowed: int, needed: int, what: str) -> None:
+        super().__init__(limit, allowed, needed, what)
+        self.limit = limit
+        self.allowed = allowed
+        self.needed = needed
+        self.what = what
+        self.node = ""
+
+    def __str__(self) -> str:
+        where = f"{self.node}: " if self.node else ""
+        return (
+            f"{where}{self.what} would take {self.needed:,} {self.limit}, and {self.allowed:,} may "
+            f"be taken; --limit {self.limit}={self.needed} allows it"
+        )
 
 
 class CompileError(ConversionError):

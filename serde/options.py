@@ -16,6 +16,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from serde.errors import OptionError
+from serde.limits import Limits
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.relay.ir.types import TensorType
 from serde.walk.user_converters import UserConverter, read_converters
@@ -34,6 +35,7 @@ _CONVERTERS: Mapping[str, AnyValue] = {
     | str
     | os.PathLike[str]
 }
+_LIMITS: Mapping[str, AnyValue] = {"accepts": Mapping[str, int] | Sequence[str] | Limits}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,8 @@ class ImportOptions:
         keep_unknown: Keep operators that nobody can convert as ``serde.foreign``.
         result_types: Types of what such operators give, by the node's name:
             ``"float32[1,10]"``, of several results a list.
+        limits: What the conversion may take beyond what the source holds, by the names that
+            :class:`serde.limits.Limits` has: ``{"nodes": 1_000_000}``.
     """
 
     input_shapes: Mapping[str, Sequence[DimLike]] = field(
@@ -66,8 +70,10 @@ class ImportOptions:
         default_factory=dict,
         metadata={"accepts": Mapping[str, str | TensorType | Sequence[str | TensorType]]},
     )
+    limits: Limits = field(default=Limits(), metadata=_LIMITS)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "limits", Limits.read(self.limits))
         object.__setattr__(self, "converters", read_converters(self.converters, "read"))
         if self.result_types != {}:
             from serde.walk.result_types import read_result_types
@@ -123,13 +129,17 @@ class ExportOptions:
             ``serde.imports`` or ``serde.exports``, or in files of these.
         custom_ops: Operators of other frameworks that Relay does not know, by name, which are
             written as custom operators of the target.
+        limits: What the conversion may take beyond what the source holds, by the names that
+            :class:`serde.limits.Limits` has: ``{"nodes": 1_000_000}``.
     """
 
     allow: frozenset[str] = frozenset()
     converters: tuple[UserConverter, ...] = field(default=(), metadata=_CONVERTERS)
     custom_ops: frozenset[str] = frozenset()
+    limits: Limits = field(default=Limits(), metadata=_LIMITS)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "limits", Limits.read(self.limits))
         object.__setattr__(self, "converters", read_converters(self.converters, "written"))
 
     @property

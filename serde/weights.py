@@ -118,6 +118,11 @@ class Weight(ABC):
         """The file range that holds exactly these bytes, if there is one."""
         return None
 
+    @property
+    def held(self) -> int:
+        """Number of bytes that lie in a file or in memory as they are, none computed."""
+        return 0 if self.source is None else self.nbytes
+
     @abstractmethod
     def rows(self, start: int, stop: int) -> Array:
         """Return entries `start` to `stop` of axis 0 (of a scalar: the one there is).
@@ -339,6 +344,11 @@ class ArrayWeight(Weight):
         self.shape = value.shape
         self.dtype = dtype_name(value.dtype)
         self._value = value
+
+    @property
+    def held(self) -> int:
+        """Number of bytes of the array."""
+        return self.nbytes
 
     def rows(self, start: int, stop: int) -> Array:
         """Return entries `start` to `stop` of axis 0, a view where the byte order is ours."""

@@ -10,6 +10,8 @@ from typing import Any as AnyValue
 
 from serde.bridge import PIVOT, ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
 from serde.command.render import Table, shape_text, size_text
+from serde.conversion.signature import takes_options
+from serde.conversion.steps import load_model
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TupleType, Type
@@ -85,6 +87,7 @@ class Inspection:
         return found
 
 
+@takes_options(reads="format")
 def inspect_model(
     source: AnyValue,
     params: AnyValue = None,
@@ -116,8 +119,7 @@ def inspect_model(
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
     bound = bridge.bind_import(options)
-    with report.stage("load"):
-        native = bridge.load(source, params, bound)
+    native, _ = load_model(bridge, source, params, bound, report)
     operators = Counter(bridge.operators(native))
     report.title, report.nodes = f"{bridge.name} -> relay", operators.total()
     summary, notes, text = bridge.summary(native), [], None

@@ -10,6 +10,7 @@ import click
 
 from serde.command.flag import Flag
 from serde.errors import OptionError
+from serde.limits import Limits
 
 if TYPE_CHECKING:
     from serde.checking.tolerance import Tolerance
@@ -33,7 +34,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _BY_HAND = (
     "input_shapes", "input_dtypes", "allow", "converters", "keep_unknown", "result_types",
-    "custom_ops",
+    "custom_ops", "limits",
 )  # fmt: skip
 
 
@@ -133,6 +134,8 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
         given["input_dtypes"] = parse_dtypes(options["input_dtype"])
     if options["allow"]:
         given["allow"] = frozenset(options["allow"])
+    if options["limit"]:
+        given["limits"] = Limits.read(options["limit"])
     if options["converters"]:
         from serde.walk.user_converters import read_converter_files
 
@@ -201,6 +204,14 @@ _input_flags = _stack(
         help="dtype of an input that is not float32: tokens:int32.",
     ),
     click.option("--allow", multiple=True, metavar="NAME", help="Allow a lossy step by its name."),
+    flag(
+        "--limit",
+        also=["--limits"],
+        multiple=True,
+        metavar="NAME=NUMBER",
+        help="What the conversion may take beyond what the source holds, such as nodes=10M: nodes, "
+        "elements, constants, terms, turns or depth.",
+    ),
     click.option(
         "--converters", multiple=True, metavar="FILE",
         help="Python file with converters of yours for operators; it is run.",

@@ -19,6 +19,7 @@ from typing import NewType, TypeVar
 
 from serde.bridge import AnyBridge, ImportOptions, format_names, get_bridge
 from serde.errors import OptionError
+from serde.limits import spending
 
 __all__ = [
     "FormatName",
@@ -83,8 +84,9 @@ class PublicFunction:
         self.passes = passes
 
     def __call__(self, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
-        """Call the function."""
-        return self.__wrapped__(*args, **kwargs)
+        """Call the function, within the limits that it is given."""
+        with spending(kwargs.get("limits")):
+            return self.__wrapped__(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> AnyValue:
         """Return it, bound as functions are; by this, ``help`` takes it for a routine."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from serde.conversion.prepare import (
 )
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
+from serde.limits import budget, spending
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
@@ -32,6 +34,7 @@ __all__ = [
     "bind_passes",
     "check_mapping",
     "find_target",
+    "load_model",
     "read_model",
     "source_paths",
     "target_check",
@@ -66,6 +69,7 @@ def target_check(
     return check
 
 
+@spending()
 def read_model(
     bridge: AnyBridge,
     source: AnyValue,
@@ -75,19 +79,42 @@ def read_model(
     check_target: Callable[[Sequence[Path]], None] | None = None,
 ) -> tuple[AnyValue, RelayModel]:
     """Load a model and return it with what it is as Relay; in between, check the target."""
-    with report.stage("load"):
-        native = bridge.load(source, params, options)
+    native, stored = load_model(bridge, source, params, options, report)
     if check_target is not None:
         check_target(bridge.files(native))
     report.title = f"{bridge.name} -> relay"
     report.facts["source"] = bridge.name
     report.before = Counter(bridge.operators(native))
     report.nodes = sum(report.before.values())
+    budget().grow(nodes=report.nodes)
     with report.stage(report.title):
         model = bridge.to_relay(native, options, report=report)
+    if not stored:
+        budget().grow(nbytes=sum(weight.held for weight in model.params.values()))
     return native, model
 
 
+def load_model(
+    bridge: AnyBridge, source: AnyValue, params: AnyValue, options: AnyValue, report: Report
+) -> tuple[AnyValue, int]:
+    """Load a model; return it and the bytes of its files, by which the budget grows."""
+    with report.stage("load"):
+        native = bridge.load(source, params, options)
+    stored = sum(map(_stored, bridge.files(native)))
+    budget().grow(nbytes=stored)
+    return native, stored
+
+
+def _stored(path: Path) -> int:
+    """Return the bytes of a file; none of what is no file, such as the text of a live object."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+@spending()
 def write_model(
     bridge: AnyBridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
 ) -> AnyValue:

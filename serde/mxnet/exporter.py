@@ -26,9 +26,10 @@ from serde.relay.ir.visit import post_order
 from serde.report import Report
 from serde.walk.export_context import Values
 from serde.walk.export_fallback import ExportFallback
-from serde.walk.exporter import ExportWalk, Known, source_name
+from serde.walk.exporter import ExportWalk, Known
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
+from serde.walk.table import source_name
 from serde.weights import Weight
 
 __all__ = ["from_relay"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import onnx
 
 from serde.errors import FormatError
-from serde.limits import MAX_EXPANDED_NODES
+from serde.limits import budget
 from serde.onnx.scopes import FunctionKey, domain_name
 
 __all__ = ["check_expansion", "function_key"]
@@ -24,7 +24,8 @@ def check_expansion(
     """Check that expanding the functions that a graph calls comes to an end in time.
 
     Raises:
-        FormatError: A function calls itself, or there would be too many nodes.
+        FormatError: A function calls itself.
+        LimitError: There would be too many nodes.
     """
     if not functions:
         return
@@ -45,8 +46,8 @@ def check_expansion(
         if again is not None:
             raise FormatError(f"function {again[1]!r} calls itself")
         pending.extend(missing)
-    if _total(graph.node, sizes) > MAX_EXPANDED_NODES:
-        raise FormatError(f"more than {MAX_EXPANDED_NODES} nodes once functions are expanded")
+    called = sum(sizes.get(key, 0) for key in _calls(graph.node))
+    budget().draw("nodes", called, "calls of the model's functions")
 
 
 def _total(nodes: Iterable[onnx.NodeProto], sizes: Mapping[FunctionKey, int]) -> int:

@@ -48,8 +48,9 @@ from serde.relay.ir.types import SequenceType, TensorType
 from serde.report import Report
 from serde.walk.export_context import SymbolTable, Values, known_leaves
 from serde.walk.export_fallback import ExportFallback
-from serde.walk.exporter import ExportWalk, Known, name_outputs, source_name
+from serde.walk.exporter import ExportWalk, Known, name_outputs
 from serde.walk.placement import Scope
+from serde.walk.table import source_name
 from serde.weights import Weight
 
 __all__ = ["from_relay", "write_lowered"]

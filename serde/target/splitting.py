@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 
 from serde.bridge import source_bridge
 from serde.checking.verdict import compare, raise_if_differs
+from serde.conversion.signature import takes_options
 from serde.conversion.steps import read_model, source_paths
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
@@ -39,6 +40,7 @@ class Split:
     module: OnnxModule
 
 
+@takes_options(reads="format")
 def split(
     source: AnyValue,
     path: str | os.PathLike[str] | None = None,

@@ -55,7 +55,7 @@ from serde.walk.export_fallback import ExportFallback
 from serde.walk.holes import Incomplete
 from serde.walk.lacking import why_not_called, why_without_value
 from serde.walk.placement import Placement, Scope, callee, place
-from serde.walk.table import ConverterTable
+from serde.walk.table import ConverterTable, source_name
 from serde.weights import Weight
 
 __all__ = ["ExportWalk", "Known", "name_outputs", "source_name"]
@@ -566,11 +566,6 @@ def name_outputs(
             own = copy(value, name)
         renamed[own] = name
     return renamed
-
-
-def source_name(node: Expr) -> str:
-    """Return the name that an expression has in the model it comes from, empty if none."""
-    return node.span.source_name if node.span is not None else ""
 
 
 def _operator_name(node: Expr) -> str:

@@ -23,6 +23,7 @@ from typing import TypeVar
 from serde.errors import (
     ConverterBug,
     FormatError,
+    LimitError,
     OptionError,
     RelayError,
     TypeInferenceError,
@@ -51,12 +52,13 @@ from serde.walk.user_converters import UserConverter
 __all__ = [
     "ConverterTable",
     "name_sources",
+    "source_name",
 ]
 
 ValueT = TypeVar("ValueT")
 F = TypeVar("F", bound=Callable[..., AnyValue])
 
-_EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, OSError)
+_EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, LimitError, OSError)
 """What a converter may raise; OSError where it reads a weight."""
 
 
@@ -368,6 +370,9 @@ class ConverterTable:
         except TypeInferenceError as error:
             report.add(op, ctx.node, f"{whose}{error}")
             return None
+        except LimitError as error:
+            error.node = error.node or f"{ctx.node} ({op})"
+            raise
         except (ConverterBug, FormatError, OSError):
             raise
         except Exception as error:
@@ -426,8 +431,8 @@ class ConverterTable:
             raise ConverterBug(f"{self.format_name}: {node!r} is no call of an operator")
         try:
             result = converter.run(ctx, _present(node.op, operands), attrs)
-        except _EXPECTED:
-            raise
+        except _EXPECTED as error:
+            raise _at(node, error) from None
         except Exception as error:
             raise self._bug(node, version, error) from error
         return self._run_guarded(result, node, version) if isgenerator(result) else result
@@ -438,17 +443,29 @@ class ConverterTable:
         """Go on with a converter that has bodies written, which may fail on the way, too."""
         try:
             return (yield from converter)
-        except _EXPECTED:
-            raise
+        except _EXPECTED as error:
+            raise _at(node, error) from None
         except Exception as error:
             raise self._bug(node, version, error) from error
 
     def _bug(self, node: Call, version: int, error: Exception) -> ConverterBug:
-        name = node.span.source_name if node.span is not None else ""
         op = node.op.name if isinstance(node.op, OpDef) else ""
         return ConverterBug(
-            f"{self.format_name}: {name} ({op}, target {version}): {type(error).__name__}: {error}"
+            f"{self.format_name}: {source_name(node)} ({op}, target {version}): "
+            f"{type(error).__name__}: {error}"
         )
+
+
+def source_name(node: Expr) -> str:
+    """Return the name that an expression has in the model it comes from, empty if none."""
+    return node.span.source_name if node.span is not None else ""
+
+
+def _at(node: Call, error: Exception) -> Exception:
+    """Return an error, that of a limit with the node it was reached at."""
+    if isinstance(error, LimitError):
+        error.node = error.node or source_name(node)
+    return error
 
 
 def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:

@@ -13,7 +13,7 @@ from serde.relay.ir.builders import builder_names
 PACKAGE = Path(serde.__file__).parent
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
 LAYERS = [
-    {"_version", "errors", "limits", "weights", "report", "_optional", "_lazy"},
+    {"_version", "errors", "limits", "weights", "allocation", "report", "_optional", "_lazy"},
     {"relay"},
     {"bridge", "engine", "io", "options", "summary", "walk"},
     FORMATS,
@@ -22,7 +22,16 @@ LAYERS = [
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
-LOWEST_ORDER = ["_version", "report", "errors", "limits", "weights", "_optional", "_lazy"]
+LOWEST_ORDER = [
+    "_version",
+    "report",
+    "errors",
+    "limits",
+    "weights",
+    "allocation",
+    "_optional",
+    "_lazy",
+]
 CATEGORIES = {
     *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),
     *("norm", "recurrent", "attention", "image", "vision", "quant", "random", "control"),

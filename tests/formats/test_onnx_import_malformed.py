@@ -17,7 +17,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 import serde
-from serde.errors import FormatError, SerdeError, UnsupportedModelError
+from serde.errors import FormatError, LimitError, SerdeError, UnsupportedModelError
 
 DATA = np.arange(500, dtype=np.float32)
 HEAD = '<ir_version: 8, opset_import: ["" : 17, "own" : 1]>'
@@ -132,7 +132,6 @@ UNSOUND: dict[str, Callable[[], onnx.ModelProto]] = {
     "function of itself": lambda: functions(("f", "f")),
     "functions in a circle": lambda: functions(("f", "g"), ("g", "h"), ("h", "f")),
     "function defined twice": second_function,
-    "functions that explode": exploding,
     "location above": lambda: external(location="../secret"),
     "location absolute": lambda: external(location="/etc/hostname"),
     "location of a drive": lambda: external(location="C:\\secret"),
@@ -230,6 +229,12 @@ def test_unsound(place: Path, name: str) -> None:
     path = place / "m.onnx"
     path.write_bytes(UNSOUND[name]().SerializeToString())
     refuses(path, FormatError)
+
+
+def test_functions_that_explode(place: Path) -> None:
+    path = place / "m.onnx"
+    path.write_bytes(exploding().SerializeToString())
+    refuses(path, LimitError)
 
 
 @pytest.mark.parametrize("name", REFUSED)

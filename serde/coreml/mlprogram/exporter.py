@@ -42,10 +42,10 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.report import Report
 from serde.walk.export_fallback import ExportFallback
-from serde.walk.exporter import ExportWalk, Known, name_outputs, source_name
+from serde.walk.exporter import ExportWalk, Known, name_outputs
 from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
-from serde.walk.table import ConverterTable
+from serde.walk.table import ConverterTable, source_name
 from serde.weights import Weight
 
 if TYPE_CHECKING:

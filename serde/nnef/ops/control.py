@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any as AnyValue
-from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.limits import budget
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.bodies import instantiate
 from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem
@@ -18,15 +18,9 @@ from serde.walk.expansion.tensors import fixed_shape
 
 __all__: list[str] = []
 
-MOST_STEPS: Final = 4096
-"""Iterations that are written one after another; more would make texts without end."""
-
 
 def _check(steps: int) -> None:
-    if steps > MOST_STEPS:
-        raise Unsupported(
-            f"NNEF has no loops, and {steps} iterations are too many to write one after another"
-        )
+    budget().check("turns", steps, "a loop, of which NNEF has none, iteration by iteration")
 
 
 def _fields(body: Function, args: Sequence[Expr]) -> list[Expr]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from serde.errors import RelayError
+from serde.limits import budget
 
 __all__ = [
     "Any",
@@ -108,6 +109,8 @@ class SymDim:
     def __mul__(self, other: Dim) -> Dim:
         if isinstance(other, Any):
             return other
+        if isinstance(other, SymDim) and len(self.terms) * len(other.terms) > _most_terms():
+            return Any()
         total: dict[Monomial, int] = {}
         for left, a in self.terms:
             for right, b in _terms(other):
@@ -228,6 +231,10 @@ def _map_atoms(dim: int | SymDim, value_of: Callable[[str], Dim]) -> Dim:
 
 def _terms(dim: int | SymDim) -> tuple[tuple[Monomial, int], ...]:
     return dim.terms if isinstance(dim, SymDim) else (((), int(dim)),)
+
+
+def _most_terms() -> int:
+    return budget().limits.terms
 
 
 def _from_terms(total: Mapping[Monomial, int]) -> int | SymDim:

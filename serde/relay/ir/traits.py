@@ -102,6 +102,17 @@ class TypeOnly(Trait):
         object.__setattr__(self, "operands", operands)
 
 
+@dataclass(frozen=True)
+class Work(Trait):
+    """More is computed than the elements of operands and results.
+
+    Attributes:
+        count: Gives the number of multiplications, comparisons or the like of a call.
+    """
+
+    count: Callable[[Call], int]
+
+
 class Truth(Trait):
     """Every element is true or false, or 1 or 0 in a dtype of numbers."""
 

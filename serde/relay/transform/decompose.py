@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 from typing import ClassVar
 
 from serde.errors import TypeInferenceError, Unsupported
+from serde.limits import budget
 from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign
@@ -74,6 +75,7 @@ def decompose(node: Call, body: Callable[..., AnyValue] | None = None) -> Expr:
         body: What makes it, of operands and attributes; the operator's own if left out.
 
     Raises:
+        LimitError: It has more nodes than the budget of the conversion affords.
         TypeInferenceError: There is no decomposition, or it has another type.
     """
     definition = node.op
@@ -94,14 +96,16 @@ def decompose(node: Call, body: Callable[..., AnyValue] | None = None) -> Expr:
         raise TypeInferenceError(
             f"{definition.name}: expected a decomposition of {node.type!r}, found {result.type!r}"
         )
-    _give_span(result, node.span, node.args)
+    made = _give_span(result, node.span, node.args)
+    budget().draw("nodes", made, f"{definition.name} in terms of other operators")
     return result
 
 
-def _give_span(result: Expr, span: Span | None, args: tuple[Expr, ...]) -> None:
-    """Note where new calls come from; what was there before has its own place."""
+def _give_span(result: Expr, span: Span | None, args: tuple[Expr, ...]) -> int:
+    """Note where new calls come from, and count them; what was there before has its own place."""
     seen = {*args, *(child for argument in args for child in children(argument))}
-    pending = [result] if span is not None else []
+    before = len(seen)
+    pending = [result]
     while pending:
         node = pending.pop()
         if node in seen:
@@ -110,3 +114,4 @@ def _give_span(result: Expr, span: Span | None, args: tuple[Expr, ...]) -> None:
         if node.span is None:
             node.span = span
         pending.extend(children(node))
+    return len(seen) - before

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Any as AnyValue
 from typing import ClassVar
 
 import numpy as np
 
 from serde.errors import RelayError
-from serde.limits import MAX_INLINE_BYTES
+from serde.limits import MAX_INLINE_BYTES, budget
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Span, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import rewrite_function
+from serde.relay.run.cost import fixed_bytes, work
 from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import must_wait
-from serde.weights import numpy_dtype
 
 __all__ = ["EvaluateConstants"]
 
@@ -31,7 +29,8 @@ class EvaluateConstants(FunctionPass):
     those whose kernel refuses the operands: they fail when they run, if they run.
 
     Args:
-        max_bytes: A larger result is left to be computed.
+        max_bytes: A larger result is left to be computed; so is one that the budget of the
+            conversion does not afford.
     """
 
     name: ClassVar[str] = "EvaluateConstants"
@@ -50,20 +49,23 @@ class EvaluateConstants(FunctionPass):
             return node.true_branch if node.cond.data.reshape(()) else node.false_branch
         if not isinstance(node, Call) or not isinstance(node.op, OpDef) or must_wait(node):
             return node
-        if not all(map(_is_constant, node.args)) or not self._is_small(node.type):
+        if not all(map(_is_constant, node.args)) or not self._affords(node):
             return node
         try:
             return _as_constant(evaluate(node), node.span)
         except RelayError:
             return node
 
-    def _is_small(self, type_: Type | None) -> bool:
-        if isinstance(type_, TupleType):
-            return all(map(self._is_small, type_.fields))
-        if not isinstance(type_, TensorType) or type_.concrete_shape is None:
+    def _affords(self, node: Call) -> bool:
+        """Take what a value costs; what is larger than its operands counts as a new constant."""
+        size = fixed_bytes(node.type)
+        if size is None or size > self.max_bytes:
             return False
-        size = prod(type_.concrete_shape) * numpy_dtype(type_.dtype).itemsize
-        return size <= self.max_bytes
+        left = budget()
+        given = sum(fixed_bytes(arg.type) or 0 for arg in node.args)
+        return left.affords("elements", work(node)) and left.affords(
+            "constants", max(size - given, 0)
+        )
 
 
 def _is_constant(node: Expr) -> bool:

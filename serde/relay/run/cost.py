@@ -1,0 +1,43 @@
+"""What it costs to evaluate a call, told by types before anything is computed."""
+
+from __future__ import annotations
+
+from math import prod
+
+from serde.relay.ir.expr import Call
+from serde.relay.ir.registry import trait_of
+from serde.relay.ir.traits import Work
+from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.weights import numpy_dtype
+
+__all__ = ["fixed_bytes", "work"]
+
+
+def fixed_bytes(type_: Type | None) -> int | None:
+    """Return the bytes of a value; None where its type does not tell."""
+    if isinstance(type_, TupleType):
+        sizes = [fixed_bytes(field) for field in type_.fields]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
+    if not isinstance(type_, TensorType) or type_.concrete_shape is None:
+        return None
+    return prod(type_.concrete_shape) * numpy_dtype(type_.dtype).itemsize
+
+
+def work(call: Call) -> int:
+    """Return the elements that a call of fixed types computes and reads.
+
+    An operator that computes more than its result and its operands have says so by
+    :class:`~serde.relay.ir.traits.Work`.
+    """
+    plain = sum(_elements(type_) for type_ in (call.type, *(arg.type for arg in call.args)))
+    trait = trait_of(call, Work)
+    return plain if trait is None else plain + trait.count(call)
+
+
+def _elements(type_: Type | None) -> int:
+    if isinstance(type_, TupleType):
+        return sum(map(_elements, type_.fields))
+    if not isinstance(type_, TensorType):
+        return 0
+    return 0 if type_.concrete_shape is None else prod(type_.concrete_shape)
