@@ -25,6 +25,7 @@ class Hole(Placeholder):
     __slots__ = ()
 
     def __init__(self, type_: Type | None = None) -> None:
+        self.below = ()
         self.type = type_
         self.span = None
 

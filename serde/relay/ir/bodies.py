@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import TypeVar
 
-from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Op, Var
-from serde.relay.ir.registry import infer_call
+from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Var
+from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.specialize import specialize_for
 from serde.relay.ir.types import Type
 from serde.relay.ir.visit import bound_vars, post_order, rewrite, rewrite_function
@@ -59,9 +59,10 @@ Kernel = Generator[Apply | Blank, AnyValue, ResultT]
 
 def carried(node: Expr) -> tuple[Function, ...]:
     """Return the functions among the attributes of a call; of any other node, none."""
-    if not isinstance(node, Call) or not isinstance(node.op, Op) or not node.attrs:
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or not node.op.carries:
         return ()
-    return tuple(value for value in node.attrs.values() if isinstance(value, Function))
+    values = (node.attrs[name] for name in node.op.carries)
+    return tuple(value for value in values if isinstance(value, Function))
 
 
 def inner_first(*roots: Expr) -> list[Function]:
