@@ -65,8 +65,17 @@ def carried(node: Expr) -> tuple[Function, ...]:
     return tuple(value for value in values if isinstance(value, Function))
 
 
-def inner_first(*roots: Expr) -> list[Function]:
+def inner_first(*roots: Expr) -> Sequence[Function]:
     """Return the bodies below `roots`, each once and after those that it carries itself."""
+    if len(roots) != 1 or not isinstance(roots[0], Function):
+        return _find_bodies(roots)
+    function = roots[0]
+    if function.carried is None:
+        function.carried = tuple(_find_bodies(roots))
+    return function.carried
+
+
+def _find_bodies(roots: Sequence[Expr]) -> list[Function]:
     order: list[Function] = []
     seen: set[Function] = set()
     stack: list[tuple[Function | None, Iterator[Function]]] = [(None, _bodies_below(*roots))]

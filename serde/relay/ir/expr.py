@@ -325,11 +325,14 @@ class Function(Expr):
         type_params: Type variables of a polymorphic function, each any type where it is called.
         attrs: Free facts such as ``Primitive`` or ``Composite``.
 
+    Attributes:
+        carried: The bodies below it, once :func:`serde.relay.ir.bodies.inner_first` has found them.
+
     Raises:
         RelayError: A type parameter is no type variable.
     """
 
-    __slots__ = ("attrs", "body", "params", "ret_type", "type_params")
+    __slots__ = ("attrs", "body", "carried", "params", "ret_type", "type_params")
 
     def __init__(
         self,
@@ -343,6 +346,7 @@ class Function(Expr):
         self.params: tuple[Var, ...] = tuple(params)
         self.body = body
         self.below = (*self.params, body)
+        self.carried: tuple[Function, ...] | None = None
         self.ret_type = ret_type
         self.type_params: tuple[TypeVar, ...] = _read_type_params(type_params)
         self.attrs: dict[str, AnyValue] = dict(attrs or {})

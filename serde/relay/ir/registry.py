@@ -363,7 +363,9 @@ def op_names() -> list[str]:
 
 def has_trait(node: Expr, *kinds: type[Trait]) -> bool:
     """Whether a node calls an operator with one of these traits."""
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.has(*kinds)
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return False
+    return not node.op.traits.keys().isdisjoint(kinds)
 
 
 def trait_of(node: Expr, kind: type[TraitT]) -> TraitT | None:

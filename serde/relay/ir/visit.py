@@ -42,7 +42,11 @@ def children(node: Expr) -> tuple[Expr, ...]:
     try:
         return node.below
     except AttributeError:
-        raise TypeError(f"expected an expression, found {node!r}") from None
+        raise _no_expression(node) from None
+
+
+def _no_expression(found: object) -> TypeError:
+    return TypeError(f"expected an expression, found {found!r}")
 
 
 def post_order(*roots: Expr) -> list[Expr]:
@@ -57,7 +61,10 @@ def post_order(*roots: Expr) -> list[Expr]:
             order.append(opened.pop())
         elif node not in seen:
             seen.add(node)
-            below = children(node)
+            try:
+                below = node.below
+            except AttributeError:
+                raise _no_expression(node) from None
             if below:
                 opened.append(node)
                 stack.append(None)
@@ -247,9 +254,13 @@ def rewrite(
         if node is None:
             node = opened.pop()
             if node not in done:
-                done[node] = replace(node, rebuild(node, [done[child] for child in node.below]))
+                parts = [done[child] for child in node.below]
+                done[node] = replace(node, rebuild(node, parts))
         elif node not in done:
-            below = children(node)
+            try:
+                below = node.below
+            except AttributeError:
+                raise _no_expression(node) from None
             if below:
                 opened.append(node)
                 stack.append(None)
