@@ -67,20 +67,20 @@ class TransposeToLayout(FunctionPass):
         if (
             self.usual
             and not self.desired_layouts
-            and not any(map(_is_unusual, post_order(function)))
+            and not any(map(_orders_axes, post_order(function)))
         ):
             return function
         result = _Converter(self.desired_layouts, usual=self.usual).run(function)
         return result if isinstance(result, Function) else function
 
 
-def _is_unusual(node: Expr) -> bool:
-    """Whether a call names its axes, or those of its weight, otherwise than most do."""
+def _orders_axes(node: Expr) -> bool:
+    """Whether a call is a transpose, or has its axes in another order than most do."""
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return False
     layout = node.op.trait(Layout)
     if layout is None:
-        return False
+        return node.op.name == "transpose"
     known = node.op.attributes
     keys = (key for key in (layout.attribute, "kernel_layout", "out_layout") if key in known)
     return any(node.attrs[key] != known[key].default for key in keys)
