@@ -24,6 +24,13 @@ MADE: dict[str, tuple[Callable[[], Any], Any]] = {
     "repeat": (lambda: allocation.repeat([[1, 2]], 2, 1), np.array([[1, 1, 2, 2]])),
     "counts": (lambda: allocation.repeat([1, 2], [3, 1]), np.array([1, 1, 1, 2])),
     "tile": (lambda: allocation.tile([1, 2], (2, 1)), np.array([[1, 2], [1, 2]])),
+    "tri": (lambda: allocation.tri(2, 3, 1, "int8"), np.array([[1, 1, 0], [1, 1, 1]])),
+    "indices": (lambda: allocation.indices([2, 2]), np.array([[[0, 0], [1, 1]], [[0, 1], [0, 1]]])),
+    "pad": (lambda: allocation.pad([1, 2, 3], [(2, 1)], "reflect"), np.array([3, 2, 1, 2, 3, 2])),
+    "sums": (
+        lambda: allocation.outer_sum(np.array([0, 2, 4]), np.array([0, 1])),
+        np.array([[0, 1], [2, 3], [4, 5]]),
+    ),
     "turns": (lambda: list(allocation.iterations(3, "turns")), np.arange(3)),
     "no turns": (lambda: list(allocation.iterations(-3, "turns")), np.zeros(0)),
 }
@@ -42,6 +49,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "negative count": lambda: allocation.linspace(0, 1, -5),
     "negative repeats": lambda: allocation.repeat([1, 2], [5, -1]),
     "negative tiles": lambda: allocation.tile([1], (2, -1)),
+    "negative padding": lambda: allocation.pad([1, 2], [(-1, 1)], "edge"),
     "no step": lambda: allocation.arange(0, 5, 0),
     "no step of a fraction": lambda: allocation.arange(0, 5, 0.0),
     "to NaN": lambda: allocation.arange(0, float("nan")),
@@ -70,6 +78,10 @@ BOMBS: dict[str, Callable[[], Any]] = {
     "repeat": lambda: allocation.repeat([1, 2], [2**62, 2**62]),
     "repeat all": lambda: allocation.repeat(np.zeros((2, 3)), 2**63 - 1, 0),
     "tile": lambda: allocation.tile([1, 2], (2**33, 2**33)),
+    "tri": lambda: allocation.tri(2**20),
+    "indices": lambda: allocation.indices([2**20, 2**20]),
+    "pad": lambda: allocation.pad([1, 2], [(2**40, 0)], "edge"),
+    "sums": lambda: allocation.outer_sum(np.arange(2**15), np.arange(2**15)),
     "turns": lambda: allocation.iterations(2**63, "turns"),
 }
 
