@@ -21,9 +21,7 @@ from fuzz.seeds import FORMATS
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m fuzz", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description="Fuzzes readers.")
     parser.add_argument("--format", choices=FORMATS, action="append", help="all if left out")
     parser.add_argument("--seconds", type=float, default=60.0, help="for each format (60)")
     parser.add_argument("--runs", type=int, default=sys.maxsize, help="at most, for each format")

@@ -37,13 +37,20 @@ POOL_SEEDS = 300
 """Seeds of which parts are kept."""
 
 
+_READS = 3
+"""How many runs only read for each one that writes a certain format."""
+
+
 def targets(to: str, rng: random.Random) -> list[str]:
     """Return what one run writes."""
+    return [rng.choice([READ] * _READS + kinds(to))] if to == "one" else kinds(to)
+
+
+def kinds(to: str) -> list[str]:
+    """Return what any run may write."""
     if to == "none":
         return [READ]
-    if to == "one":
-        return [rng.choice((READ, *SUFFIXES))]
-    return list(SUFFIXES) if to == "all" else [to]
+    return [READ, *SUFFIXES] if to in ("one", "all") else [to]
 
 
 class Session:
@@ -75,6 +82,8 @@ class Session:
             raise SystemExit(f"{format}: no seed is called {only!r}")
         self.findings: dict[tuple[str, str, str], Finding] = {}
         self.accepted = 0
+        with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_scratch()) as folder:
+            Judge(Path(folder) / "run").warm(self.seeds[0], kinds(to))
 
     def run(self, first: int, runs: int, seconds: float) -> int:
         """Run until so many are done or so much time is over; return how many were."""
@@ -243,6 +252,7 @@ def replay(path: Path, to: str) -> int:
         judge = Judge(Path(folder) / "run")
         told = facts.get("target")
         wanted = [told] if told and to == "one" else targets(to, random.Random(0))
+        judge.warm(case, wanted)
         for target in wanted:
             found = judge.run(case, target)
             print(
