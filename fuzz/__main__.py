@@ -43,9 +43,9 @@ def main() -> int:
         started = time.monotonic()
         runs = session.run(given.first, given.runs, given.seconds)
         elapsed = time.monotonic() - started
-        found += len(session.findings)
+        found += len(session.keeper.findings)
         print(
-            f"{format}: {runs} runs in {elapsed:.0f} s, {len(session.findings)} findings; "
+            f"{format}: {runs} runs in {elapsed:.0f} s, {len(session.keeper.findings)} findings; "
             f"read {session.accepted}"
         )
     return 1 if found else 0

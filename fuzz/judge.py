@@ -27,7 +27,7 @@ from fuzz.forks import fork_instead
 from serde.command.cli import exit_code
 from serde.errors import ConverterBug, SerdeError, Unsupported
 
-__all__ = ["READ", "SUFFIXES", "Finding", "Judge"]
+__all__ = ["READ", "SUFFIXES", "Finding", "Judge", "limit_memory", "scratch"]
 
 READ = "read"
 """The target of a run that only reads."""
@@ -258,3 +258,8 @@ def limit_memory(nbytes: int) -> None:
     """Let this process address no more than so many bytes."""
     resource.setrlimit(resource.RLIMIT_AS, (nbytes, nbytes))
     os.nice(5)
+
+
+def scratch() -> str | None:
+    """Return a folder in memory, where there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
