@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -193,7 +194,7 @@ def _one(
     dtype = ctx.type(begin).dtype
     if isinstance(end, list):
         end = relay.const(np.array(end), dtype)
-    chosen = relay.const(np.arange(rank) == axis)
+    chosen = relay.const(allocation.arange(rank) == axis)
     after = relay.add(begin, relay.const(1, dtype))
     wrapped = relay.equal(begin, relay.const(-1, dtype))
     stop = relay.where(wrapped, relay.const(FAR, dtype), after)
@@ -265,7 +266,7 @@ def export_dyn_strided_slice(
         truth = TensorType((rank,), "bool")
         rest = ctx.emit("less", truth, x=bounds[1], y=zero)
         stop = ctx.emit("add", wide, x=bounds[0], y=bounds[1])
-        far = ctx.const(np.full(rank, FAR), "int32")
+        far = ctx.const(allocation.full(rank, FAR), "int32")
         bounds[1] = ctx.emit("select", wide, cond=rest, a=far, b=stop)
     inputs: dict[str, AnyValue] = {"begin": bounds[0], "end": bounds[1]}
     if any(step != 1 for step in steps):
@@ -305,7 +306,7 @@ def import_slice_by_size(ctx: ImportContext, x: Expr, begin: Expr, size: Expr) -
     zero = relay.const(0, dtype)
     start = relay.where(relay.less(begin, zero), relay.add(begin, own), begin)
     stop = relay.where(relay.less(lengths, zero), own, relay.add(start, lengths))
-    ones = relay.const(np.ones(len(axes)), dtype)
+    ones = relay.const(allocation.ones(len(axes)), dtype)
     return call("dyn.strided_slice", x, start, stop, ones, slice_mode="end", axes=axes)
 
 
@@ -314,7 +315,7 @@ def export_slice_like(
     ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
     rank, dims = ctx.type(data).rank, list(ctx.result_type().shape)
-    zeros = ctx.const(np.zeros(rank), "int32")
+    zeros = ctx.const(allocation.zeros(rank), "int32")
     if any(isinstance(dim, Any) for dim in dims):
         if axes or ctx.type(shape_like).rank != rank:
             raise Unsupported("a cut to lengths that have no names")
