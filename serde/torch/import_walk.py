@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import OptionError, TypeInferenceError, Unsupported
+from serde.errors import LimitError, OptionError, TypeInferenceError, Unsupported
 from serde.relay.ir.dims import DimLike, symbol
 from serde.relay.ir.expr import Constant, Expr, Span, TupleWrapper, Var
 from serde.relay.ir.types import TensorType
@@ -169,6 +169,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         if not isinstance(value, (bool, int, float, complex)):
             raise Unsupported(f"expected a tensor or a number, found {value!r}")
         kind = {bool: "bool", int: "int64", float: "float64"}.get(type(value), "complex128")
+        if kind == "int64" and not -(2**63) <= value.real < 2**63:
+            raise Unsupported(f"{value} is beyond 64 bits")
         found = Constant(np.array(value, kind))
         self.numbers.add(found)
         return found
@@ -184,6 +186,9 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         except Unsupported as error:
             self._refuse(context, node.op, error.reason, error.hint)
             found = [Hole() for _ in source.outputs]
+        except LimitError as error:
+            error.node = error.node or f"{label} ({node.op})"
+            raise
         return found
 
     def compute(self, context: ImportContext, scope: Values) -> list[AnyValue]:
@@ -290,7 +295,11 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             raise Unsupported(f"cannot be evaluated: {type(error).__name__}: {error}") from error
         except TypeInferenceError as error:
             raise Unsupported(str(error)) from error
-        return list(found) if context.outputs > 1 else [found]
+        if context.outputs < 2:
+            return [found]
+        if not isinstance(found, (list, tuple)) or len(found) != context.outputs:
+            raise Unsupported(f"gives {found!r:.100} for {context.outputs} results")
+        return list(found)
 
     def _call_custom(
         self,
@@ -403,6 +412,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             operands += map(self._operand, given) if rest else [self._operand(given)]
         while len(operands) > converter.required and operands[-1] is None:
             operands.pop()
+        if len(converter.operands) == 1 and converter.accepted is None and not operands:
+            raise Unsupported(f"{converter.operands[0]}: a list without tensors")
         if any(_has_hole(each) for each in attributes.values()):
             return [Hole() for _ in range(context.outputs)]
         return self.call(OPS, context, op, operands, attributes)
