@@ -42,7 +42,7 @@ class Interpolation:
 
     def places(self, length: int, size: int, start: float, end: float) -> Array:
         """Return where in the source each result lies; one division, so that halves are exact."""
-        x = allocation.arange(size)
+        x = allocation.positions(size)
         if self.mode == "align_corners":
             return x * (length - 1) / max(size - 1, 1)
         if self.mode == "asymmetric":
