@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.properties import built_samples
 
-from serde import relay
+import serde.relay as relay
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import all_ops
 from serde.relay.ir.traits import Work

@@ -12,7 +12,6 @@ import serde.relay as relay
 from serde.coreml.neuralnetwork.message_view import MessageView, layers_of
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import Unsupported
-from serde.limits import MAX_LOOP_FORKS, MAX_SUBGRAPH_DEPTH
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, const
 from serde.relay.ir.registry import OpDef
@@ -42,12 +41,10 @@ class Facts:
     Attributes:
         parameters: The weights of its layers.
         exact: Whether tensors have the axes that the model declares, and not always five.
-        forks: How many branches have taken in what follows them.
     """
 
     parameters: Parameters
     exact: bool
-    forks: int = 0
 
 
 @dataclass(eq=False)
@@ -148,10 +145,6 @@ class ImportContext(BaseContext):
         """
         layers = [] if part is None else layers_of(part)
         if self._following is not None:
-            self._facts.forks += 1
-            too_deep = self._scope.depth + 1 >= MAX_SUBGRAPH_DEPTH
-            if self._facts.forks > MAX_LOOP_FORKS or too_deep:
-                raise Unsupported("iterations of a loop end in too many ways")
             layers = [*layers, *self._following]
         return self._network(layers, {}, self._scope.flag)
 

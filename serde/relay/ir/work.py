@@ -126,7 +126,7 @@ def _product(call: Call) -> int:
     """The inner length is that of a plain product, and no less where there are batches."""
     result = max(elements(call.type), 1)
     given = elements(call.args[0].type) * elements(call.args[1].type)
-    return result * (isqrt(given // result) + 1)
+    return max(result * (isqrt(given // result) + 1), _padded(call))
 
 
 PRODUCT: Final = Work(_product)

@@ -237,7 +237,7 @@ def _correlation_type(
 
 
 @relay_op(
-    "nn.correlation", traits=(pairs(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    "nn.correlation", traits=(pairs(factor=8), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_correlation_type,
     samples=[
         sample((1, 3, 7, 8), (1, 3, 7, 8), max_displacement=2, padding=(2, 2)),

@@ -87,7 +87,7 @@ def _decompose_lp_pool(
 
 @relay_op(
     "serde.lp_pool",
-    traits=(windows("pool_size", factor=4), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    traits=(windows("pool_size", factor=16), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_lp_pool_type,
     decompose=_decompose_lp_pool,
     samples=[
