@@ -113,7 +113,7 @@ def _models(spec: Any, source: str | None) -> list[Any]:
         if each.WhichOneof("Type") not in PIPELINES:
             found.append(each)
             continue
-        budget().check("depth", depth + 1, "a pipeline inside of pipelines")
+        budget().check("depth", depth + 1, "pipelines in each other")
         pending += [(inner, depth + 1) for inner in reversed(_pipeline(each).models)]
     return found
 
