@@ -20,6 +20,7 @@ from serde.limits import budget
 from serde.weights import Array
 
 __all__ = [
+    "allow",
     "arange",
     "eye",
     "full",
@@ -29,6 +30,7 @@ __all__ = [
     "ones",
     "outer_sum",
     "pad",
+    "positions",
     "repeat",
     "tile",
     "tri",
@@ -91,6 +93,21 @@ def arange(
     return np.arange(first, last, step, dtype)
 
 
+def positions(count: int) -> Array:
+    """Return the integers below `count`, to compute with and not to be kept.
+
+    What is looked at for each node that asks, such as the places that a resize reads, counts as
+    computed: it is no constant, and goes away.
+
+    Raises:
+        LimitError: There are more than may be computed, or be held at once.
+        Unsupported: The number is negative.
+    """
+    budget().check("constants", _size(count) * 8, f"a row of {count:,} positions")
+    budget().draw("elements", count, f"a row of {count:,} positions")
+    return np.arange(count)
+
+
 def linspace(start: float, stop: float, num: int, *, endpoint: bool = True) -> Array:
     """Return `num` values from `start` to `stop`, as ``numpy.linspace`` does; see :func:`full`."""
     _draw(_size(num), np.dtype(np.float64))
@@ -141,6 +158,20 @@ def outer_sum(rows: Array, columns: Array) -> Array:
     """
     _draw(_size((rows.size, columns.size)), np.dtype(np.int64))
     return np.add.outer(rows, columns)
+
+
+def allow(shape: Shape, dtype: DType = np.float64) -> None:
+    """Take the bytes of an array that follows from smaller ones, as a table of products does.
+
+    Args:
+        shape: Its lengths.
+        dtype: Its dtype.
+
+    Raises:
+        LimitError: It would take more bytes of constants than are left.
+        Unsupported: There is no such array.
+    """
+    _draw(_size(shape), np.dtype(dtype))
 
 
 def iterations(count: int, what: str) -> range:
