@@ -151,9 +151,8 @@ def _mxnet() -> Iterator[Case]:
         arrays = {f"arg:{k}": mx.nd.ones(shape) for k, shape in named.items() if k != "data"}
         states = zip(net.list_auxiliary_states(), shapes[2], strict=True)
         arrays |= {f"aux:{k}": mx.nd.ones(shape) for k, shape in states}
-        weight = next(iter(arrays), None)
         if name == "fc":
-            arrays[str(weight)] = arrays[str(weight)].tostype("row_sparse")
+            arrays["arg:fc_weight"] = arrays["arg:fc_weight"].tostype("row_sparse")
         with tempfile.TemporaryDirectory() as folder:
             net.save(f"{folder}/m-symbol.json")
             mx.nd.save(f"{folder}/m-0000.params", arrays)
