@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -254,10 +255,11 @@ def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> 
 @OPS.imports("smooth_l1")
 def import_smooth_l1(ctx: ImportContext, data: Expr, *, scalar: float = 1.0) -> Expr:
     squared = scalar * scalar
+    bound = 1 / squared if squared else math.inf
     inner = relay.multiply(relay.multiply(data, data), scalar_like(ctx, data, 0.5 * squared))
     size = relay.abs(data)
-    outer = relay.subtract(size, scalar_like(ctx, data, 0.5 / squared))
-    return relay.where(relay.less(size, scalar_like(ctx, data, 1 / squared)), inner, outer)
+    outer = relay.subtract(size, scalar_like(ctx, data, 0.5 * bound))
+    return relay.where(relay.less(size, scalar_like(ctx, data, bound)), inner, outer)
 
 
 @OPS.imports("_contrib_quadratic")
