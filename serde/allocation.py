@@ -30,6 +30,7 @@ __all__ = [
     "ones",
     "outer_sum",
     "pad",
+    "positions",
     "repeat",
     "tile",
     "tri",
@@ -90,6 +91,21 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     _draw(_steps(first, last, step), np.dtype(np.float64))
     return np.arange(first, last, step, dtype)
+
+
+def positions(count: int) -> Array:
+    """Return the integers below `count`, to compute with and not to be kept.
+
+    What is looked at for each node that asks, such as the places that a resize reads, counts as
+    computed: it is no constant, and goes away.
+
+    Raises:
+        LimitError: There are more than may be computed, or be held at once.
+        Unsupported: The number is negative.
+    """
+    budget().check("constants", _size(count) * 8, f"a row of {count:,} positions")
+    budget().draw("elements", count, f"a row of {count:,} positions")
+    return np.arange(count)
 
 
 def linspace(start: float, stop: float, num: int, *, endpoint: bool = True) -> Array:

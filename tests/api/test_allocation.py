@@ -78,6 +78,7 @@ BOMBS: dict[str, Callable[[], Any]] = {
     "repeat": lambda: allocation.repeat([1, 2], [2**62, 2**62]),
     "repeat all": lambda: allocation.repeat(np.zeros((2, 3)), 2**63 - 1, 0),
     "tile": lambda: allocation.tile([1, 2], (2**33, 2**33)),
+    "positions": lambda: allocation.positions(2**40),
     "tri": lambda: allocation.tri(2**20),
     "indices": lambda: allocation.indices([2**20, 2**20]),
     "pad": lambda: allocation.pad([1, 2], [(2**40, 0)], "edge"),
@@ -90,6 +91,16 @@ BOMBS: dict[str, Callable[[], Any]] = {
 def test_what_is_beyond_the_budget(make: Callable[[], Any]) -> None:
     with spending(), pytest.raises(LimitError, match="may be taken; --limit"):
         make()
+
+
+def test_positions_are_computed_and_not_kept() -> None:
+    with spending({"constants": 800, "elements": 200}):
+        for _ in range(2):
+            np.testing.assert_array_equal(allocation.positions(100), np.arange(100))
+        with pytest.raises(LimitError, match="would take 201 elements"):
+            allocation.positions(1)
+        with pytest.raises(LimitError, match="would take 808 constants"):
+            allocation.positions(101)
 
 
 def test_arrays_add_up() -> None:

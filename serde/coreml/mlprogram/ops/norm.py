@@ -314,6 +314,8 @@ def import_layer_norm(
     """Relay has one axis, or the last ones; of others the norm is spelled out."""
     type_ = ctx.type(x)
     chosen = sorted(normalize_axes(range(type_.rank) if axes is None else axes, type_.rank))
+    if not chosen:
+        raise Unsupported("a norm over no axes")
     lengths = [type_.shape[axis] for axis in chosen]
     last = chosen == list(range(type_.rank - len(chosen), type_.rank))
     fixed = [length for length in lengths if isinstance(length, int)]

@@ -49,7 +49,7 @@ class CropResizeAttributes:
 
 @OPS.imports("crop")
 def import_crop(
-    ctx: ImportContext, x: Expr, *, crop_height: tuple[int, ...], crop_width: tuple[int, ...]
+    ctx: ImportContext, x: Expr, *, crop_height: tuple[int, int], crop_width: tuple[int, int]
 ) -> Expr:
     """Ends are counted from the last element; nothing comes off one where that is zero."""
     rank = ctx.type(x).rank

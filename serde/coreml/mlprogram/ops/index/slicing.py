@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ FAR = 2**31 - 1
 """From here on a bound is the end of its axis, whatever its length."""
 
 Flags = tuple[bool, ...] | bool
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,18 @@ class Region:
 
 def _flags(given: Flags, rank: int) -> tuple[bool, ...]:
     found = given if isinstance(given, tuple) else (given,)
-    return found or (False,) * rank
+    return _one_an_axis(found or (False,) * rank, rank)
 
 
-def _numbers(given: tuple[int, ...] | int) -> list[int]:
-    return list(given) if isinstance(given, tuple) else [given]
+def _numbers(given: tuple[int, ...] | int, rank: int) -> list[int]:
+    found = given if isinstance(given, tuple) else (given,)
+    return list(_one_an_axis(found or (1,) * rank, rank))
+
+
+def _one_an_axis(given: tuple[T, ...], rank: int) -> tuple[T, ...]:
+    if len(given) != rank:
+        raise Unsupported(f"{len(given)} numbers for a tensor of {rank} axes")
+    return given
 
 
 def _resolve_bound(
@@ -114,7 +122,8 @@ def _resolve_bound(
     """Return a bound of a slice, those that are masked at their end: integers or an expression."""
     known = ctx.dims(bound)
     if known is not None and all(isinstance(each, int) for each in known):
-        return [end if masks else each for each, masks, end in zip(known, mask, far, strict=True)]
+        given = _one_an_axis(tuple(known), len(far))
+        return [end if masks else each for each, masks, end in zip(given, mask, far, strict=True)]
     if not any(mask):
         return bound
     ends = relay.const(np.array(far), ctx.type(bound).dtype)
@@ -155,7 +164,7 @@ class _Slice:
         masks = (attrs.begin_mask, attrs.end_mask, attrs.squeeze_mask)
         begins, ends, squeezes = (_flags(mask, rank) for mask in masks)
         gone = [axis for axis, mark in enumerate(squeezes) if mark]
-        steps = _numbers(attrs.stride) or [1] * rank
+        steps = _numbers(attrs.stride, rank)
         steps = [1 if axis in gone else step for axis, step in enumerate(steps)]
         first = _resolve_bound(ctx, begin, begins, [0 if step > 0 else FAR for step in steps])
         last = _resolve_bound(ctx, end, ends, [FAR if step > 0 else -FAR for step in steps])
