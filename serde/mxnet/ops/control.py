@@ -455,10 +455,9 @@ def import_while_loop(
     if not 0 <= num_out_data == len(found) - len(names):
         raise Unsupported(f"a body with {len(found)} results for {len(names)} states")
     following = {**taken, **dict(zip(names, nexts, strict=True))}
-    again = only_result(
-        ctx.subgraph(ctx.graph(0), *(following[place] for place in cond_input_locs))
-    )
-    begins = only_result(ctx.subgraph(ctx.graph(0), *(inputs[place] for place in cond_input_locs)))
+    asked = [following[place] for place in cond_input_locs]
+    again = only_result(ctx.subgraph(ctx.graph(0), *asked))
+    begins = only_result(ctx.subgraph(ctx.graph(0), *choose(inputs, cond_input_locs)))
     stacks = [
         Var(f"stack{i}", TensorType((max_iterations, *ctx.type(row).shape), ctx.type(row).dtype))
         for i, row in enumerate(rows)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -202,6 +203,7 @@ def import_around(ctx: ImportContext, x: Expr, *, decimals: int = 0) -> Expr:
     is_whole = not is_float(ctx.type(x).dtype)
     if is_whole and decimals >= 0:
         return x
+    iterations(2 * abs(decimals), f"decimals={decimals}")
     for _ in range(abs(decimals)):
         x = up(x, ten)
     x = x if is_whole else relay.serde.round_even(x)
