@@ -307,7 +307,7 @@ class TupleGetItem(Expr):
         if isinstance(tuple_value.type, TupleType):
             fields = tuple_value.type.fields
             if not 0 <= index < len(fields):
-                raise RelayError(f"field {index} of a tuple with {len(fields)} fields")
+                raise TypeInferenceError(f"field {index} of a tuple with {len(fields)} fields")
             self.type = fields[index]
         self.span = span
 
@@ -554,13 +554,13 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
         if wanted is not None and data.dtype.kind == "O":
             data = np.array(given, wanted)
     except (OverflowError, TypeError, ValueError) as error:
-        raise RelayError(f"a constant needs numbers: {error}") from None
+        raise TypeInferenceError(f"a constant needs numbers: {error}") from None
     if data.dtype.kind in _NO_NUMBERS:
         raise RelayError(f"a constant needs numbers, found {data.dtype.name}")
     if wanted is not None:
         found = data.astype(wanted, copy=False)
         if isinstance(value, int) and wanted.kind in "iu" and int(found) != value:
-            raise RelayError(f"{value} does not fit {wanted.name}")
+            raise TypeInferenceError(f"{value} does not fit {wanted.name}")
         return Constant(found)
     narrow = {"float64": np.float32, "int64": np.int32}.get(data.dtype.name)
     return Constant(data if narrow is None else _narrow(data, np.dtype(narrow)))
