@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import itemsize
@@ -35,7 +36,7 @@ def _on_axis(
 
 def _vector(ctx: ExportContext, like: Value, value: float) -> Value:
     (length,) = ctx.static_shape(like)
-    return ctx.const(np.full(length, value, numpy_dtype(ctx.type(like).dtype)))
+    return ctx.const(allocation.full(length, value, numpy_dtype(ctx.type(like).dtype)))
 
 
 @OPS.exports("nn.batch_norm")
@@ -56,12 +57,11 @@ def export_batch_norm(
     used = [moving_mean, moving_var, *([gamma] if scale else []), *([beta] if center else [])]
     (count,) = ctx.type(moving_mean).shape
     always = bool(ctx.in_training().get("use_global_stats"))
-    if always:
-        ctx.keep_fixed(moving_mean, moving_var)
 
     def write(x: Value) -> Value:
         rank = ctx.type(x).rank
         if always or not (ctx.is_weight(*used) and isinstance(count, int) and 2 <= rank <= 5):
+            ctx.keep_fixed(moving_mean, moving_var)  # PyTorch refuses statistics that train
             return ctx.call(
                 "F.batch_norm",
                 x,
