@@ -20,6 +20,7 @@ from serde.limits import budget
 from serde.weights import Array
 
 __all__ = [
+    "allow",
     "arange",
     "eye",
     "full",
@@ -157,6 +158,20 @@ def outer_sum(rows: Array, columns: Array) -> Array:
     """
     _draw(_size((rows.size, columns.size)), np.dtype(np.int64))
     return np.add.outer(rows, columns)
+
+
+def allow(shape: Shape, dtype: DType = np.float64) -> None:
+    """Take the bytes of an array that follows from smaller ones, as a table of products does.
+
+    Args:
+        shape: Its lengths.
+        dtype: Its dtype.
+
+    Raises:
+        LimitError: It would take more bytes of constants than are left.
+        Unsupported: There is no such array.
+    """
+    _draw(_size(shape), np.dtype(dtype))
 
 
 def iterations(count: int, what: str) -> range:
