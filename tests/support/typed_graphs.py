@@ -30,7 +30,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.registry import OpDef, Sample, SequenceSpec, TensorSpec, all_ops
 from serde.relay.ir.shapes import is_float
-from serde.relay.ir.traits import Foreign, Moves, Ordering, Random, Reshape, Values
+from serde.relay.ir.traits import Foreign, Moves, Ordering, Random, Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
 from serde.relay.run.binding import resolve_dims
@@ -394,7 +394,7 @@ def grow_by_sample(maker: TypedMaker) -> None:
     try:
         node_attrs = definition.bind(attrs)
         maker.require_steady(definition, operands, node_attrs)
-        exact = definition.has(Moves, Values, Reshape)
+        exact = definition.has(Moves, Reshape)
         maker.add(definition.name, *operands, exact=exact, **attrs)
     except (Rejected, *_KERNEL_ERRORS):
         if not maker.closed:
