@@ -1,22 +1,44 @@
 """Arrays and counts whose size a model's attributes tell: made only while the budget lasts.
 
 A converter makes an array of a size that it was told by these functions, which take the bytes of
-it from the budget of the conversion before it is made.
+it from the budget of the conversion before it is made. What is no size at all, a negative one or
+NaN, is refused.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from math import prod
 from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from serde.errors import Unsupported
 from serde.limits import budget
 from serde.weights import Array
 
-__all__ = ["arange", "eye", "full", "iterations", "linspace", "ones", "repeat", "tile", "zeros"]
+__all__ = [
+    "allow",
+    "arange",
+    "eye",
+    "full",
+    "indices",
+    "iterations",
+    "linspace",
+    "ones",
+    "outer_sum",
+    "pad",
+    "positions",
+    "repeat",
+    "tile",
+    "tri",
+    "zeros",
+]
+
+_MOST: Final = 2**58
+"""NumPy has no array of more elements, be it one of which another length is 0."""
 
 Shape = int | Sequence[int]
 DType = npt.DTypeLike
@@ -27,6 +49,7 @@ def full(shape: Shape, value: AnyValue, dtype: DType = None) -> Array:
 
     Raises:
         LimitError: It would take more bytes of constants than are left.
+        Unsupported: There is no such array.
     """
     kind = np.asarray(value).dtype if dtype is None else np.dtype(dtype)
     _draw(_size(shape), kind)
@@ -45,8 +68,20 @@ def ones(shape: Shape, dtype: DType = np.float64) -> Array:
 
 def eye(rows: int, columns: int | None = None, k: int = 0, dtype: DType = np.float64) -> Array:
     """Return a matrix with ones on diagonal `k`; see :func:`full`."""
-    _draw(rows * (rows if columns is None else columns), np.dtype(dtype))
+    _draw(_size((rows, rows if columns is None else columns)), np.dtype(dtype))
     return np.eye(rows, columns, k, np.dtype(dtype))
+
+
+def tri(rows: int, columns: int | None = None, k: int = 0, dtype: DType = np.float64) -> Array:
+    """Return a matrix with ones up to diagonal `k` and zeros above; see :func:`full`."""
+    _draw(_size((rows, rows if columns is None else columns)), np.dtype(dtype))
+    return np.tri(rows, columns, k, np.dtype(dtype))
+
+
+def indices(shape: Sequence[int]) -> Array:
+    """Return the positions in a tensor along each of its axes, as ``numpy.indices`` does."""
+    _draw(_size((len(shape), *shape)), np.dtype(np.int64))
+    return np.indices(tuple(shape))
 
 
 def arange(
@@ -54,14 +89,28 @@ def arange(
 ) -> Array:
     """Return evenly spaced values, as ``numpy.arange`` does; see :func:`full`."""
     first, last = (0, start) if stop is None else (start, stop)
-    count = max(int(np.ceil((last - first) / step)), 0)
-    _draw(count, np.dtype(np.float64))
+    _draw(_steps(first, last, step), np.dtype(np.float64))
     return np.arange(first, last, step, dtype)
+
+
+def positions(count: int) -> Array:
+    """Return the integers below `count`, to compute with and not to be kept.
+
+    What is looked at for each node that asks, such as the places that a resize reads, counts as
+    computed: it is no constant, and goes away.
+
+    Raises:
+        LimitError: There are more than may be computed, or be held at once.
+        Unsupported: The number is negative.
+    """
+    budget().check("constants", _size(count) * 8, f"a row of {count:,} positions")
+    budget().draw("elements", count, f"a row of {count:,} positions")
+    return np.arange(count)
 
 
 def linspace(start: float, stop: float, num: int, *, endpoint: bool = True) -> Array:
     """Return `num` values from `start` to `stop`, as ``numpy.linspace`` does; see :func:`full`."""
-    _draw(num, np.dtype(np.float64))
+    _draw(_size(num), np.dtype(np.float64))
     return np.linspace(start, stop, num, endpoint)
 
 
@@ -70,7 +119,9 @@ def repeat(array: npt.ArrayLike, repeats: AnyValue, axis: int | None = None) -> 
     values = np.asarray(array)
     counts = np.asarray(repeats)
     length = values.size if axis is None else values.shape[axis]
-    total = int(counts.sum()) * (length if counts.size == 1 else 1)
+    if counts.size and counts.min() < 0:
+        raise Unsupported(f"a number of repetitions that is {counts.min()}")
+    total = sum(map(int, counts.ravel())) * (length if counts.size == 1 else 1)
     _draw(total * (values.size // max(length, 1)), values.dtype)
     return np.repeat(values, repeats, axis)
 
@@ -80,6 +131,47 @@ def tile(array: npt.ArrayLike, reps: Shape) -> Array:
     values = np.asarray(array)
     _draw(values.size * _size(reps), values.dtype)
     return np.tile(values, reps)
+
+
+def pad(array: npt.ArrayLike, widths: Sequence[Sequence[int]], mode: AnyValue) -> Array:
+    """Return an array with more entries around it, as ``numpy.pad`` does; see :func:`full`.
+
+    Args:
+        array: The array.
+        widths: How many entries before and after, for each axis.
+        mode: NumPy's name of what they are.
+    """
+    values = np.asarray(array)
+    if any(width < 0 for pair in widths for width in pair):
+        raise Unsupported(f"a padding of {list(map(tuple, widths))}")
+    lengths = [length + sum(pair) for length, pair in zip(values.shape, widths, strict=True)]
+    _draw(_size(lengths), values.dtype)
+    return np.pad(values, widths, mode)
+
+
+def outer_sum(rows: Array, columns: Array) -> Array:
+    """Return each sum of an entry of one array and one of another; see :func:`full`.
+
+    Args:
+        rows: Integers along one axis, which are the rows of the result.
+        columns: Integers along one axis.
+    """
+    _draw(_size((rows.size, columns.size)), np.dtype(np.int64))
+    return np.add.outer(rows, columns)
+
+
+def allow(shape: Shape, dtype: DType = np.float64) -> None:
+    """Take the bytes of an array that follows from smaller ones, as a table of products does.
+
+    Args:
+        shape: Its lengths.
+        dtype: Its dtype.
+
+    Raises:
+        LimitError: It would take more bytes of constants than are left.
+        Unsupported: There is no such array.
+    """
+    _draw(_size(shape), np.dtype(dtype))
 
 
 def iterations(count: int, what: str) -> range:
@@ -92,12 +184,26 @@ def iterations(count: int, what: str) -> range:
     Raises:
         LimitError: There are more than nodes may be made.
     """
-    budget().draw("nodes", count, what)
+    budget().draw("nodes", max(count, 0), what)
     return range(count)
 
 
 def _size(shape: Shape) -> int:
-    return shape if isinstance(shape, int) else prod(map(int, shape))
+    lengths = [shape] if isinstance(shape, int) else [int(each) for each in shape]
+    held = math.prod(lengths)
+    if min(lengths, default=0) < 0 or (not held and math.prod(filter(None, lengths)) > _MOST):
+        raise Unsupported(f"an array of the lengths {lengths}")
+    return held
+
+
+def _steps(first: AnyValue, last: AnyValue, step: AnyValue) -> int:
+    """Return how many values there are from one up to another, exactly where all are integers."""
+    if all(isinstance(each, (int, np.integer)) for each in (first, last, step)) and step:
+        return max(-((int(first) - int(last)) // int(step)), 0)
+    try:
+        return max(math.ceil((last - first) / step), 0)
+    except (ArithmeticError, ValueError):
+        raise Unsupported(f"values from {first} to {last} in steps of {step}") from None
 
 
 def _draw(count: int, dtype: np.dtype[AnyValue]) -> None:

@@ -179,6 +179,8 @@ class FunctionalWalk(ImportWalk):
         if op in MOVES or base_name(op) in MOVES:
             found = self.apply(context, op, held)
             return [self.hold(each, context.node, scope) for each in found]
+        if not held and (base_name(op) in PASSES or is_in_place(op)):
+            raise Unsupported("a write without a tensor")
         if base_name(op) in PASSES:
             return [first(held)]
         if is_in_place(op) and isinstance(first(held), Handle):
@@ -213,7 +215,9 @@ class FunctionalWalk(ImportWalk):
         """Return a list that ``+=`` made longer; there is none where the target is a hole."""
         target, *others = held.values()
         if isinstance(target, list) and base_name(op) == "aten::add_":
-            target.extend(*others)
+            if len(others) != 1 or not isinstance(others[0], (list, tuple)):
+                raise Unsupported("a list that is made longer by what is no list")
+            target.extend(others[0])
             return [target]
         if isinstance(target, Placeholder):
             given = {name: scope.resolve(each) for name, each in held.items()}
@@ -465,8 +469,11 @@ class FunctionalWalk(ImportWalk):
         plain = "aten::_native_batch_norm_legit_functional"
         found = self._call_table(context, plain, given)
         *results, mean, variance = found if len(found) > 2 else [Hole() for _ in range(5)]
-        self._write(context, held["running_mean"], mean, scope)
-        self._write(context, held["running_var"], variance, scope)
+        for name, value in (("running_mean", mean), ("running_var", variance)):
+            target = held.get(name)
+            if not isinstance(target, Handle):
+                raise Unsupported(f"{name} that is no tensor")
+            self._write(context, target, value, scope)
         count = 1 if op == "aten::batch_norm" else 3
         held_results = [self.hold(each, context.node, scope) for each in results[:count]]
         return [held_results] if context.source.gives_list else held_results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any as AnyValue
@@ -12,7 +11,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, Span
 from serde.report import Report
@@ -215,23 +213,18 @@ class ImportContext(BaseContext):
         """Return a number as a scalar tensor of a dtype."""
         if isinstance(value, Expr):
             return self.cast(value, dtype)
-        return Constant(np.array(value).astype(numpy_dtype(dtype)))
+        if category(dtype) == category("int64"):
+            value = _whole(value)
+        try:
+            return Constant(np.array(value).astype(numpy_dtype(dtype)))
+        except OverflowError:
+            raise Unsupported(f"{value} is beyond {dtype}") from None
 
     def unread(self, reason: str = "is a result that only training reads") -> Expr:
         """Return what stands for a result that hardly anything reads; else `reason` is said."""
         found = Unread(reason)
         found.span = Span(self.node)
         return found
-
-    def check_size(self, *lengths: int) -> None:
-        """Refuse a constant that is larger than what a conversion may evaluate.
-
-        Raises:
-            Unsupported: So many integers of 64 bits need more memory.
-        """
-        count = math.prod(lengths)
-        if count * 8 > MAX_INLINE_BYTES:
-            raise Unsupported(f"a constant of {count} elements")
 
     # Packed sequences.
 
@@ -295,6 +288,27 @@ class ImportContext(BaseContext):
 
     # Lengths.
 
+    def require_rank(self, x: Expr, least: int, most: int | None = None) -> None:
+        """Refuse a tensor that has fewer axes, or more.
+
+        Raises:
+            Unsupported: It is so.
+        """
+        type_ = self.type(x)
+        if type_.rank < least or (most is not None and type_.rank > most):
+            wanted = str(least) if least == most else f"{least} or more"
+            wanted = wanted if most in (None, least) else f"{least} to {most}"
+            raise Unsupported(f"needs a tensor of {wanted} axes, found {type_!r}")
+
+    def last_lengths(self, x: Expr, count: int) -> tuple[Dim, ...]:
+        """Return the lengths of the last axes.
+
+        Raises:
+            Unsupported: There are fewer.
+        """
+        self.require_rank(x, count)
+        return self.type(x).shape[-count:]
+
     def dim(self, value: SymInt) -> Dim:
         """Return a length as a dimension: an integer, a symbol, or an anonymous one."""
         if not isinstance(value, Expr):
@@ -340,7 +354,7 @@ class ImportContext(BaseContext):
         parts = [
             relay.reshape(each, newshape=(1,))
             if isinstance(each, Expr)
-            else Constant(np.array([each], np.int64))
+            else Constant(np.array([_whole(each)], np.int64))
             for each in dims
         ]
         if not parts:
@@ -371,3 +385,18 @@ class ImportContext(BaseContext):
         if len(set(found)) < len(found):
             raise Unsupported(f"axes {list(given)} name one twice")
         return tuple(found) if self.type(x).rank else ()
+
+
+def _whole(value: AnyValue) -> int:
+    """Return a number as one of 64 bits.
+
+    Raises:
+        Unsupported: It is beyond them, or not finite.
+    """
+    try:
+        found = int(value.real if isinstance(value, complex) else value)
+    except (OverflowError, ValueError):
+        raise Unsupported(f"{value} as a whole number") from None
+    if not -(2**63) <= found < 2**63:
+        raise Unsupported(f"{found} is beyond 64 bits")
+    return found

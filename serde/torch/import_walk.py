@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import OptionError, TypeInferenceError, Unsupported
+from serde.errors import LimitError, OptionError, TypeInferenceError, Unsupported
 from serde.relay.ir.dims import DimLike, symbol
 from serde.relay.ir.expr import Constant, Expr, Span, TupleWrapper, Var
 from serde.relay.ir.types import TensorType
@@ -169,6 +169,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         if not isinstance(value, (bool, int, float, complex)):
             raise Unsupported(f"expected a tensor or a number, found {value!r}")
         kind = {bool: "bool", int: "int64", float: "float64"}.get(type(value), "complex128")
+        if kind == "int64" and not -(2**63) <= value.real < 2**63:
+            raise Unsupported(f"{value} is beyond 64 bits")
         found = Constant(np.array(value, kind))
         self.numbers.add(found)
         return found
@@ -184,6 +186,9 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         except Unsupported as error:
             self._refuse(context, node.op, error.reason, error.hint)
             found = [Hole() for _ in source.outputs]
+        except LimitError as error:
+            error.node = error.node or f"{label} ({node.op})"
+            raise
         return found
 
     def compute(self, context: ImportContext, scope: Values) -> list[AnyValue]:
@@ -290,7 +295,11 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             raise Unsupported(f"cannot be evaluated: {type(error).__name__}: {error}") from error
         except TypeInferenceError as error:
             raise Unsupported(str(error)) from error
-        return list(found) if context.outputs > 1 else [found]
+        if context.outputs < 2:
+            return [found]
+        if not isinstance(found, (list, tuple)) or len(found) != context.outputs:
+            raise Unsupported(f"gives {found!r:.100} for {context.outputs} results")
+        return list(found)
 
     def _call_custom(
         self,
@@ -338,7 +347,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             variadic=converter.accepted is None,
         )
         operands = [self._operand(each) for each in given]
-        return self.call(OPS, context, context.source.op, operands, named, names=(own.name,))
+        found = self.call(OPS, context, context.source.op, operands, named, names=(own.name,))
+        return list(found)
 
     def _keep(
         self, context: ImportContext, op: str, arguments: Mapping[str, AnyValue]
@@ -352,7 +362,7 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             known = [each.type for each in inputs if isinstance(each.type, TensorType)]
             if len(known) == len(inputs):
                 node = replace(node, results=infer_types(node, known))
-        return self.keep(context, lambda: node, inputs, context.source.outputs)
+        return list(self.keep(context, lambda: node, inputs, context.source.outputs))
 
     def _call_table(
         self, context: ImportContext, op: str, arguments: Mapping[str, AnyValue]
@@ -403,9 +413,11 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             operands += map(self._operand, given) if rest else [self._operand(given)]
         while len(operands) > converter.required and operands[-1] is None:
             operands.pop()
+        if len(converter.operands) == 1 and converter.accepted is None and not operands:
+            raise Unsupported(f"{converter.operands[0]}: a list without tensors")
         if any(_has_hole(each) for each in attributes.values()):
             return [Hole() for _ in range(context.outputs)]
-        return self.call(OPS, context, op, operands, attributes)
+        return list(self.call(OPS, context, op, operands, attributes))
 
     def _operand(self, value: AnyValue) -> Expr | None:
         return None if value is None else self.as_operand(value)

@@ -38,6 +38,8 @@ def promote_types(one: str, other: str) -> str:
     ranks = category(one), category(other)
     if ranks[0] != ranks[1]:
         return one if ranks[0] > ranks[1] else other
+    if ranks[0] == _FLOAT and not {one, other} <= _WIDTHS.keys():
+        raise Unsupported(f"PyTorch does not promote {one} and {other} to one dtype")
     if ranks[0] == _FLOAT:
         if _WIDTHS[one] == _WIDTHS[other]:
             return "float32"  # float16 and bfloat16

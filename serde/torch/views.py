@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
@@ -246,11 +247,11 @@ _register(
 def _put_diagonal(ctx: ImportContext, base: Expr, new: Expr, call: Call) -> Expr:
     """The elements are gathered from those of both, by indices of the flat tensor."""
     shape = ctx.static_shape(base)
-    numbers = np.arange(int(np.prod(shape))).reshape(shape)
+    numbers = allocation.arange(int(np.prod(shape))).reshape(shape)
     axes = call.get("dim1", default=0), call.get("dim2", default=1)
     found = numbers.diagonal(call.get("offset", default=0), *axes)
-    places = np.arange(numbers.size)
-    places[found.reshape(-1)] = numbers.size + np.arange(found.size)
+    places = allocation.arange(numbers.size)
+    places[found.reshape(-1)] = numbers.size + allocation.arange(found.size)
     flat = [relay.reshape(each, newshape=(-1,)) for each in (base, new)]
     taken = relay.take(relay.concatenate(flat, axis=0), Constant(places), axis=0)
     return ctx.fold(relay.reshape(taken, newshape=shape))

@@ -98,9 +98,12 @@ class ImportContext(TypedContext[Expr]):
         """Return the elements of a constant tensor of integers.
 
         Raises:
-            Unsupported: It is computed when the model runs.
+            Unsupported: It is computed when the model runs, or no number.
         """
-        return tuple(int(item) for item in self.constant(x).reshape(-1))
+        try:
+            return tuple(int(item) for item in self.constant(x).reshape(-1))
+        except (OverflowError, ValueError) as error:
+            raise Unsupported(f"needs whole numbers: {error}") from None
 
     def dims(self, x: Expr) -> tuple[Dim, ...] | None:
         """Return the elements of an integer tensor over symbols; None if one is not known.

@@ -19,7 +19,7 @@ from support.pt2 import CONSTANTS, GOLDEN, MODEL, WEIGHTS, archive_of, changed, 
 from support.pt2 import mutate as mutate_json
 
 import serde
-from serde.errors import FormatError, UnsupportedModelError
+from serde.errors import FormatError, LimitError, UnsupportedModelError
 from serde.report import Report
 from serde.torch.codec import detect
 from serde.torch.importer import to_relay
@@ -73,7 +73,7 @@ def survive(tmp_path: Path, data: bytes) -> None:
     caught: Exception | None = None
     try:
         read_all(path)
-    except (FormatError, UnsupportedModelError) as error:
+    except (FormatError, LimitError, UnsupportedModelError) as error:
         caught = error
     assert not isinstance(caught, FormatError) or "bad.pt2" in str(caught)
     assert time.process_time() - start < 10
@@ -107,13 +107,18 @@ def test_changed_json(tmp_path: Path, seed: int) -> None:
 # What nodes claim.
 
 
+LIMITED = r"y \(aten::\w+\): an array of .* would take .* constants"
+
 HUGE: dict[str, tuple[dict[str, Argument], str]] = {
-    "aten::tril_indices": ({"row": 2**20, "col": 2**20}, "a constant of"),
-    "aten::hann_window": ({"window_length": 2**40}, "a constant of"),
-    "aten::upsample_nearest1d": ({"self": Ref("x"), "output_size": [2**50]}, "a constant of"),
-    "aten::adaptive_max_pool1d": ({"self": Ref("x"), "output_size": [2**34]}, "a constant of"),
-    "aten::as_strided": ({"self": Ref("x"), "size": [2**40], "stride": [1]}, "a constant of"),
-    "aten::histc": ({"self": Ref("x"), "bins": 2**40}, "a constant of"),
+    "aten::tril_indices": ({"row": 2**20, "col": 2**20}, LIMITED),
+    "aten::hann_window": ({"window_length": 2**40}, LIMITED),
+    "aten::upsample_nearest1d": ({"self": Ref("x"), "output_size": [2**50]}, LIMITED),
+    "aten::adaptive_max_pool1d": ({"self": Ref("x"), "output_size": [2**34]}, LIMITED),
+    "aten::as_strided": ({"self": Ref("x"), "size": [2**40], "stride": [1]}, "of 4194304 elements"),
+    "aten::histc": ({"self": Ref("x"), "bins": 2**40}, LIMITED),
+    "aten::combinations": ({"self": Ref("n"), "r": 20}, LIMITED),
+    "aten::diff": ({"self": Ref("x"), "n": 2**40}, "would take .* nodes"),
+    "aten::mvlgamma": ({"self": Ref("x"), "p": 2**31}, "would take .* nodes"),
     "aten::tensor_split.sections": ({"self": Ref("x"), "sections": 2**30}, "1073741824 parts"),
     "aten::unbind": ({"self": Ref("x"), "dim": 2}, "4194304 parts"),
     "aten::split.Tensor": ({"self": Ref("x"), "split_size": -1, "dim": 2}, "-4194304 parts"),
@@ -125,10 +130,11 @@ HUGE: dict[str, tuple[dict[str, Argument], str]] = {
 @pytest.mark.parametrize("op", HUGE)
 def test_no_constant_is_larger_than_the_limit(op: str) -> None:
     arguments, message = HUGE[op]
-    graph = Graph(["x"], [Node(op, "y", list(arguments.items()), ["y"])], [Ref("y")])
-    model = TorchModel(graph, [Input("x", "x", (1, 1, 2**22), "float32")], ["y"], {}, "pt2")
+    graph = Graph(["x", "n"], [Node(op, "y", list(arguments.items()), ["y"])], [Ref("y")])
+    inputs = [Input("x", "x", (1, 1, 2**22), "float32"), Input("n", "n", (100,), "float32")]
+    model = TorchModel(graph, inputs, ["y"], {}, "pt2")
     start = time.process_time()
-    with pytest.raises(UnsupportedModelError, match=message):
+    with pytest.raises((LimitError, UnsupportedModelError), match=message):
         to_relay(model, TorchImportOptions(), Report())
     assert time.process_time() - start < 5
 

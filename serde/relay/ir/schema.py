@@ -254,7 +254,10 @@ def _to_function(value: AnyValue) -> Function:
 
 def _to_member(members: tuple[AnyValue, ...]) -> Convert:
     def convert(value: AnyValue) -> AnyValue:
-        return value if value in members else _refuse()
+        # Python takes True for 1, and 1.0, which no list has a place at.
+        kinds = {type(member) for member in members if member == value}
+        strict = isinstance(value, (bool, float, complex))
+        return value if kinds and (not strict or type(value) in kinds) else _refuse()
 
     return convert
 

@@ -217,7 +217,9 @@ def _is_small_integer(type_: Type | None) -> bool:
         return False
     if not type_.dtype.startswith(("int", "uint", "bool")):
         return False
-    return type_.concrete_shape is not None and type(type_.size) is int and type_.size <= MAX_VALUES
+    # A tensor without elements may have long axes, which Python's lists would hold.
+    shape = type_.concrete_shape
+    return shape is not None and math.prod(max(length, 1) for length in shape) <= MAX_VALUES
 
 
 def _objects(items: AnyValue) -> DimArray:

@@ -48,6 +48,8 @@ def _fits(value: AnyValue, hint: AnyValue) -> bool:
         return len(value) == len(parts) and all(_fits(each, part) for each, part in pairs)
     if origin is Sequence:
         return isinstance(value, (list, tuple))
+    if origin is typing.Literal:
+        return any(type(value) is type(each) and value == each for each in parts)
     if hint in (None, type(None)):
         return value is None
     if hint is np.dtype or origin is np.dtype:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext, Shape
@@ -73,7 +74,7 @@ def _resize_to_even(ctx: ImportContext, x: Expr, size: Shape, layout: str, mode:
 
 def _places(mode: str, length: int, target: int) -> Array:
     """Return where the elements of a resized axis are, in float32 as TVM has it."""
-    steps = np.arange(target, dtype=np.float32)
+    steps = allocation.arange(target, dtype=np.float32)
     scale = np.float32(length) / np.float32(target)
     if mode == "align_corners":
         return steps * (np.float32(length - 1) / np.float32(target - 1)) if target > 1 else steps

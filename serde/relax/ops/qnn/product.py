@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.errors import Unsupported
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -48,7 +49,7 @@ def _filter_zero(zero: Expr, weight: Expr, layout: str, first: str) -> Expr:
     if lengths is None or not isinstance(count, int):
         raise Unsupported("zero points of an open number of channels")
     blank = np.broadcast_to(np.int8(0), lengths)
-    places = channel_zero_point(np.arange(count), blank, layout, first)
+    places = channel_zero_point(allocation.arange(count), blank, layout, first)
     return call("take", zero, Constant(np.asarray(places)), axis=0, mode="clip")
 
 

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
@@ -296,7 +297,7 @@ def export_multinomial(
         raise Unsupported("draws of a number that is not fixed")
     drawn = (*shape[:-1], num_samples)
     if not math.prod(drawn):
-        return _draw_words(ctx, key, 1)[0], ctx.const(np.zeros(drawn), "int32")
+        return _draw_words(ctx, key, 1)[0], ctx.const(allocation.zeros(drawn), "int32")
     after, unit = _unit(ctx, key, drawn, "float32")
 
     def choose(x: Expr, weights: Expr) -> Expr:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext, Scalar, Shape
@@ -68,13 +69,13 @@ def import_arange(
 @OPS.imports("relax.eye")
 def import_eye(ctx: ImportContext, *, n: Scalar, m: Scalar, k: Scalar, dtype: str) -> Expr:
     rows, columns, diagonal = ctx.number(n), ctx.number(m), ctx.number(k)
-    return ctx.const(np.eye(rows, columns, diagonal), dtype)
+    return ctx.const(allocation.eye(rows, columns, diagonal), dtype)
 
 
 @OPS.imports("relax.eye_like")
 def import_eye_like(ctx: ImportContext, x: Expr, *, k: Scalar, dtype: str | None) -> Expr:
     rows, columns = ctx.static_shape(x)
-    return ctx.const(np.eye(rows, columns, ctx.number(k)), dtype or ctx.dtype(x))
+    return ctx.const(allocation.eye(rows, columns, ctx.number(k)), dtype or ctx.dtype(x))
 
 
 @OPS.imports("relax.hamming_window")
@@ -90,7 +91,7 @@ def import_hamming_window(
     size = ctx.number(window_size)
     if size == 1:
         return ctx.const([1], dtype)
-    steps = np.arange(size, dtype=numpy_dtype(dtype))
+    steps = allocation.arange(size, dtype=numpy_dtype(dtype))
     angles = 2 * np.pi * steps / (size if ctx.number(periodic) else size - 1)
     return ctx.const(ctx.number(alpha) - ctx.number(beta) * np.cos(angles), dtype)
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
@@ -92,7 +93,10 @@ def _align(ctx: ImportContext, *operands: Expr) -> list[Expr]:
     fixed = [[dim for dim in front if isinstance(dim, int)] for front in fronts]
     if any(len(a) < len(b) for a, b in zip(fixed, fronts, strict=True)):
         raise Unsupported(f"attention over batches of {fronts[0]} and {fronts[1]}")
-    wanted = list(np.broadcast_shapes(*map(tuple, fixed)))
+    try:
+        wanted = list(np.broadcast_shapes(*map(tuple, fixed)))
+    except ValueError:
+        raise Unsupported(f"attention over batches of {fronts[0]} and {fronts[1]}") from None
     return [_broadcast_front(ctx, x, wanted) for x in operands]
 
 
@@ -218,8 +222,7 @@ def import_attention_math(
         ctx, query, key, value, attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale
     )
     columns = ctx.static_lengths(key, [-2])[0]
-    ctx.check_size(columns, columns)
-    eye = Constant(np.eye(columns).astype(numpy_dtype(ctx.dtype(query))))
+    eye = Constant(allocation.eye(columns).astype(numpy_dtype(ctx.dtype(query))))
     unit = relay.broadcast_to(eye, (*ctx.type(key).shape[:-1], columns))
     weights = attend(ctx, query, key, unit, attn_mask, is_causal=is_causal, scale=scale)
     return found, weights

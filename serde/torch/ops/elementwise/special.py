@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
@@ -37,7 +38,7 @@ def _expansion(order: int) -> list[float]:
 
 def _polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
     """Return a polynomial, lowest degree first."""
-    degrees = Constant(np.arange(len(coefficients), dtype=np.float64))
+    degrees = Constant(allocation.arange(len(coefficients), dtype=np.float64))
     powers = relay.power(relay.expand_dims(x, -1), degrees)
     return relay.sum(relay.multiply(powers, Constant(np.array(coefficients))), axis=[-1])
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import serde.allocation as allocation
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
@@ -123,6 +125,8 @@ def import_round(ctx: ImportContext, self: Expr, *, decimals: int = 0) -> Expr:
     if decimals == 0:
         return call("serde.round_even", self)
     dtype = ctx.dtype(self)
+    if abs(decimals) > 308:
+        raise Unsupported(f"a rounding to {decimals} digits")
     power = ctx.scalar(10.0 ** abs(decimals), dtype)
     before, after = (relay.multiply, relay.divide)[:: 1 if decimals > 0 else -1]
     return after(call("serde.round_even", before(self, power)), power)
@@ -235,7 +239,7 @@ def import_mvlgamma(ctx: ImportContext, self: Expr, *, p: int) -> Expr:
     def function(x: Expr) -> Expr:
         dtype = ctx.dtype(x)
         total: Expr = ctx.scalar(p * (p - 1) / 4 * math.log(math.pi), dtype)
-        for place in range(p):
+        for place in allocation.iterations(p, "the terms of a logarithm"):
             part = relay.subtract(x, ctx.scalar(place / 2, dtype))
             total = relay.add(total, call("serde.lgamma", part))
         return total

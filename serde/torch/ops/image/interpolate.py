@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.image.resize import resize, resize_nearest, resize_smoothly
@@ -33,6 +34,7 @@ def _interpolate(
     recompute: bool = False,
     antialias: bool = False,
 ) -> Expr:
+    ctx.require_rank(x, 3, 5)
     rank = ctx.type(x).rank - 2
     wanted = _each(size, rank)
     lengths = None if wanted is None else [each for each in wanted if not isinstance(each, float)]
@@ -40,6 +42,8 @@ def _interpolate(
         float(each) for each in _each(scale_factor, rank) or () if not isinstance(each, Expr)
     ]
     if lengths is None and (recompute or mode == "area"):
+        if len(factors) != rank or not all(map(math.isfinite, factors)):
+            raise Unsupported(f"factors {factors} for {rank} axes")
         lengths = [
             math.floor(length * factor)
             for length, factor in zip(

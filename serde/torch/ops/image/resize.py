@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
@@ -45,6 +46,23 @@ def _lengths(
     if size is not None:
         return list(size)
     return [_scaled(ctx, x, axis, scale) for axis, scale in enumerate(scales, 2)]
+
+
+def _check(
+    ctx: ImportContext, x: Expr, size: Sequence[SymInt] | None, factors: Scales | None
+) -> int:
+    """Return the number of spatial axes, of which each has a size or a factor that is one.
+
+    Raises:
+        Unsupported: It is not so.
+    """
+    ctx.require_rank(x, 3, 5)
+    rank = ctx.type(x).rank - 2
+    if any(each is not None and len(each) != rank for each in (size, factors or None)):
+        raise Unsupported(f"sizes {size} and factors {factors} for {rank} axes")
+    if not all(each is None or math.isfinite(each) for each in factors or ()):
+        raise Unsupported(f"factors {factors}")
+    return rank
 
 
 def _scaled(ctx: ImportContext, x: Expr, axis: int, scale: float | None) -> SymInt:
@@ -97,8 +115,8 @@ def resize(
     align_corners: bool,
 ) -> Expr:
     """Return a linear or cubic resizing."""
+    rank = _check(ctx, x, size, factors)
     _require_float(ctx, x, method)
-    rank = ctx.type(x).rank - 2
     shape = ctx.type(x).shape[2:]
     mode = _MODES[align_corners]
     scales = factors or [None] * rank
@@ -146,8 +164,9 @@ def resize_smoothly(
     """Return a resizing whose kernel is as wide as an element of the result, inside the image."""
     if align_corners:
         raise Unsupported("smoothed resizing of which the corners are aligned")
+    rank = _check(ctx, x, size, factors)
     _require_float(ctx, x, method)
-    scales = factors or [None] * (ctx.type(x).rank - 2)
+    scales = factors or [None] * rank
     dims = None if size is None else tuple(ctx.dim(each) for each in size)
     given: dict[str, AnyValue] = {"size": dims}
     if dims is None:
@@ -201,14 +220,17 @@ def _told_factors(ctx: ImportContext, x: Expr, dims: Sequence[Dim], scales: Scal
 def _places(length: int, size: int, scale: float | None, *, exact: bool) -> Array:
     """Return which elements the nearest are, in PyTorch's own arithmetic of float32."""
     if not exact and size == length:
-        return np.arange(size)
+        return allocation.arange(size)
     if not exact and size == 2 * length:
-        return np.arange(size) // 2
+        return allocation.arange(size) // 2
     told = scale is not None and scale > 0
-    ratio = np.float32(1.0 / scale) if told and scale else np.float32(length) / np.float32(size)
-    steps = np.arange(size, dtype=np.float32)
-    found = np.floor(((steps + np.float32(0.5)) if exact else steps) * ratio)
-    return np.minimum(found.astype(np.int64), length - 1)
+    steps = allocation.arange(size, dtype=np.float32)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.float32(1.0 / scale) if told and scale else np.float32(length) / np.float32(size)
+        found = np.floor(((steps + np.float32(0.5)) if exact else steps) * ratio)
+    if not np.isfinite(found).all():
+        raise Unsupported(f"a length of {length} resized to {size} by a factor of {scale}")
+    return np.minimum(np.minimum(found, 2.0**62).astype(np.int64), length - 1)
 
 
 def resize_nearest(
@@ -220,7 +242,8 @@ def resize_nearest(
     exact: bool,
 ) -> Expr:
     shape = ctx.type(x).shape[2:]
-    scales = factors or [None] * len(shape)
+    rank = _check(ctx, x, size, factors)
+    scales = factors or [None] * rank
     told = [each for each in scales if each is not None and each > 0]
     whole = len(told) == len(shape) and all(each == int(each) for each in told)
     if size is None and whole:
@@ -234,7 +257,6 @@ def resize_nearest(
     if len(fixed) < 2 * len(shape):
         return _resize_nearest_open(ctx, x, lengths, exact=exact)
     before, behind = fixed[: len(shape)], fixed[len(shape) :]
-    ctx.check_size(max(behind, default=0))
     ratios = [
         new // old if old and new % old == 0 else 0 for old, new in zip(before, behind, strict=True)
     ]
@@ -243,7 +265,7 @@ def resize_nearest(
         for old, new, scale in zip(before, behind, scales, strict=True)
     ]
     if all(ratios) and all(
-        np.array_equal(each, np.arange(new) // ratio)
+        np.array_equal(each, allocation.arange(new) // ratio)
         for each, new, ratio in zip(found, behind, ratios, strict=True)
     ):
         return _repeat(x, ratios)
@@ -262,7 +284,7 @@ def _take_nearest(
     """Return one resizing where it reads the same elements, else each axis looked up."""
     plain = True
     for old, new, each in zip(before, behind, places, strict=True):
-        steps = 2 * np.arange(new) + 1 if exact else 2 * np.arange(new)
+        steps = 2 * allocation.arange(new) + 1 if exact else 2 * allocation.arange(new)
         plain = plain and np.array_equal(each, np.minimum(steps * old // (2 * new), old - 1))
     if plain and min(before) and min(behind):
         mode = "tf_half_pixel_for_nn" if exact else "asymmetric"
@@ -275,7 +297,7 @@ def _take_nearest(
             rounding_method="floor",
         )
     for axis, each in enumerate(places, 2):
-        if not np.array_equal(each, np.arange(before[axis - 2])):
+        if not np.array_equal(each, allocation.arange(before[axis - 2])):
             x = relay.take(x, Constant(each), axis=axis, mode="fast")
     return x
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
@@ -146,13 +147,13 @@ def _plain_nearest(places: Array, rounding: str) -> Array:
 def _read_nearest(length: int, size: int) -> Array:
     """Return what ``F.interpolate`` reads, whose scale is a float32."""
     scale = np.float32(length) / np.float32(size)
-    places = np.floor(np.arange(size, dtype=np.float32) * scale)
+    places = np.floor(allocation.arange(size, dtype=np.float32) * scale)
     return np.minimum(places, length - 1).astype(np.int64)
 
 
 def _read_nearest_exact(length: int, size: int) -> Array:
     scale = np.float32(length) / np.float32(size)
-    places = np.floor((np.arange(size, dtype=np.float32) + np.float32(0.5)) * scale)
+    places = np.floor((allocation.arange(size, dtype=np.float32) + np.float32(0.5)) * scale)
     return np.minimum(places, length - 1).astype(np.int64)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.image.resize import Scales, resize, resize_nearest, resize_smoothly
@@ -52,6 +53,8 @@ class _Factors:
         """Return those of the spatial axes."""
         if rank == 1:
             return [self.scales]
+        if rank not in (2, 3):
+            raise Unsupported(f"a resizing of {rank} axes")
         return [self.scales_d, self.scales_h, self.scales_w][3 - rank :]
 
 

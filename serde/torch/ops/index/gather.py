@@ -57,6 +57,8 @@ def import_take_along_dim(
         flat = [reshape(ctx, each, [-1]) for each in (self, indices)]
         return gather_along(ctx, flat[0], 0, flat[1])
     axis = ctx.axis(self, dim)
+    ctx.require_rank(indices, ctx.type(self).rank, ctx.type(self).rank)
+    ctx.require_rank(self, 1)
     x, places = _spread_beside(ctx, self, indices, axis)
     return gather_along(ctx, x, axis, places)
 

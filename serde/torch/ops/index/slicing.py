@@ -186,6 +186,7 @@ def import_slice_scatter(
     step: SymInt = 1,
 ) -> Expr:
     axis = ctx.axis(self, dim)
+    ctx.require_rank(self, 1)
     by = ctx.fixed(step)
     new = ctx.cast(src, ctx.dtype(self))
     length = ctx.type(self).shape[axis]

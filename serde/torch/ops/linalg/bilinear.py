@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -20,6 +21,8 @@ def import_bilinear(
     ctx: ImportContext, input1: Expr, input2: Expr, weight: Expr, bias: Expr | None = None
 ) -> Expr:
     """``y[..., o] = sum(x1[..., i] * weight[o, i, j] * x2[..., j]) + bias[o]``."""
+    ctx.require_rank(weight, 3, 3)
+    ctx.require_rank(input1, 1)
     outputs, inputs, others = ctx.static_shape(weight)
     rank = ctx.type(input1).rank
     rows = relay.reshape(input1, (-1, inputs))
@@ -117,8 +120,7 @@ def _members(ctx: ImportContext, offs: Expr, x: Expr, axis: int) -> Expr:
     length = ctx.size(x, axis)
     zero, one = relay.const(0, "int64"), relay.const(1, "int64")
     if isinstance(length, int):
-        ctx.check_size(length)
-        places: Expr = relay.const(np.arange(length), "int64")
+        places: Expr = relay.const(allocation.arange(length), "int64")
     else:
         places = relay.arange(zero, length, one, dtype="int64")
     return relay.logical_and(relay.less_equal(starts, places), relay.less(places, ends))

@@ -158,8 +158,12 @@ def _contraction(
     right = list(ascii_letters[ranks[0] : sum(ranks)])
     if sum(ranks) > len(ascii_letters):
         raise Unsupported(f"a product of tensors of ranks {ranks[0]} and {ranks[1]}")
+    if len(axes_a) != len(axes_b):
+        raise Unsupported(f"a product over axes {list(axes_a)} and {list(axes_b)}")
+    for x in (a, b) if axes_a else ():
+        ctx.require_rank(x, 1)
     for one, two in zip(axes_a, axes_b, strict=True):
-        right[two] = left[one]
+        right[ctx.axis(b, two)] = left[ctx.axis(a, one)]
     free = [letter for letter in left if letter not in right]
     free += [letter for letter in right if letter not in left]
     return f"{''.join(left)},{''.join(right)}->{''.join(free)}"

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, TupleWrapper
@@ -20,7 +21,7 @@ from serde.weights import numpy_dtype
 
 def _qr(ctx: ImportContext, x: Expr) -> tuple[Expr, Expr]:
     """Return Q and R of matrices with no fewer rows than columns, by LQ of their transposes."""
-    rows, columns = ctx.type(x).shape[-2:]
+    rows, columns = ctx.last_lengths(x, 2)
     if isinstance(rows, int) and isinstance(columns, int) and rows < columns:
         square = relay.strided_slice(x, begin=[0], end=[rows], axes=[-1])
         orthogonal, _ = _qr(ctx, square)
@@ -36,7 +37,7 @@ def import_linalg_qr(
     *,
     mode: Literal["reduced", "complete", "r"] = "reduced",
 ) -> tuple[Expr, Expr]:
-    rows, columns = ctx.type(A).shape[-2:]
+    rows, columns = ctx.last_lengths(A, 2)
     if mode == "complete" and not (
         isinstance(rows, int) and isinstance(columns, int) and rows <= columns
     ):
@@ -53,7 +54,7 @@ def import_qr(ctx: ImportContext, self: Expr, *, some: bool = True) -> tuple[Exp
 
 
 def _svd(ctx: ImportContext, x: Expr, full: bool) -> list[Expr]:
-    rows, columns = ctx.type(x).shape[-2:]
+    rows, columns = ctx.last_lengths(x, 2)
     if full and rows != columns:
         raise Unsupported("vectors beyond the rank of a matrix", hint="use full_matrices=False")
     return list(TupleWrapper(call("serde.svd", x), 3))
@@ -237,7 +238,7 @@ MAX_REFLECTIONS = 64
 @OPS.imports("aten::linalg_householder_product")
 def import_householder_product(ctx: ImportContext, input: Expr, tau: Expr) -> Expr:
     """The first columns of the product of reflections, each told by a column below its diagonal."""
-    count = ctx.type(tau).shape[-1]
+    (count,) = ctx.last_lengths(tau, 1)
     shape = ctx.type(input).shape
     if not isinstance(count, int) or count > MAX_REFLECTIONS:
         raise Unsupported(f"a product of {count} reflections")
@@ -245,11 +246,11 @@ def import_householder_product(ctx: ImportContext, input: Expr, tau: Expr) -> Ex
         return identity_like(ctx, input)
     dtype, found = ctx.dtype(input), identity_like(ctx, input)
     rows = ctx.fixed(ctx.size(input, -2))
-    ctx.check_size(rows)
+    places = allocation.arange(rows)
     for place in reversed(range(count)):
         column = relay.take(input, ctx.scalar(place, "int64"), axis=-1)
-        below = Constant((np.arange(rows) > place).astype(numpy_dtype(dtype)))
-        head = Constant((np.arange(rows) == place).astype(numpy_dtype(dtype)))
+        below = Constant((places > place).astype(numpy_dtype(dtype)))
+        head = Constant((places == place).astype(numpy_dtype(dtype)))
         vector = relay.expand_dims(relay.add(relay.multiply(column, below), head), axis=-1)
         factor = relay.take(tau, ctx.scalar(place, "int64"), axis=-1)
         factor = relay.expand_dims(factor, axis=-1, num_newaxis=2)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.reduce.norm import vector_norm
+from serde.torch.ops.shape.triangle import places_of
 from serde.torch.ops.table import OPS
 
 __all__ = ["measure_pairs"]
@@ -55,6 +57,8 @@ def import_cosine_similarity(
 
 @OPS.imports("aten::cdist", "aten::_cdist_forward", ignored=("compute_mode",))
 def import_cdist(ctx: ImportContext, x1: Expr, x2: Expr, *, p: float = 2.0) -> Expr:
+    for each in (x1, x2):
+        ctx.require_rank(each, 2)
     rows = relay.expand_dims(x1, axis=ctx.type(x1).rank - 1)
     columns = relay.expand_dims(x2, axis=ctx.type(x2).rank - 2)
     return vector_norm(ctx, relay.subtract(rows, columns), p, (-1,), False)
@@ -62,8 +66,8 @@ def import_cdist(ctx: ImportContext, x1: Expr, x2: Expr, *, p: float = 2.0) -> E
 
 @OPS.imports("aten::pdist", "aten::_pdist_forward")
 def import_pdist(ctx: ImportContext, self: Expr, *, p: float = 2.0) -> Expr:
+    ctx.require_rank(self, 2, 2)
     (count,) = ctx.static_lengths(self, [0])
-    ctx.check_size(count, count)
-    pairs = np.triu_indices(count, 1)
+    pairs = places_of(np.triu(allocation.ones((count, count), bool), 1))
     one, two = (relay.take(self, relay.const(each, "int64"), axis=0, mode="fast") for each in pairs)
     return vector_norm(ctx, relay.subtract(one, two), p, (-1,), False)

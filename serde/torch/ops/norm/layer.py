@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.norm.statistics import wide_dtype
 from serde.torch.ops.table import OPS
@@ -76,6 +78,8 @@ def import_rms_norm(
     eps: float | None = None,
 ) -> Expr:
     count, dtype = len(normalized_shape), ctx.dtype(input)
+    if not is_float(dtype):
+        raise Unsupported(f"a norm of {dtype}")
     epsilon = float(limits(wide_dtype(dtype)).eps) if eps is None else eps
     gamma = _ones(ctx, input, count) if weight is None else ctx.cast(weight, dtype)
     return call("serde.rms_norm", input, gamma, axis=-count, epsilon=epsilon)

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import itemsize
@@ -35,7 +36,7 @@ def _on_axis(
 
 def _vector(ctx: ExportContext, like: Value, value: float) -> Value:
     (length,) = ctx.static_shape(like)
-    return ctx.const(np.full(length, value, numpy_dtype(ctx.type(like).dtype)))
+    return ctx.const(allocation.full(length, value, numpy_dtype(ctx.type(like).dtype)))
 
 
 @OPS.exports("nn.batch_norm")

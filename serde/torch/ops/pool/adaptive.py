@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.torch.import_context import ImportContext
@@ -42,15 +42,13 @@ def _make_adaptive_max_pool(ndim: int) -> Callable[..., tuple[Expr, ...]]:
         if not has_fixed_lengths(ctx, self, ndim):
             return found, ctx.unread(UNKNOWN_PLACES)
         lengths = ctx.static_lengths(self, range(-ndim, 0))
-        most = (-(-length // max(n, 1)) + 1 for length, n in zip(lengths, sizes, strict=True))
-        ctx.check_size(*most, *sizes)
         flat = _elements_of_parts(lengths, sizes)
 
         def locate(x: Expr) -> Expr:
             rows = relay.reshape(x, (0, 0, -1))
             parts = relay.take(rows, relay.Constant(flat), axis=2, mode="fast")
             which = relay.cast(relay.argmax(parts, axis=3), "int64")
-            first = relay.const(np.arange(len(flat)) * flat.shape[1], "int64")
+            first = relay.const(allocation.arange(len(flat)) * flat.shape[1], "int64")
             place = relay.add(which, first)
             found = relay.take(relay.Constant(flat.reshape(-1)), place, axis=0, mode="fast")
             return relay.reshape(found, (0, 0, *sizes))
@@ -71,12 +69,13 @@ def _elements_of_parts(lengths: Sequence[int], sizes: Sequence[int]) -> Array:
     """Return the numbers of the elements of each part, its last repeated up to one length."""
     found: Array = np.zeros((1, 1), np.int64)
     for length, count in zip(lengths, sizes, strict=True):
-        number = np.arange(count)
+        number = allocation.arange(count)
         start, stop = number * length // count, -(-(number + 1) * length // count)
         most = int((stop - start).max(initial=0))
+        blank = allocation.zeros((len(found) * count, found.shape[1] * most), np.int64)
         own = np.minimum(start[:, None] + np.arange(most), stop[:, None] - 1)
         both = found[:, None, :, None] * length + own[None, :, None, :]
-        found = both.reshape(math.prod(both.shape[:2]), math.prod(both.shape[2:]))
+        found = both.reshape(blank.shape)
     return found
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
@@ -40,8 +41,6 @@ def import_adaptive_avg_pool_backward(ctx: ImportContext, grad_output: Expr, sel
     """Each axis is a product with the matrix of shares that elements have in parts."""
     lengths = ctx.static_lengths(self, [-2, -1])
     counts = ctx.static_lengths(grad_output, [-2, -1])
-    for length, count in zip(lengths, counts, strict=True):
-        ctx.check_size(length, count)
     rows, columns = (
         _shares(length, count, ctx.dtype(self))
         for length, count in zip(lengths, counts, strict=True)
@@ -51,7 +50,7 @@ def import_adaptive_avg_pool_backward(ctx: ImportContext, grad_output: Expr, sel
 
 
 def _shares(length: int, count: int, dtype: str) -> Constant:
-    found = np.zeros((count, length))
+    found = allocation.zeros((count, length))
     for part in range(count):
         start, stop = part * length // count, -(-(part + 1) * length // count)
         found[part, start:stop] = 1 / (stop - start)
@@ -85,7 +84,7 @@ def import_avg_pool_backward(
             lengths, window.padding, counts, window.strides, window.reach, strict=False
         )
     ]
-    ones = np.full((channels, 1, *window.size), 1 / divisor).astype(numpy_dtype(dtype))
+    ones = allocation.full((channels, 1, *window.size), 1 / divisor).astype(numpy_dtype(dtype))
 
     def spread(x: Expr) -> Expr:
         padded = _conv_transpose(x, Constant(ones), window.strides, channels)

@@ -140,6 +140,8 @@ def import_normal_functional(
 def import_exponential(ctx: ImportContext, self: Expr, *, lambd: float = 1.0) -> Expr:
     """The logarithm of what is left of 1."""
     unit = _draw_like(ctx, "serde.random_uniform", self)
+    if not lambd > 0:
+        raise Unsupported(f"exponential numbers of the rate {lambd}")
     return scale(ctx, call("serde.log1p", relay.negative(unit)), -1 / lambd)
 
 
@@ -182,9 +184,20 @@ def import_dropout(ctx: ImportContext, input: Expr, *, p: float, train: bool) ->
     return _drop(ctx, input, p)[0]
 
 
+def _check_rate(rate: float) -> None:
+    """Refuse a part of elements to drop that is none.
+
+    Raises:
+        Unsupported: It is so.
+    """
+    if not 0 <= rate <= 1:
+        raise Unsupported(f"dropout of a part of {rate}")
+
+
 def _drop(ctx: ImportContext, x: Expr, rate: float) -> tuple[Expr, Expr]:
     if not is_float(ctx.dtype(x)):
         raise Unsupported(f"dropout of {ctx.dtype(x)}")
+    _check_rate(rate)
     if rate == 0:
         return x, relay.ones_like(ctx.cast(x, "bool"))
     unit = _draw_like(ctx, "serde.random_uniform", ctx.cast(x, "float32"))
@@ -216,6 +229,7 @@ def import_feature_dropout(ctx: ImportContext, input: Expr, *, p: float, train: 
     """Whole channels are dropped."""
     if not train or p == 0:
         return input
+    _check_rate(p)
     mask = ctx.cast(_kept(ctx, input, p, True), ctx.dtype(input))
     return relay.multiply(scale(ctx, input, 1 / (1 - p) if p < 1 else 0.0), mask)
 
@@ -230,6 +244,7 @@ def _register_alpha(op: str, features: bool) -> None:
         """Dropped elements are saturated; mean and variance are kept."""
         if not train or p == 0:
             return input
+        _check_rate(p)
         dtype = ctx.dtype(input)
         factor = 1 / math.sqrt((1 - p) * (1 + p * SATURATION**2)) if p < 1 else 0.0
         kept = relay.where(_kept(ctx, input, p, features), input, ctx.scalar(SATURATION, dtype))
@@ -242,6 +257,8 @@ _register_alpha("aten::feature_alpha_dropout", features=True)
 
 @OPS.imports("aten::geometric", ignored=DRAWN)
 def import_geometric(ctx: ImportContext, self: Expr, *, p: float) -> Expr:
+    if not 0 < p < 1:
+        raise Unsupported(f"trials that succeed with a probability of {p}")
     unit = _draw_like(ctx, "serde.random_uniform", ctx.cast(self, "float64"))
     waits = scale(ctx, call("serde.log1p", relay.negative(unit)), 1 / math.log1p(-p))
     least = relay.maximum(relay.ceil(waits), ctx.scalar(1, "float64"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext
-from serde.torch.ops.reduce.loss import MEAN, NONE
+from serde.torch.ops.reduce.loss import MEAN, NONE, Reduction
 from serde.torch.ops.table import OPS
 
 
@@ -19,7 +20,7 @@ def _ctc_loss(
     times: Expr,
     counts: Expr,
     blank: int,
-    reduction: int,
+    reduction: Reduction,
     zero_infinity: bool,
 ) -> Expr:
     """Relay takes the softmax itself and has the blank first; what it gives for no way is zero."""
@@ -60,7 +61,7 @@ def _as_rows(ctx: ImportContext, targets: Expr, counts: Expr, scores: Expr) -> E
     most = total if known is None else int(known.max(initial=0))
     ends = relay.cumsum(counts, axis=0)
     starts = relay.expand_dims(relay.subtract(ends, counts), axis=1)
-    places = relay.add(starts, relay.const(np.arange(max(most, 1), dtype=np.int32)[None]))
+    places = relay.add(starts, relay.const(allocation.arange(max(most, 1), dtype=np.int32)[None]))
     last = relay.const(np.int32(max(total - 1, 0)))
     return relay.take(targets, relay.minimum(places, last), axis=0, mode="fast")
 
@@ -82,7 +83,8 @@ def _is_reachable(ctx: ImportContext, labels: Expr, times: Expr, counts: Expr) -
             for b, e in ((0, most - 1), (1, most))
         )
         inside = relay.less(
-            relay.const(np.arange(1, most, dtype=np.int32)[None]), relay.expand_dims(counts, 1)
+            relay.const(allocation.arange(1, most, dtype=np.int32)[None]),
+            relay.expand_dims(counts, 1),
         )
         repeats = relay.logical_and(relay.equal(one, two), inside)
         needed = relay.add(counts, relay.sum(relay.cast(repeats, "int32"), axis=[1]))
@@ -98,7 +100,7 @@ def import_ctc_loss(
     target_lengths: Expr,
     *,
     blank: int = 0,
-    reduction: int = 1,
+    reduction: Reduction = 1,
     zero_infinity: bool = False,
 ) -> Expr:
     return _ctc_loss(
@@ -115,7 +117,7 @@ def import_ctc_loss_of_lists(
     input_lengths: tuple[int, ...],
     target_lengths: tuple[int, ...],
     blank: int = 0,
-    reduction: int = 1,
+    reduction: Reduction = 1,
     zero_infinity: bool = False,
 ) -> Expr:
     times, counts = (ctx.shape_vector(each) for each in (input_lengths, target_lengths))

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -23,7 +22,7 @@ def _count_times(ctx: ImportContext, x: Expr) -> Expr:
     """Return 0, 1, ... for the times of a tensor, in int64."""
     length = ctx.size(x, 0)
     if isinstance(length, int):
-        return relay.const(np.arange(length), "int64")
+        return relay.const(allocation.arange(length), "int64")
     zero, one = relay.const(0, "int64"), relay.const(1, "int64")
     return relay.arange(zero, length, one, dtype="int64")
 

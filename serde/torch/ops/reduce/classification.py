@@ -9,7 +9,7 @@ from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.torch.import_context import ImportContext, Scalar, SymInt
-from serde.torch.ops.reduce.loss import MEAN, NONE, SUM, reduce_loss
+from serde.torch.ops.reduce.loss import MEAN, NONE, SUM, Reduction, reduce_loss
 from serde.torch.ops.table import OPS
 
 _NAMES: Final[dict[int, Literal["none", "mean", "sum"]]] = {NONE: "none", MEAN: "mean", SUM: "sum"}
@@ -33,7 +33,7 @@ def _nll_loss(
     scores: Expr,
     target: Expr,
     weight: Expr | None,
-    reduction: int,
+    reduction: Reduction,
     ignore_index: SymInt,
 ) -> Expr:
     return relay.nn.nll_loss(
@@ -52,7 +52,7 @@ def import_nll_loss(
     target: Expr,
     weight: Expr | None = None,
     *,
-    reduction: int = 1,
+    reduction: Reduction = 1,
     ignore_index: SymInt = -100,
 ) -> Expr:
     return _nll_loss(ctx, self, target, weight, reduction, ignore_index)
@@ -79,7 +79,7 @@ def import_nll_loss_forward(
     target: Expr,
     weight: Expr | None,
     *,
-    reduction: int,
+    reduction: Reduction,
     ignore_index: SymInt,
 ) -> tuple[Expr, Expr]:
     """The sum of the labels' weights beside it, which is zero where nothing is reduced."""
@@ -96,7 +96,7 @@ def import_cross_entropy_loss(
     target: Expr,
     weight: Expr | None = None,
     *,
-    reduction: int = 1,
+    reduction: Reduction = 1,
     ignore_index: SymInt = -100,
     label_smoothing: float = 0.0,
 ) -> Expr:
@@ -148,7 +148,7 @@ def _soft_cross_entropy(
     scores: Expr,
     target: Expr,
     weight: Expr | None,
-    reduction: int,
+    reduction: Reduction,
     smoothing: float,
     axis: int,
 ) -> Expr:
@@ -174,7 +174,7 @@ def import_multi_margin_loss(
     *,
     p: Scalar = 1,
     margin: Scalar = 1,
-    reduction: int = 1,
+    reduction: Reduction = 1,
 ) -> Expr:
     """The mean over classes of how far each comes within `margin` of the label's score."""
     dtype, rank = ctx.dtype(self), ctx.type(self).rank
@@ -204,21 +204,21 @@ def _class_numbers(ctx: ImportContext, classes: int, dtype: str) -> Expr:
 
 @OPS.imports("aten::multilabel_margin_loss")
 def import_multilabel_margin_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: int = 1
+    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1
 ) -> Expr:
     return _multilabel_margin(ctx, self, target, reduction)[0]
 
 
 @OPS.imports("aten::multilabel_margin_loss_forward")
 def import_multilabel_margin_loss_forward(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: int
+    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction
 ) -> tuple[Expr, Expr]:
     """Which classes are labels beside it."""
     return _multilabel_margin(ctx, self, target, reduction)
 
 
 def _multilabel_margin(
-    ctx: ImportContext, x: Expr, target: Expr, reduction: int
+    ctx: ImportContext, x: Expr, target: Expr, reduction: Reduction
 ) -> tuple[Expr, Expr]:
     """The labels of a sample end before the first that is negative."""
     dtype, kind, rank = ctx.dtype(x), ctx.dtype(target), ctx.type(x).rank

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final, Literal
 
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
@@ -11,13 +12,16 @@ from serde.torch.import_context import ImportContext
 from serde.torch.ops.norm.distance import measure_pairs
 from serde.torch.ops.table import OPS
 
-__all__ = ["MEAN", "NONE", "SUM", "reduce_loss"]
+__all__ = ["MEAN", "NONE", "SUM", "Reduction", "reduce_loss"]
 
-NONE, MEAN, SUM = range(3)
-"""What PyTorch's numbers of reductions mean."""
+NONE: Final = 0
+MEAN: Final = 1
+SUM: Final = 2
+Reduction = Literal[0, 1, 2]
+"""PyTorch's numbers of reductions."""
 
 
-def reduce_loss(x: Expr, reduction: int) -> Expr:
+def reduce_loss(x: Expr, reduction: Reduction) -> Expr:
     """Return losses, or their mean or sum."""
     if reduction == NONE:
         return x
@@ -29,19 +33,23 @@ def _difference(ctx: ImportContext, one: Expr, other: Expr) -> Expr:
 
 
 @OPS.imports("aten::mse_loss")
-def import_mse_loss(ctx: ImportContext, self: Expr, target: Expr, *, reduction: int = 1) -> Expr:
+def import_mse_loss(
+    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1
+) -> Expr:
     difference = _difference(ctx, self, target)
     return reduce_loss(relay.multiply(difference, difference), reduction)
 
 
 @OPS.imports("aten::l1_loss")
-def import_l1_loss(ctx: ImportContext, self: Expr, target: Expr, *, reduction: int = 1) -> Expr:
+def import_l1_loss(
+    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1
+) -> Expr:
     return reduce_loss(relay.abs(_difference(ctx, self, target)), reduction)
 
 
 @OPS.imports("aten::smooth_l1_loss")
 def import_smooth_l1_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: int = 1, beta: float = 1.0
+    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1, beta: float = 1.0
 ) -> Expr:
     """``d**2 / (2 * beta)`` of a distance below `beta`, else ``d - beta / 2``."""
     far = relay.abs(_difference(ctx, self, target))
@@ -56,7 +64,7 @@ def import_smooth_l1_loss(
 
 @OPS.imports("aten::huber_loss")
 def import_huber_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: int = 1, delta: float = 1.0
+    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1, delta: float = 1.0
 ) -> Expr:
     """``d**2 / 2`` of a distance up to `delta`, else ``delta * (d - delta / 2)``."""
     far = relay.abs(_difference(ctx, self, target))
@@ -69,7 +77,7 @@ def import_huber_loss(
 
 @OPS.imports("aten::soft_margin_loss")
 def import_soft_margin_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, reduction: int = 1
+    ctx: ImportContext, self: Expr, target: Expr, *, reduction: Reduction = 1
 ) -> Expr:
     x, wanted = ctx.promote(self, target)
     powers = relay.exp(relay.multiply(relay.negative(wanted), x))
@@ -83,7 +91,7 @@ def import_binary_cross_entropy(
     target: Expr,
     weight: Expr | None = None,
     *,
-    reduction: int = 1,
+    reduction: Reduction = 1,
 ) -> Expr:
     """Logarithms are bounded by -100."""
     dtype = ctx.dtype(self)
@@ -106,7 +114,7 @@ def import_binary_cross_entropy_with_logits(
     weight: Expr | None = None,
     pos_weight: Expr | None = None,
     *,
-    reduction: int = 1,
+    reduction: Reduction = 1,
 ) -> Expr:
     x, wanted = ctx.promote_to_float(self, target)
     dtype = ctx.dtype(x)
@@ -133,7 +141,7 @@ def import_kl_div(
     self: Expr,
     target: Expr,
     *,
-    reduction: int = 1,
+    reduction: Reduction = 1,
     log_target: bool = False,
 ) -> Expr:
     x, wanted = ctx.promote_to_float(self, target)
@@ -153,7 +161,7 @@ def import_poisson_nll_loss(
     log_input: bool,
     full: bool,
     eps: float,
-    reduction: int,
+    reduction: Reduction,
 ) -> Expr:
     """With `full` Stirling's approximation of what targets above 1 add."""
     x, wanted = ctx.promote_to_float(input, target)
@@ -187,7 +195,7 @@ def import_margin_ranking_loss(
     target: Expr,
     *,
     margin: float = 0.0,
-    reduction: int = 1,
+    reduction: Reduction = 1,
 ) -> Expr:
     wanted, difference = ctx.promote(target, _difference(ctx, input1, input2))
     product = relay.multiply(relay.negative(wanted), difference)
@@ -197,7 +205,7 @@ def import_margin_ranking_loss(
 
 @OPS.imports("aten::hinge_embedding_loss")
 def import_hinge_embedding_loss(
-    ctx: ImportContext, self: Expr, target: Expr, *, margin: float = 1.0, reduction: int = 1
+    ctx: ImportContext, self: Expr, target: Expr, *, margin: float = 1.0, reduction: Reduction = 1
 ) -> Expr:
     """Targets are 1 and -1."""
     x, far = ctx.promote(self, ctx.number(margin))
@@ -217,7 +225,7 @@ def import_cosine_embedding_loss(
     target: Expr,
     *,
     margin: float = 0.0,
-    reduction: int = 1,
+    reduction: Reduction = 1,
 ) -> Expr:
     """Squares are summed with 1e-12 each."""
     one, two = ctx.promote_to_float(input1, input2)
@@ -244,7 +252,7 @@ def import_triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
-    reduction: int = 1,
+    reduction: Reduction = 1,
 ) -> Expr:
     near = measure_pairs(ctx, anchor, positive, p, eps, keepdim=False)
     far = measure_pairs(ctx, anchor, negative, p, eps, keepdim=False)

@@ -101,6 +101,8 @@ def matrix_norm(
     """Return the norm of matrices: of Frobenius, of singular values, or of sums of rows."""
     if isinstance(order, (Expr, complex)):
         raise Unsupported("a norm whose order is computed")
+    if len(dim) != 2:
+        raise Unsupported(f"a norm of matrices over {len(dim)} axes")
     rows, columns = (ctx.axis(x, axis) for axis in dim)
     if order == "fro":
         return vector_norm(ctx, x, 2, (rows, columns), keepdim)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
@@ -125,11 +126,10 @@ def _run_lengths(ctx: ImportContext, ordered: Expr, axis: int) -> Expr:
     length = ctx.type(ordered).shape[axis]
     if not isinstance(length, int):
         raise Unsupported(f"the most frequent of {length} elements, a number that is not fixed")
-    ctx.check_size(length)
     shape = [1] * ctx.type(ordered).rank
     shape[axis] = length
-    place = Constant(np.arange(length).reshape(shape))
-    before = relay.take(ordered, Constant(np.maximum(np.arange(length) - 1, 0)), axis=axis)
+    place = Constant(allocation.arange(length).reshape(shape))
+    before = relay.take(ordered, Constant(np.maximum(allocation.arange(length) - 1, 0)), axis=axis)
     starts = relay.where(relay.equal(ordered, before), ctx.scalar(0, "int64"), place)
     latest = run_doubling(ctx, starts, axis, relay.maximum)
     return relay.subtract(place, latest)
@@ -163,6 +163,8 @@ def import_histc(
     max: int | float = 0,
 ) -> Expr:
     """Elements beyond the limits are not counted; limits that are equal are those of the data."""
+    if bins < 1:
+        raise Unsupported(f"{bins} bins")
     dtype = ctx.dtype(self)
     flat = relay.reshape(self, newshape=(-1,))
     if is_float(dtype):
@@ -186,8 +188,7 @@ def import_histc(
     place = relay.minimum(place, ctx.scalar(bins - 1, "int64"))
     inside = relay.logical_and(relay.greater_equal(flat, low), relay.less_equal(flat, high))
     place = relay.where(inside, place, ctx.scalar(-1, "int64"))
-    ctx.check_size(bins)
-    edges = Constant(np.arange(bins).reshape(bins, 1))
+    edges = Constant(allocation.arange(bins).reshape(bins, 1))
     hit = relay.cast(relay.equal(relay.expand_dims(place, 0), edges), dtype)
     return relay.sum(hit, axis=[1])
 

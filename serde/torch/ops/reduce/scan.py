@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
@@ -59,8 +60,7 @@ def _register_extreme(op: str, comparison: str) -> None:
         length = _length(ctx, self, axis)
         shape = [1] * ctx.type(self).rank
         shape[axis] = length
-        ctx.check_size(length)
-        places = Constant(np.arange(length).reshape(shape))
+        places = Constant(allocation.arange(length).reshape(shape))
         place: Expr = relay.add(relay.zeros_like(relay.cast(self, "int64")), places)
         value, reach = self, 1
         while reach < length:
@@ -126,7 +126,7 @@ def import_diff(
     axis = ctx.axis(self, dim)
     parts = [x for x in (prepend, self, append) if x is not None]
     x = self if len(parts) == 1 else relay.concatenate(ctx.promote(*parts), axis)
-    for _ in range(n):
+    for _ in allocation.iterations(n, "the differences of differences"):
         after = relay.strided_slice(x, begin=[1], end=[np.iinfo(np.int64).max], axes=[axis])
         before = relay.strided_slice(x, begin=[0], end=[-1], axes=[axis])
         differ = relay.not_equal if ctx.dtype(x) == "bool" else relay.subtract

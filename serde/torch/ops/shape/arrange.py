@@ -90,7 +90,7 @@ def import_flipud(ctx: ImportContext, self: Expr) -> Expr:
 
 @OPS.imports("aten::rot90")
 def import_rot90(
-    ctx: ImportContext, self: Expr, *, k: int = 1, dims: tuple[int, ...] = (0, 1)
+    ctx: ImportContext, self: Expr, *, k: int = 1, dims: tuple[int, int] = (0, 1)
 ) -> Expr:
     one, other = (ctx.axis(self, each) for each in dims)
     if k % 4 == 2:
@@ -103,7 +103,10 @@ def import_rot90(
 @OPS.imports("aten::pixel_shuffle")
 def import_pixel_shuffle(ctx: ImportContext, self: Expr, *, upscale_factor: int) -> Expr:
     """Channels are ordered as the channel, then the row, then the column of a block."""
+    ctx.require_rank(self, 3)
     factor = upscale_factor
+    if factor < 1:
+        raise Unsupported(f"blocks of {factor} elements")
     if ctx.type(self).rank == 4:
         return relay.nn.depth_to_space(self, block_size=factor, mode="CRD")
     *front, channels, rows, columns = sizes_of(ctx, self)
@@ -117,6 +120,7 @@ def import_pixel_shuffle(ctx: ImportContext, self: Expr, *, upscale_factor: int)
 
 @OPS.imports("aten::pixel_unshuffle")
 def import_pixel_unshuffle(ctx: ImportContext, self: Expr, *, downscale_factor: int) -> Expr:
+    ctx.require_rank(self, 3)
     factor = downscale_factor
     *front, channels, rows, columns = sizes_of(ctx, self)
     low, narrow = divide_length(ctx, rows, factor), divide_length(ctx, columns, factor)
@@ -129,6 +133,7 @@ def import_pixel_unshuffle(ctx: ImportContext, self: Expr, *, downscale_factor: 
 
 @OPS.imports("aten::channel_shuffle", "aten::native_channel_shuffle")
 def import_channel_shuffle(ctx: ImportContext, self: Expr, *, groups: SymInt) -> Expr:
+    ctx.require_rank(self, 2)
     sizes, count = sizes_of(ctx, self), ctx.fixed(groups)
     front, channels, rest = sizes[0], sizes[1], sizes[2:]
     parts = reshape(ctx, self, [front, count, divide_length(ctx, channels, count), *rest])

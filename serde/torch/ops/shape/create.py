@@ -8,7 +8,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
@@ -109,9 +111,7 @@ def import_arange(
     fractions = any(is_float(ctx.dtype(ctx.number(each))) for each in bounds)
     if fractions and not is_float(kind) and kind != "int64":
         first, last, by = map(as_float, bounds)
-        count = max(math.ceil((last - first) / by), 0) if by else 0
-        ctx.check_size(count)
-        places = np.arange(count)
+        places = allocation.arange(len(allocation.arange(first, last, by)))
         return ctx.cast(Constant(int(first) + places * int(by)), kind)
     work = "float64" if is_float(kind) else "int64"
     found = ctx.fold(call("arange", *(ctx.scalar(each, work) for each in bounds), dtype=work))
@@ -227,7 +227,9 @@ def import_range(
     """The end belongs to it."""
     first, last, by = map(as_float, (start, end, step))
     kind = ctx.default_dtype if dtype is None else dtype.name
-    count = int((last - first) / by + 1)
+    if not by or not all(map(math.isfinite, (first, last, by))):
+        raise Unsupported(f"numbers from {first} to {last} in steps of {by}")
+    count = max(int((last - first) / by + 1), 0)
     found = relay.multiply(_steps(ctx, count), ctx.scalar(by, "float64"))
     return ctx.cast(ctx.fold(relay.add(found, ctx.scalar(first, "float64"))), kind)
 
@@ -241,8 +243,9 @@ def _window(
 ) -> Expr:
     kind = ctx.default_dtype if dtype is None else dtype.name
     period = max(length if periodic else length - 1, 1)
-    ctx.check_size(length)
-    places = np.arange(length)
+    if length < 0:
+        raise Unsupported(f"a window of {length} elements")
+    places = allocation.arange(length)
     if length == 1:
         found = np.ones(1)
     elif not coefficients:

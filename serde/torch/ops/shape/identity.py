@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext, SymInt
@@ -34,5 +35,5 @@ def import_eye(
     size = (n, n if m is None else m)
     rows, columns = map(ctx.dim, size)
     if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= SMALL:
-        return ctx.cast(Constant(np.eye(rows, columns, dtype=np.float32)), kind)
+        return ctx.cast(Constant(allocation.eye(rows, columns, dtype=np.float32)), kind)
     return _cut(ctx, fill(ctx, size, ctx.scalar(1, kind)))

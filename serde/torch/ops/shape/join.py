@@ -127,6 +127,7 @@ def _check_count(count: int) -> None:
 
 
 def _split_every(ctx: ImportContext, x: Expr, axis: int, step: int) -> list[Expr]:
+    ctx.require_rank(x, 1)
     length = ctx.type(x).shape[axis]
     if not isinstance(length, int):
         return _split_open(ctx, x, axis, step)
@@ -151,6 +152,7 @@ def _split_open(ctx: ImportContext, x: Expr, axis: int, step: int) -> list[Expr]
 @OPS.imports("aten::chunk", "aten::unsafe_chunk")
 def import_chunk(ctx: ImportContext, self: Expr, *, chunks: int, dim: int = 0) -> list[Expr]:
     """Parts of the length rounded up, as many as that makes."""
+    ctx.require_rank(self, 1)
     axis = ctx.axis(self, dim)
     length = ctx.type(self).shape[axis]
     if chunks < 1:
@@ -165,6 +167,7 @@ def import_chunk(ctx: ImportContext, self: Expr, *, chunks: int, dim: int = 0) -
 
 def _chunk_open(ctx: ImportContext, x: Expr, axis: int, chunks: int) -> list[Expr]:
     """Return chunks of an axis whose length is a multiple of their number, as its symbol says."""
+    _check_count(chunks)
     length = ctx.type(x).shape[axis]
     part = length // chunks
     if part * chunks != length:
@@ -182,6 +185,7 @@ def import_tensor_split(
     indices: tuple[SymInt, ...] | None = None,
     dim: int = 0,
 ) -> list[Expr]:
+    ctx.require_rank(self, 1)
     axis = ctx.axis(self, dim)
     if tensor_indices_or_sections is not None:
         numbers = _numbers(ctx, tensor_indices_or_sections)
@@ -198,6 +202,7 @@ def _numbers(ctx: ImportContext, x: Expr) -> list[SymInt]:
     if ctx.is_constant(x):
         return list(ctx.ints(x))
     wide = ctx.cast(at_least_vector(ctx, x), "int64")
+    ctx.require_rank(wide, 1, 1)
     (count,) = ctx.static_shape(wide)
     return [
         ctx.fold(relay.take(wide, relay.const(place, "int64"), axis=0, mode="fast"))
@@ -207,6 +212,7 @@ def _numbers(ctx: ImportContext, x: Expr) -> list[SymInt]:
 
 def _split_evenly(ctx: ImportContext, x: Expr, axis: int, count: int) -> list[Expr]:
     """Return `count` parts, the first of which are one longer where there is a rest."""
+    ctx.require_rank(x, 1)
     length = ctx.type(x).shape[axis]
     if count < 1:
         raise Unsupported(f"{count} parts")

@@ -65,7 +65,13 @@ def _compute(ctx: ImportContext, name: str, one: SymInt, other: SymInt) -> SymIn
 
 
 def divide_length(ctx: ImportContext, length: SymInt, factor: int) -> SymInt:
-    """Return a length divided by a number, rounded down."""
+    """Return a length divided by a number, rounded down.
+
+    Raises:
+        Unsupported: The number is not above 0.
+    """
+    if factor < 1:
+        raise Unsupported(f"a length divided by {factor}")
     if not isinstance(length, Expr):
         return length // factor
     return length if factor == 1 else _compute(ctx, "floor_divide", length, factor)
@@ -151,7 +157,7 @@ def broadcast(ctx: ImportContext, x: Expr, sizes: Sequence[SymInt]) -> Expr:
 
 def spread(ctx: ImportContext, *tensors: Expr) -> list[Expr]:
     """Return tensors broadcast against each other."""
-    rank = max(ctx.type(x).rank for x in tensors)
+    rank = max((ctx.type(x).rank for x in tensors), default=0)
     sizes: list[SymInt] = [1] * rank
     for x in tensors:
         first = rank - ctx.type(x).rank

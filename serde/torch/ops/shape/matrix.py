@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
@@ -77,13 +78,12 @@ def _embed(ctx: ImportContext, x: Expr, offset: int) -> Expr:
     """Return matrices, as the last axes, with the last axis of `x` as a diagonal, else zeros."""
     (length,) = ctx.static_lengths(x, [-1])
     size = length + abs(offset)
-    ctx.check_size(size, size)
+    marks = Constant(allocation.eye(size, k=offset, dtype=np.bool_))
     rank = ctx.type(x).rank
     before, behind = max(offset, 0), max(-offset, 0)
     widths = [(0, 0)] * (rank - 1) + [(before, behind)]
     zero = relay.const(0, ctx.dtype(x))
     row = relay.nn.pad(x, widths, zero) if offset else x
-    marks = Constant(np.eye(size, k=offset, dtype=np.bool_))
     return relay.where(marks, relay.expand_dims(row, axis=-2), zero)
 
 
@@ -137,8 +137,8 @@ def import_fill_diagonal(
     ctx: ImportContext, self: Expr, *, fill_value: Scalar, wrap: bool = False
 ) -> Expr:
     """What ``fill_diagonal_`` writes: the diagonal goes on below a square if it wraps."""
-    ctx.check_size(*ctx.static_shape(self))
-    mask = np.zeros(ctx.static_shape(self), bool)
+    ctx.require_rank(self, 2)
+    mask = allocation.zeros(ctx.static_shape(self), bool)
     np.fill_diagonal(mask, True, wrap=wrap)
     value = ctx.scalar(fill_value, ctx.dtype(self))
     return relay.where(Constant(mask), value, self)
@@ -152,17 +152,35 @@ def import_cartesian_prod(ctx: ImportContext, *tensors: Expr) -> Expr:
     return relay.stack(columns, axis=1)
 
 
+def _binomial(count: int, chosen: int) -> int:
+    """Return how many ways there are to choose, as far as a budget can hold them."""
+    if chosen > count:
+        return 0
+    total = 1
+    for place in range(min(chosen, count - chosen)):
+        total = total * (count - place) // (place + 1)
+        if total > 2**62:
+            break
+    return total
+
+
 @OPS.imports("aten::combinations")
 def import_combinations(
     ctx: ImportContext, self: Expr, *, r: int = 2, with_replacement: bool = False
 ) -> Expr:
     from itertools import combinations, combinations_with_replacement
 
-    (length,) = ctx.static_lengths(self, [0])
-    choose = combinations_with_replacement if with_replacement else combinations
-    rows = np.array(list(choose(range(length), r)), np.int64).reshape(-1, r)
+    ctx.require_rank(self, 1, 1)
+    (length,) = ctx.static_shape(self)
+    if r < 0:
+        raise Unsupported(f"combinations of {r}")
     if not r:
         return relay.zeros((0,), ctx.dtype(self))
+    choose = combinations_with_replacement if with_replacement else combinations
+    count = _binomial(length + r - 1 if with_replacement else length, r)
+    rows = allocation.zeros((count, r), np.int64)
+    for row, places in zip(rows, choose(range(length), r) if count else (), strict=True):
+        row[:] = places
     return relay.take(self, Constant(rows), axis=0, mode="fast")
 
 
@@ -194,7 +212,7 @@ def _repeated_places(ctx: ImportContext, counts: Expr) -> Expr:
     """Return each place as often as it is counted."""
     known = ctx.known(counts)
     if known is not None:
-        return Constant(np.repeat(np.arange(known.size), known.astype(np.int64)))
+        return Constant(allocation.repeat(allocation.arange(known.size), known.astype(np.int64)))
     wide = ctx.cast(counts, "int64")
     total = relay.sum(wide, axis=(0,))
     zero, one = (relay.const(each, "int64") for each in (0, 1))

@@ -33,6 +33,8 @@ def move_axes(ctx: ImportContext, x: Expr, source: Sequence[int], target: Sequen
     rank = ctx.type(x).rank
     if not rank:
         return x
+    if len(source) != len(target):
+        raise Unsupported(f"{len(source)} axes moved to {len(target)} places")
     placed = dict(zip(target, source, strict=True))
     if len(placed) < len(source) or len(set(source)) < len(source):
         raise Unsupported("an axis is named twice")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr, Var
@@ -15,6 +16,7 @@ from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.shape.lengths import multiply_lengths, reshape, sizes_of
 from serde.torch.ops.shape.transpose import move_axes
 from serde.torch.ops.table import OPS
+from serde.torch.strided import span
 from serde.weights import Array
 
 
@@ -36,6 +38,8 @@ def _pair(values: int | tuple[int, ...]) -> tuple[int, int]:
     """Return a number of rows and one of columns; one number is both."""
     if isinstance(values, int):
         return values, values
+    if not values:
+        raise Unsupported("a window without lengths")
     return (values[0], values[-1])
 
 
@@ -50,7 +54,10 @@ def import_im2col(
     stride: int | tuple[int, ...],
 ) -> Expr:
     """Each element of a block is a slice of the image; (n, channels and elements, blocks)."""
+    ctx.require_rank(self, 3, 4)
     kernel, gaps, around, steps = map(_pair, (kernel_size, dilation, padding, stride))
+    if min(*kernel, *gaps, *steps) < 1:
+        raise Unsupported(f"blocks of {kernel} with gaps of {gaps} in steps of {steps}")
     whole = ctx.type(self).rank == 4
     x = self if whole else relay.expand_dims(self, axis=0)
     if any(around):
@@ -78,8 +85,10 @@ def _take_blocks(
     for axis, length in zip((2, 4), ctx.static_lengths(x, [2, 3]), strict=True):
         size, gap, step = (each[axis // 2 - 1] for each in (kernel, gaps, steps))
         count = (length - gap * (size - 1) - 1) // step + 1
-        ctx.check_size(size, max(count, 0))
-        places = np.arange(size)[:, None] * gap + np.arange(count) * step
+        blank = allocation.zeros((size, max(count, 0)), np.int64)
+        places = (
+            blank + allocation.arange(size)[:, None] * gap + allocation.arange(len(blank[0])) * step
+        )
         x = relay.take(x, Constant(places), axis=axis, mode="fast")
     return relay.transpose(x, axes=(0, 1, 2, 4, 3, 5))
 
@@ -95,6 +104,7 @@ def import_col2im(
     padding: int | tuple[int, ...],
     stride: int | tuple[int, ...],
 ) -> Expr:
+    ctx.require_rank(self, 2, 3)
     whole = ctx.type(self).rank == 3
     x = self if whole else relay.expand_dims(self, axis=0)
     lengths = [ctx.dim(each) for each in output_size]
@@ -125,15 +135,28 @@ def _memory(ctx: ImportContext, x: Expr) -> Expr:
 
 
 def _strided_places(
-    ctx: ImportContext, size: Sequence[SymInt], stride: Sequence[SymInt], offset: SymInt
+    ctx: ImportContext,
+    memory: Expr,
+    size: Sequence[SymInt],
+    stride: Sequence[SymInt],
+    offset: SymInt,
 ) -> Array:
-    """Return the places in memory of a tensor with strides."""
+    """Return the places in memory of a tensor with strides.
+
+    Raises:
+        Unsupported: Some are outside of it.
+    """
+    held = ctx.type(memory).shape[0]
     lengths = [ctx.fixed(each) for each in size]
-    ctx.check_size(*lengths)
-    places = np.full(lengths, ctx.fixed(offset), np.int64)
-    for axis, step in enumerate(stride):
+    steps, first = [ctx.fixed(each) for each in stride], ctx.fixed(offset)
+    if len(steps) != len(lengths) or min([first, *steps]) < 0:
+        raise Unsupported(f"a view of sizes {lengths} with strides {steps} from {first} on")
+    if isinstance(held, int) and 0 not in lengths and first + span(lengths, steps) > held:
+        raise Unsupported(f"a view of sizes {lengths} and strides {steps} of {held} elements")
+    places = allocation.full(lengths, first, np.int64)
+    for axis, (length, step) in enumerate(zip(lengths, steps, strict=True)):
         form = [-1 if each == axis else 1 for each in range(len(lengths))]
-        places = places + (np.arange(lengths[axis]) * ctx.fixed(step)).reshape(form)
+        places += (allocation.arange(length) * step).reshape(form)
     return places
 
 
@@ -146,8 +169,9 @@ def import_as_strided(
     stride: tuple[SymInt, ...],
     storage_offset: SymInt | None = None,
 ) -> Expr:
-    places = _strided_places(ctx, size, stride, 0 if storage_offset is None else storage_offset)
-    return relay.take(_memory(ctx, self), Constant(places), axis=0, mode="fast")
+    flat = _memory(ctx, self)
+    places = _strided_places(ctx, flat, size, stride, storage_offset or 0)
+    return relay.take(flat, Constant(places), axis=0, mode="fast")
 
 
 @OPS.imports("aten::as_strided_scatter")
@@ -160,8 +184,9 @@ def import_as_strided_scatter(
     stride: tuple[SymInt, ...],
     storage_offset: SymInt | None = None,
 ) -> Expr:
-    places = _strided_places(ctx, size, stride, 0 if storage_offset is None else storage_offset)
-    flat, rows = _memory(ctx, self), Constant(places.reshape(-1))
+    flat = _memory(ctx, self)
+    places = _strided_places(ctx, flat, size, stride, storage_offset or 0)
+    rows = Constant(places.reshape(-1))
     new = reshape(ctx, ctx.cast(src, ctx.dtype(self)), [-1])
     return reshape(ctx, relay.scatter_elements(flat, rows, new), sizes_of(ctx, self))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
@@ -103,11 +104,11 @@ def _bins(
     start, width = (relay.expand_dims(each, axis=1) for each in (first, step))
     edges = []
     for place, rounded in ((0, relay.floor), (1, relay.ceil)):
-        numbers = Constant((np.arange(count) + place).astype(number)[None])
+        numbers = Constant((allocation.arange(count) + place).astype(number)[None])
         edge = relay.add(rounded(relay.multiply(width, numbers)), start)
         held = relay.clip(edge, 0.0, float(length - 1 + extra))
         edges.append(relay.expand_dims(held, axis=2))
-    at = Constant(np.arange(length).astype(number).reshape(1, 1, -1))
+    at = Constant(allocation.arange(length).astype(number).reshape(1, 1, -1))
     return relay.logical_and(relay.greater_equal(at, edges[0]), relay.less(at, edges[1]))
 
 
@@ -145,7 +146,7 @@ def import_roi_pool(
 
 def _channel_mapping(ctx: ImportContext, rois: Expr, channels: int, size: tuple[int, int]) -> Expr:
     """Return from which channel each bin of each region is read."""
-    places = np.arange(channels, dtype=np.int32).reshape(1, -1, *size)
+    places = allocation.arange(channels, dtype=np.int32).reshape(1, -1, *size)
     wanted: list[SymInt] = [ctx.size(rois, 0), *places.shape[1:]]
     return broadcast(ctx, Constant(places), wanted)
 
