@@ -9,6 +9,7 @@
     │   ├── Unsupported          raised by one converter; recorded, never leaves a conversion
     │   ├── UnsupportedModelError    all gaps of one conversion, in ``.report``
     │   ├── LimitError           a limit that can be raised by name is reached
+    │   ├── EvaluationError      values that an operator cannot take, as a run would show
     │   ├── CompileError         what compiles a model refuses it, or crashed
     │   └── ConverterBug         a defect of serde itself
     ├── RelayError
@@ -31,6 +32,7 @@ __all__ = [
     "CompileError",
     "ConversionError",
     "ConverterBug",
+    "EvaluationError",
     "FormatError",
     "IllTypedError",
     "LimitError",
@@ -160,6 +162,10 @@ class RelayError(SerdeError):
     """
 
     node: object | None = None
+
+
+class EvaluationError(RelayError, ConversionError):
+    """Values that an operator cannot take: a run of the model would fail as its conversion does."""
 
 
 class TypeInferenceError(RelayError):

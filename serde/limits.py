@@ -241,6 +241,11 @@ class Budget:
             needed = self._taken[limit] + amount
             raise LimitError(limit, self._allowed[limit], needed, what)
 
+    def foresee(self, limit: str, amount: int, what: str) -> None:
+        """Raise as :meth:`draw` does, and take nothing: for what is drawn while it is done."""
+        self.draw(limit, amount, what)
+        self._taken[limit] -= amount
+
     def check(self, limit: str, amount: int, what: str) -> None:
         """Check that one thing takes no more than it may of ``turns``, ``depth`` or ``terms``.
 

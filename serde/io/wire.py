@@ -9,8 +9,10 @@ Source: the protobuf encoding documentation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 from serde.errors import FormatError
@@ -129,6 +131,15 @@ class Payload(Protocol):
 Piece = Span | bytes | Payload
 
 
+@cache
+def _run_of(key: int) -> re.Pattern[bytes]:
+    """Return what matches numbers of up to 64 bits that have a tag of one byte."""
+    tag = re.escape(bytes([key]))
+    return re.compile(
+        rb"(?:" + tag + rb"(?:[\x80-\xff]{0,8}[\x00-\x7f]|[\x80-\xff]{9}[\x00\x01]))*"
+    )
+
+
 def _varint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
@@ -154,6 +165,9 @@ class Scanner:
     def fields(self, start: int, stop: int) -> Iterator[WireField]:
         """Yield the fields of the message between `start` and `stop`.
 
+        Numbers of one field that follow each other, of which a file may hold millions, are
+        yielded as one field.
+
         Raises:
             FormatError: The bytes are not fields that end at `stop`.
         """
@@ -165,8 +179,16 @@ class Scanner:
             if not 0 < number < _MAX_FIELD or wire in (GROUP_END, 6, 7):
                 raise self._error(tag, f"expected a protobuf field, found tag {key}")
             begin, end = self._content(number, wire, tag, position, stop)
+            if wire == VARINT and key < 0x80:
+                end = self._pass_run(key, end, stop)
             yield WireField(number, wire, tag, begin, end)
             position = end
+
+    def _pass_run(self, key: int, position: int, stop: int) -> int:
+        """Return the position after further numbers of a field, as far as the window shows."""
+        offset, end = position - self._base, min(stop - self._base, len(self._window))
+        found = _run_of(key).match(self._window, offset, end)
+        return position if found is None else self._base + found.end()
 
     def _content(
         self, number: int, wire: int, tag: int, position: int, stop: int

@@ -47,7 +47,7 @@ def check_expansion(
             raise FormatError(f"function {again[1]!r} calls itself")
         pending.extend(missing)
     called = sum(sizes.get(key, 0) for key in _calls(graph.node))
-    budget().draw("nodes", called, "calls of the model's functions")
+    budget().foresee("nodes", called, "calls of the model's functions")
 
 
 def _total(nodes: Iterable[onnx.NodeProto], sizes: Mapping[FunctionKey, int]) -> int:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import onnx
 
 from serde.errors import FormatError, Unsupported, raise_if_refused
+from serde.limits import budget
 from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype
 from serde.onnx.expansion import check_expansion, function_key
@@ -103,6 +104,10 @@ class _Step:
 
     node: onnx.NodeProto
     wanted: Sequence[bool]
+
+
+_SUPPOSED_NODES: Final = 8
+"""What reading a node takes while something is supposed: ONNX's own inference reads it, too."""
 
 
 class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
@@ -261,6 +266,9 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
             return [Hole() for _ in wanted]
         cases = []
         for side in (False, True):
+            budget().draw(
+                "nodes", _SUPPOSED_NODES, f"{label}: reading it for both branches of an if"
+            )
             with self.decisions.supposing(condition, side), self._held_back():
                 cases.append(self._read_node(node, scope, label, wanted))
         no, yes = (any(each in self._wrong for each in case) for case in cases)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 import onnx
@@ -23,6 +24,7 @@ __all__ = [
     "OnnxModel",
     "element_of",
     "inline_fault",
+    "shape_fault",
     "tensors",
     "weight_bytes",
     "weight_chunks",
@@ -33,6 +35,9 @@ MARKER = "serde.weight"
 
 PRODUCER = "serde"
 """What models that are written name as their producer."""
+
+_MOST_ELEMENTS: Final = 2**58
+"""NumPy has no array of more elements, be it one of which another length is 0."""
 
 _TYPED_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 
@@ -73,15 +78,24 @@ def element_of(tensor: onnx.TensorProto) -> Element:
     return element
 
 
+def shape_fault(dims: Sequence[int]) -> str | None:
+    """Return what is wrong with the lengths of a tensor's axes."""
+    if len(dims) > MAX_RANK:
+        return f"expected at most {MAX_RANK} axes, found {len(dims)}"
+    wrong = [dim for dim in dims if dim < 0]
+    if wrong:
+        return f"axis of length {wrong[0]}"
+    if 0 in dims and prod(dim for dim in dims if dim) > _MOST_ELEMENTS:
+        return f"no array has the lengths {list(dims)}"
+    return None
+
+
 def inline_fault(tensor: onnx.TensorProto) -> str | None:
     """Return what is wrong with a tensor that holds its own data."""
-    size = 1
-    for dim in tensor.dims:
-        if dim < 0:
-            return f"axis of length {dim}"
-        size *= dim
-    if len(tensor.dims) > MAX_RANK:
-        return f"expected at most {MAX_RANK} axes, found {len(tensor.dims)}"
+    message = shape_fault(tensor.dims)
+    if message is not None:
+        return message
+    size = prod(tensor.dims)
     if tensor.HasField("segment"):
         return "segments of tensors are not supported"
     typed = {name: len(getattr(tensor, name)) for name in _TYPED_FIELDS}
@@ -168,6 +182,9 @@ class OnnxModel:
         Raises:
             FormatError: It is not sound.
         """
+        fault = shape_fault(tensor.dims)
+        if fault is not None:
+            raise FormatError(f"sparse tensor {name!r}: {fault}")
         values, indices = self.weight(tensor.values), self.weight(tensor.indices)
         return SparseWeight(name, tuple(tensor.dims), values, indices)
 

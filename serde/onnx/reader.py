@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ from serde.errors import FormatError, OptionError
 from serde.io.messages import INLINE_BYTES, FileSource, MemorySource, cut_data
 from serde.io.packed import PackedWeight
 from serde.io.wire import LENGTH, VARINT, Cut, Scanner
-from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
+from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
 from serde.onnx.elements import ELEMENTS, Element
 from serde.onnx.external import ExternalFiles
 from serde.onnx.messages import LAYOUT
-from serde.onnx.model import MARKER, OnnxModel, inline_fault, tensors
+from serde.onnx.model import MARKER, OnnxModel, inline_fault, shape_fault, tensors
 from serde.onnx.text import detect_text, is_text, read_text
 from serde.onnx.versions import NEWEST_IR
 from serde.weights import FileRange, FileWeight, OpenFile, Weight
@@ -275,14 +276,10 @@ def _typed_shape(
     if element is None:
         raise fault(f"data type {tensor.data_type} has no values of a fixed width")
     shape = tuple(tensor.dims)
-    if len(shape) > MAX_RANK:
-        raise fault(f"expected at most {MAX_RANK} axes, found {len(shape)}")
-    size = 1
-    for dim in shape:
-        if dim < 0:
-            raise fault(f"axis of length {dim}")
-        size *= dim
-    return element, shape, size
+    message = shape_fault(shape)
+    if message is not None:
+        raise fault(message)
+    return element, shape, prod(shape)
 
 
 def _range_weight(range_: FileRange, shape: tuple[int, ...], element: Element) -> Weight:

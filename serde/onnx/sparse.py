@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from serde.errors import FormatError
-from serde.limits import MAX_ARCHIVE_RATIO, MAX_INLINE_BYTES
+from serde.limits import MAX_ARCHIVE_RATIO, budget
 from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["SparseWeight"]
@@ -28,8 +28,9 @@ class SparseWeight(Weight):
         indices: Where they stand, int64: ``(n,)`` or ``(n, rank)``.
 
     Raises:
-        FormatError: The parts do not fit, or the dense tensor would be out of proportion to
-            what is stored.
+        FormatError: The parts do not fit.
+        LimitError: The dense tensor would be out of proportion to what is stored, and take more
+            bytes of constants than are left.
     """
 
     sparse = True
@@ -46,11 +47,9 @@ class SparseWeight(Weight):
                 f"{values.dtype}{list(values.shape)} values do not fit "
                 f"{indices.dtype}{list(indices.shape)} indices"
             )
-        if any(length < 0 for length in shape):
-            raise self._error(f"an axis of negative length in {list(shape)}")
-        stored = values.nbytes + indices.nbytes
-        if self.nbytes > max(MAX_INLINE_BYTES, MAX_ARCHIVE_RATIO * stored):
-            raise self._error(f"{stored} stored bytes claim a tensor of {self.nbytes} bytes")
+        beyond = self.nbytes - MAX_ARCHIVE_RATIO * (values.nbytes + indices.nbytes)
+        if beyond > 0:
+            budget().draw("constants", beyond, f"the zeros of sparse tensor {name!r}")
 
     def rows(self, start: int, stop: int) -> Array:
         """Return entries `start` to `stop` of axis 0, zeros where nothing is stored.
@@ -74,6 +73,8 @@ class SparseWeight(Weight):
             lengths = np.array(self.shape, np.int64)
             if (indices < 0).any() or (indices >= lengths).any():
                 raise self._error("an index is out of range")
+            if not len(indices):
+                return indices[:, 0] if indices.shape[1] else np.zeros(0, np.int64)
             steps = np.array([math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))])
             indices = indices @ steps.astype(np.int64)
         if indices.size and (indices[0] < 0 or indices[-1] >= self.size):

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import RelayError, TypeInferenceError
+from serde.limits import MAX_RANK
 from serde.relay.ir.dims import Any, Dim, DimLike, as_dim, product, substitute
 from serde.weights import dtype_name
 
@@ -50,12 +51,19 @@ class TensorType:
     Args:
         shape: Dimensions; a string is a symbol's name, ``"?"`` an anonymous dimension.
         dtype: Name, NumPy dtype or scalar type of the elements.
+
+    Raises:
+        TypeInferenceError: It has more axes than a tensor may have.
     """
 
     __slots__ = ("_hash", "dtype", "shape")
 
     def __init__(self, shape: Iterable[DimLike] = (), dtype: AnyValue = "float32") -> None:
         self.shape: tuple[Dim, ...] = tuple(as_dim(dim) for dim in shape)
+        if len(self.shape) > MAX_RANK:
+            raise TypeInferenceError(
+                f"a tensor of {len(self.shape)} axes, of which it may have {MAX_RANK}"
+            )
         self.dtype: str = _C_NAMES.get(dtype) or dtype_name(dtype)
         self._hash = hash((self.shape, self.dtype))
 

@@ -21,11 +21,11 @@ def _head_size(data: TensorType, num_heads: int) -> Dim:
     Raises:
         TypeInferenceError: Heads do not share the features equally.
     """
+    if data.rank not in (3, 4):
+        raise TypeInferenceError(f"expected data of rank 3 or 4, found {data!r}")
     width = data.shape[-1]
     if data.rank == 4:
         return width
-    if data.rank != 3:
-        raise TypeInferenceError(f"expected data of rank 3 or 4, found {data!r}")
     if num_heads < 1 or (isinstance(width, int) and width % num_heads):
         raise TypeInferenceError(f"{width} features cannot be shared by {num_heads} heads")
     return width // num_heads

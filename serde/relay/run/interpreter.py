@@ -14,7 +14,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import RelayError
+from serde.errors import EvaluationError, RelayError
 from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.bodies import Apply, Blank, Kernel
 from serde.relay.ir.dims import SymDim, substitute
@@ -266,7 +266,7 @@ class _Machine:
             except StopIteration as done:
                 return None, self._arithmetic.result(_as_arrays(done.value))
             except (ValueError, IndexError, ArithmeticError) as error:
-                raise RelayError(f"{frame.where}: {error}") from error
+                raise EvaluationError(f"{frame.where}: {error}") from error
             closure = _Closure(asked.function, {}, frame.lengths)
             called = self.start(closure, asked.args)
             if isinstance(asked, Apply):
@@ -347,7 +347,7 @@ class _Machine:
             try:
                 value = self._arithmetic.apply(node, callee, args, attrs, _kernel_value)
             except (ValueError, IndexError, ArithmeticError) as error:
-                raise RelayError(f"{callee.name}{where}: {error}") from error
+                raise EvaluationError(f"{callee.name}{where}: {error}") from error
             if isinstance(value, Generator):
                 frame.release(below)
                 return _KernelFrame(value, frame.lengths, f"{callee.name}{where}")
@@ -423,12 +423,12 @@ def apply_kernel(
         attrs: All attributes, without symbols.
 
     Raises:
-        RelayError: The kernel refuses its operands.
+        EvaluationError: The kernel refuses its operands.
     """
     try:
         value = _kernel_value(definition, args, attrs)
     except (ValueError, IndexError, ArithmeticError) as error:
-        raise RelayError(f"{definition.name}: {error}") from error
+        raise EvaluationError(f"{definition.name}: {error}") from error
     if isinstance(value, Generator):
         return _Machine(None).run(_KernelFrame(value, {}, definition.name))
     return value

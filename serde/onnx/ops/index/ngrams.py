@@ -68,7 +68,7 @@ def import_tf_idf_vectorizer(
 
 def _split_pool(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
     """Return the n-grams of each length from 1 on, a row each."""
-    stops = [*starts[1:], len(pool)]
+    stops = [*starts[1:], len(pool)][: len(starts)]
     found = []
     for length, (start, end) in enumerate(zip(starts, stops, strict=True), 1):
         if not 0 <= start <= end <= len(pool) or (end - start) % length:

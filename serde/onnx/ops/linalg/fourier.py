@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
+from serde.allocation import arange, ones, repeat
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -201,7 +202,7 @@ def _invert_onesided(
 
 def _mirror(full: int) -> tuple[Expr, Expr]:
     """Return where each frequency is found on one side, and the signs of its two parts."""
-    order, signs = np.arange(full), np.ones((full, 2))
+    order, signs = arange(full), ones((full, 2))
     mirrored = order[full // 2 + 1 :].copy()
     order[mirrored] = full - mirrored
     signs[mirrored, 1] = -1
@@ -246,8 +247,11 @@ def _frame_indices(ctx: ImportContext, length: Expr, size: Expr, step: Expr) -> 
     known = [ctx.known(each) for each in (length, size, step)]
     if not any(each is None for each in known):
         total, width, hop = (int(each.item()) for each in known if each is not None)
-        starts = np.arange(1 + (total - width) // hop) * hop
-        return relay.Constant((starts[:, None] + np.arange(width)).astype(np.int64))
+        if not 0 < width <= total or hop < 1:
+            raise Unsupported(f"frames of {width} every {hop} of {total} elements")
+        starts = arange(1 + (total - width) // hop) * hop
+        indices = repeat(starts[:, None], width, axis=1)
+        return relay.Constant(indices + np.arange(width))
     count = relay.add(relay.divide(relay.subtract(length, size), step), const_int64(1))
     frame = build_arange(count)
     within = build_arange(size)

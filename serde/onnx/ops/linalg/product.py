@@ -63,7 +63,7 @@ def import_gemm(
     left = relay.transpose(a, axes=[1, 0]) if gemm.transA else a
     found: Expr
     if gemm.transB:
-        found = call("nn.dense", left, b, units=ctx.type(b).shape[0])
+        found = call("nn.dense", left, b, units=ctx.dim_at(b, 0))
     else:
         found = call("nn.matmul", left, b, units=None, transpose_b=False)
     if gemm.alpha != 1.0:
@@ -73,7 +73,11 @@ def import_gemm(
     if gemm.beta != 1.0:
         c = relay.multiply(c, scalar_like(ctx, c, gemm.beta))
     type_ = ctx.type(c)
-    if type_.rank == 1 and type_.shape[0] == ctx.type(found).shape[1] != 1:
+    if (
+        type_.rank == 1
+        and type_.shape[0] == ctx.dim_at(found, -1) != 1
+        and ctx.type(found).rank == 2
+    ):
         return relay.nn.bias_add(found, c, axis=1)
     return relay.add(found, c)
 

@@ -30,12 +30,12 @@ def export_broadcast_to(
 @OPS.imports("Expand", since=(8, 13))
 def import_expand(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
     """Both sides broadcast: a length of 1 that is asked for leaves an axis as it is."""
+    count = ctx.axis_count(shape)
     dims, own = ctx.dims(shape), ctx.type(x).shape
     if dims is not None:
         wanted = broadcast(own, dims)
         if not any(isinstance(dim, Any) for dim in wanted):
             return relay.broadcast_to(x, wanted)
-    count = ctx.axis_count(shape)
     have = relay.shape_of(x, dtype=ctx.type(shape).dtype)
     have, asked = _pad_shape(ctx, have, len(own), count), _pad_shape(ctx, shape, count, len(own))
     one = relay.Constant(np.ones((), ctx.type(shape).dtype))

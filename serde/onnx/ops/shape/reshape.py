@@ -275,7 +275,7 @@ def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
 def export_transpose(ctx: ExportContext, x: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(x).rank
     order = range(rank - 1, -1, -1) if axes is None else (axis % rank for axis in axes)
-    return ctx.emit("Transpose", x, perm=list(order))
+    return ctx.emit("Transpose", x, perm=list(order) or None)
 
 
 @OPS.imports("Transpose", since=(1, 13, 21, 23, 24, 25))
