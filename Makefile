@@ -4,6 +4,7 @@
 PYTHON ?= python3
 MINOR := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')
 PINS := constraints/$(MINOR).txt
+MINUTES ?= 10
 BIN := .venv/bin
 STAMP := .venv/$(MINOR).stamp
 TORCH_BIN := .venv-torch/bin
@@ -14,7 +15,7 @@ TVM_TESTS = $(wildcard tests/formats/test_relax_*.py)
 TVM_BIN := .venv-tvm/bin
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
-.PHONY: setup demo test test-wide test-torch test-tvm lint bench docs check check-full
+.PHONY: setup demo test test-wide test-torch test-tvm lint fuzz bench docs check check-full
 .DEFAULT_GOAL := check
 
 setup: $(STAMP)
@@ -45,6 +46,14 @@ test-tvm-%:
 
 lint: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+# Readers first, guided by coverage; then readers and writers by chance. MINUTES are for all of it.
+fuzz: setup
+	$(BIN)/python -m pip install -q -c $(PINS) --no-build-isolation -e '.[fuzz]'
+	for format in coreml mxnet nnef onnx relax relay torch; do \
+		nice $(BIN)/python -m fuzz.guided --format $$format --seconds $$(( $(MINUTES) * 30 / 7 )) || exit 1; \
+	done
+	nice $(BIN)/python -m fuzz --seconds $$(( $(MINUTES) * 30 / 7 ))
 
 bench: setup $(TORCH_STAMP)
 	$(BIN)/python benchmarks/startup.py

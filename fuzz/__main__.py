@@ -21,9 +21,7 @@ from fuzz.seeds import FORMATS
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m fuzz", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description="Fuzzes readers.")
     parser.add_argument("--format", choices=FORMATS, action="append", help="all if left out")
     parser.add_argument("--seconds", type=float, default=60.0, help="for each format (60)")
     parser.add_argument("--runs", type=int, default=sys.maxsize, help="at most, for each format")
@@ -45,9 +43,9 @@ def main() -> int:
         started = time.monotonic()
         runs = session.run(given.first, given.runs, given.seconds)
         elapsed = time.monotonic() - started
-        found += len(session.findings)
+        found += len(session.keeper.findings)
         print(
-            f"{format}: {runs} runs in {elapsed:.0f} s, {len(session.findings)} findings; "
+            f"{format}: {runs} runs in {elapsed:.0f} s, {len(session.keeper.findings)} findings; "
             f"read {session.accepted}"
         )
     return 1 if found else 0

@@ -46,8 +46,9 @@ class Case:
 
     @classmethod
     def unpack(cls, format: str, name: str, data: bytes) -> Case:
-        """Return the case that :meth:`pack` made."""
+        """Return the case that :meth:`pack` made, of the format that it tells if none is given."""
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            format = format or archive.comment.decode()
             return cls.of(format, name, {each: archive.read(each) for each in archive.namelist()})
 
     def pack(self) -> bytes:
@@ -55,6 +56,7 @@ class Case:
         made = io.BytesIO()
         names = sorted(self.files, key=lambda each: each.partition("/")[0] != self.main)
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.comment = self.format.encode()
             for name in names:
                 archive.writestr(zipfile.ZipInfo(name), self.files[name], zipfile.ZIP_DEFLATED)
         return made.getvalue()

@@ -15,7 +15,7 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -23,10 +23,11 @@ from typing import Any
 
 import serde
 from fuzz.case import Case
+from fuzz.forks import fork_instead
 from serde.command.cli import exit_code
 from serde.errors import ConverterBug, SerdeError, Unsupported
 
-__all__ = ["READ", "SUFFIXES", "Finding", "Judge"]
+__all__ = ["READ", "SUFFIXES", "Finding", "Judge", "limit_memory", "scratch"]
 
 READ = "read"
 """The target of a run that only reads."""
@@ -94,6 +95,23 @@ class Judge:
         self.memory = memory and _reset_peak()
         self.seconds = 0.0
         self.gave_model = False
+        fork_instead()
+
+    def warm(self, case: Case, targets: Sequence[str]) -> None:
+        """Convert an honest case unjudged, which imports what takes long."""
+        for target in targets:
+            source, written = self._folders()
+            with contextlib.suppress(SerdeError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _convert(case.write(source), case.format, target, written)
+
+    def _folders(self) -> tuple[Path, Path]:
+        """Return empty folders for a source and a target."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        source, written = self.folder / "in", self.folder / "out"
+        source.mkdir(parents=True)
+        written.mkdir()
+        return source, written
 
     def run(
         self, case: Case, target: str = READ, *, base: float = 0.0, detect: bool = False
@@ -106,11 +124,7 @@ class Judge:
             base: Seconds that the honest file took.
             detect: Whether the format is recognised by content.
         """
-        shutil.rmtree(self.folder, ignore_errors=True)
-        source = self.folder / "in"
-        written = self.folder / "out"
-        source.mkdir(parents=True)
-        written.mkdir()
+        source, written = self._folders()
         path = case.write(source)
         before = _listing(source)
         allowed = SECONDS + TIMES * base
@@ -244,3 +258,8 @@ def limit_memory(nbytes: int) -> None:
     """Let this process address no more than so many bytes."""
     resource.setrlimit(resource.RLIMIT_AS, (nbytes, nbytes))
     os.nice(5)
+
+
+def scratch() -> str | None:
+    """Return a folder in memory, where there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -5,21 +5,19 @@ from __future__ import annotations
 import faulthandler
 import json
 import multiprocessing
-import os
 import random
 import shutil
 import sys
 import tempfile
 import time
-from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from fuzz.case import Case
-from fuzz.judge import READ, SUFFIXES, Finding, Judge, limit_memory
+from fuzz.judge import READ, SUFFIXES, Finding, Judge, limit_memory, scratch
+from fuzz.keeping import Keeper, shrink
 from fuzz.mutators.document import Pool
-from fuzz.mutators.mutate import learn, mutate, reduce_case
+from fuzz.mutators.mutate import learn, mutate
 from fuzz.seeds import load_seeds
 
 __all__ = ["Session", "replay"]
@@ -30,20 +28,24 @@ ADDRESSES = 6 * 2**30
 HANG = 60
 """Seconds after which a run that nothing ends is a finding."""
 
-SHRINKING = 20.0
-"""Seconds to make a finding smaller."""
-
 POOL_SEEDS = 300
 """Seeds of which parts are kept."""
 
 
+_READS = 3
+"""How many runs only read for each one that writes a certain format."""
+
+
 def targets(to: str, rng: random.Random) -> list[str]:
     """Return what one run writes."""
+    return [rng.choice([READ] * _READS + kinds(to))] if to == "one" else kinds(to)
+
+
+def kinds(to: str) -> list[str]:
+    """Return what any run may write."""
     if to == "none":
         return [READ]
-    if to == "one":
-        return [rng.choice((READ, *SUFFIXES))]
-    return list(SUFFIXES) if to == "all" else [to]
+    return [READ, *SUFFIXES] if to in ("one", "all") else [to]
 
 
 class Session:
@@ -58,7 +60,7 @@ class Session:
         shrink: Whether findings are made smaller.
 
     Attributes:
-        findings: What was found, by key.
+        keeper: Keeps what is found.
         accepted: How many runs gave a model.
     """
 
@@ -68,13 +70,14 @@ class Session:
         self.format = format
         self.seed = seed
         self.to = to
-        self.out = out / format
         self.shrink = shrink
         self.seeds = [each for each in load_seeds(format) if only in each.name]
         if not self.seeds:
             raise SystemExit(f"{format}: no seed is called {only!r}")
-        self.findings: dict[tuple[str, str, str], Finding] = {}
+        self.keeper = Keeper(out / format)
         self.accepted = 0
+        with tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch()) as folder:
+            Judge(Path(folder) / "run").warm(self.seeds[0], kinds(to))
 
     def run(self, first: int, runs: int, seconds: float) -> int:
         """Run until so many are done or so much time is over; return how many were."""
@@ -88,8 +91,8 @@ class Session:
         """Run in one process until it is done or dies; return the number of the next run."""
         context = multiprocessing.get_context("fork")
         receiver, sender = context.Pipe(duplex=False)
-        folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_scratch()))
-        known = set(self.findings)
+        folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir=scratch()))
+        known = set(self.keeper.findings)
         process = context.Process(
             target=self._work, args=(sender, folder, known, number, last, end), daemon=True
         )
@@ -175,38 +178,11 @@ class Session:
         known.add(found.key)
         if self.shrink:
             faulthandler.cancel_dump_traceback_later()
-            end = time.monotonic() + SHRINKING
-
-            def still(smaller: Case) -> bool:
-                if time.monotonic() > end:
-                    raise TimeoutError
-                other = judge.run(smaller, found.target, base=base, detect=detect)
-                return other is not None and other.key == found.key
-
-            if still(case):
-                case = reduce_case(case, still)
-            else:
-                found = Finding(**{**asdict(found), "message": f"{found.message} (not again)"})
+            case, found = shrink(judge, case, found, base=base, detect=detect)
         sender.send(("found", number, found, case, number))
 
     def _keep(self, found: Finding, case: Case, number: int) -> None:
-        """Print a finding and write its files."""
-        if found.key in self.findings:
-            return
-        self.findings[found.key] = found
-        self.out.mkdir(parents=True, exist_ok=True)
-        name = f"{found.kind}-{case.digest}"
-        (self.out / f"{name}.zip").write_bytes(case.pack())
-        facts: dict[str, Any] = {
-            **asdict(found), "seed": case.name, "run": number, "random": self.seed, "to": self.to,
-        }  # fmt: skip
-        (self.out / f"{name}.json").write_text(json.dumps(facts, indent=2) + "\n")
-        print(
-            f"{self.format} #{number} {found.kind} {found.what} at {found.place} "
-            f"[{case.name} -> {found.target}, {case.size} bytes] {found.message[:160]!r}\n"
-            f"    {self.out / name}.zip",
-            flush=True,
-        )
+        self.keeper.keep(found, case, {"run": number, "random": self.seed, "to": self.to})
 
     def _keep_crash(self, folder: Path, number: int, code: int) -> None:
         """Keep the files of the run in which the process died."""
@@ -226,11 +202,6 @@ class Session:
         self._keep(found, case, number)
 
 
-def _scratch() -> str | None:
-    """Return a folder in memory, where there is one."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-
 def replay(path: Path, to: str) -> int:
     """Run a finding again; return how many of its targets still fail."""
     facts_path = path.with_suffix(".json")
@@ -239,10 +210,11 @@ def replay(path: Path, to: str) -> int:
     case = Case.unpack(format, path.stem, path.read_bytes())
     failed = 0
     limit_memory(ADDRESSES)
-    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_scratch()) as folder:
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch()) as folder:
         judge = Judge(Path(folder) / "run")
         told = facts.get("target")
         wanted = [told] if told and to == "one" else targets(to, random.Random(0))
+        judge.warm(case, wanted)
         for target in wanted:
             found = judge.run(case, target)
             print(

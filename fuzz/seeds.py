@@ -1,7 +1,7 @@
 """Honest models to begin with: written by the libraries of each format, and by serde.
 
 They are made once and kept in ``fuzz/.seeds``, an archive a format; ``python -m fuzz.seeds``
-makes them anew.
+makes them anew, ``python -m fuzz.seeds --pack FORMAT FILE`` packs them for libFuzzer.
 """
 
 from __future__ import annotations
@@ -170,6 +170,17 @@ _LIBRARIES: dict[str, Callable[[], Iterator[Case]]] = {
 }
 
 
+def pack_seeds(format: str, path: Path) -> None:
+    """Write the seeds of a format, or of all, as libFuzzer takes them: an archive of inputs."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each in [format] if format in FORMATS else FORMATS:
+            for case in load_seeds(each):
+                archive.writestr(f"{each}-{case.digest}", case.pack())
+
+
 if __name__ == "__main__":
-    for each in sys.argv[1:] or FORMATS:
-        make_seeds(each)
+    if sys.argv[1:2] == ["--pack"]:
+        pack_seeds(sys.argv[2], Path(sys.argv[3]))
+    else:
+        for each in sys.argv[1:] or FORMATS:
+            make_seeds(each)

@@ -19,7 +19,23 @@ from serde.errors import Unsupported
 from serde.limits import budget
 from serde.weights import Array
 
-__all__ = ["arange", "eye", "full", "iterations", "linspace", "ones", "repeat", "tile", "zeros"]
+__all__ = [
+    "allow",
+    "arange",
+    "eye",
+    "full",
+    "indices",
+    "iterations",
+    "linspace",
+    "ones",
+    "outer_sum",
+    "pad",
+    "positions",
+    "repeat",
+    "tile",
+    "tri",
+    "zeros",
+]
 
 _MOST: Final = 2**58
 """NumPy has no array of more elements, be it one of which another length is 0."""
@@ -56,6 +72,18 @@ def eye(rows: int, columns: int | None = None, k: int = 0, dtype: DType = np.flo
     return np.eye(rows, columns, k, np.dtype(dtype))
 
 
+def tri(rows: int, columns: int | None = None, k: int = 0, dtype: DType = np.float64) -> Array:
+    """Return a matrix with ones up to diagonal `k` and zeros above; see :func:`full`."""
+    _draw(_size((rows, rows if columns is None else columns)), np.dtype(dtype))
+    return np.tri(rows, columns, k, np.dtype(dtype))
+
+
+def indices(shape: Sequence[int]) -> Array:
+    """Return the positions in a tensor along each of its axes, as ``numpy.indices`` does."""
+    _draw(_size((len(shape), *shape)), np.dtype(np.int64))
+    return np.indices(tuple(shape))
+
+
 def arange(
     start: AnyValue, stop: AnyValue = None, step: AnyValue = 1, dtype: DType = None
 ) -> Array:
@@ -63,6 +91,21 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     _draw(_steps(first, last, step), np.dtype(np.float64))
     return np.arange(first, last, step, dtype)
+
+
+def positions(count: int) -> Array:
+    """Return the integers below `count`, to compute with and not to be kept.
+
+    What is looked at for each node that asks, such as the places that a resize reads, counts as
+    computed: it is no constant, and goes away.
+
+    Raises:
+        LimitError: There are more than may be computed, or be held at once.
+        Unsupported: The number is negative.
+    """
+    budget().check("constants", _size(count) * 8, f"a row of {count:,} positions")
+    budget().draw("elements", count, f"a row of {count:,} positions")
+    return np.arange(count)
 
 
 def linspace(start: float, stop: float, num: int, *, endpoint: bool = True) -> Array:
@@ -88,6 +131,47 @@ def tile(array: npt.ArrayLike, reps: Shape) -> Array:
     values = np.asarray(array)
     _draw(values.size * _size(reps), values.dtype)
     return np.tile(values, reps)
+
+
+def pad(array: npt.ArrayLike, widths: Sequence[Sequence[int]], mode: AnyValue) -> Array:
+    """Return an array with more entries around it, as ``numpy.pad`` does; see :func:`full`.
+
+    Args:
+        array: The array.
+        widths: How many entries before and after, for each axis.
+        mode: NumPy's name of what they are.
+    """
+    values = np.asarray(array)
+    if any(width < 0 for pair in widths for width in pair):
+        raise Unsupported(f"a padding of {list(map(tuple, widths))}")
+    lengths = [length + sum(pair) for length, pair in zip(values.shape, widths, strict=True)]
+    _draw(_size(lengths), values.dtype)
+    return np.pad(values, widths, mode)
+
+
+def outer_sum(rows: Array, columns: Array) -> Array:
+    """Return each sum of an entry of one array and one of another; see :func:`full`.
+
+    Args:
+        rows: Integers along one axis, which are the rows of the result.
+        columns: Integers along one axis.
+    """
+    _draw(_size((rows.size, columns.size)), np.dtype(np.int64))
+    return np.add.outer(rows, columns)
+
+
+def allow(shape: Shape, dtype: DType = np.float64) -> None:
+    """Take the bytes of an array that follows from smaller ones, as a table of products does.
+
+    Args:
+        shape: Its lengths.
+        dtype: Its dtype.
+
+    Raises:
+        LimitError: It would take more bytes of constants than are left.
+        Unsupported: There is no such array.
+    """
+    _draw(_size(shape), np.dtype(dtype))
 
 
 def iterations(count: int, what: str) -> range:

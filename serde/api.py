@@ -28,7 +28,7 @@ from serde.conversion.steps import (
     write_model,
 )
 from serde.errors import OptionError
-from serde.io.atomic import write_text
+from serde.io.atomic import staged_text
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
@@ -411,18 +411,22 @@ def convert(
         raise_if_differs(report, target, "the source")
 
     path = Path(target)
-    with saving:
+    sizes: list[int] = []
+
+    def finish(staged: Path) -> None:
+        sizes.append(_size(staged))
+        if checks:
+            verify(staged)
+
+    # What can fail comes before either file is in place.
+    with ExitStack() as beside, saving:
+        if tensor_mapping is not None:
+            text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
+            beside.enter_context(staged_text(tensor_mapping, text))
         saving.enter_context(report.stage("save"))
-        writer.save(
-            native,
-            path,
-            bound,
-            sources=[*known, *reader.files(loaded)],
-            before_commit=verify if checks else None,
-        )
-    report.facts |= {"path": str(path), "bytes": _size(path)}
-    if tensor_mapping is not None:
-        write_text(tensor_mapping, json.dumps(mapping, indent=2, ensure_ascii=False) + "\n")
+        files = [*known, *reader.files(loaded)]
+        writer.save(native, path, bound, sources=files, before_commit=finish)
+    report.facts |= {"path": str(path), "bytes": sizes[0]}
     return report
 
 

@@ -83,6 +83,9 @@ _OPTIONS_OF: Mapping[str, str] = {
 }
 """Methods that take options, and the attribute of a bridge with the class of these."""
 
+_READING = frozenset(("detect", "load"))
+"""Methods that read what they are given."""
+
 
 def _check_parameters(
     cls: type, function: Callable[..., AnyValue], declared: Callable[..., AnyValue]
@@ -124,6 +127,26 @@ def _with_checked_options(
     return checked
 
 
+def _with_read_faults(function: Callable[..., AnyValue]) -> Callable[..., AnyValue]:
+    """Return a method of a bridge that says of a file that cannot be read which one it is.
+
+    A file that serde opens says so itself; not so one that a library of the format reads.
+    """
+
+    @functools.wraps(function)
+    def reading(self: AnyBridge, source: AnyValue, *args: AnyValue, **kw: AnyValue) -> AnyValue:
+        try:
+            return function(self, source, *args, **kw)
+        except OSError as error:
+            is_path = isinstance(source, (str, os.PathLike))
+            path = error.filename if error.filename is not None or not is_path else source
+            if path is None:
+                raise
+            raise FormatError(f"cannot be read: {error.strerror}", path=path) from error
+
+    return reading
+
+
 class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     """A format: how its bytes are read and written, and how its models become Relay and back.
 
@@ -153,6 +176,9 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
             if not (inspect.isfunction(declared) and inspect.isfunction(function)):
                 continue
             _check_parameters(cls, function, declared)
+            if name in _READING:
+                function = _with_read_faults(function)
+                setattr(cls, name, function)
             if name in _OPTIONS_OF:
                 setattr(cls, name, _with_checked_options(function, _OPTIONS_OF[name]))
 

@@ -138,7 +138,7 @@ class Limits:
         nodes: Nodes that are made of others: functions expanded, loops unrolled, operators
             decomposed. Each node of the source adds 20.
         elements: Elements that are computed, for products of matrices their multiplications. Each
-            byte of the source adds 8.
+            byte of the source adds 32.
         constants: Bytes of arrays that are made and not read. Each byte of the source adds 2.
         terms: Terms of the sum that one symbolic dimension is; one with more becomes anonymous.
         turns: Iterations of one loop that is unrolled.
@@ -146,8 +146,8 @@ class Limits:
     """
 
     nodes: int = 10_000
-    elements: int = 2**28
-    constants: int = 2**26
+    elements: int = 2**27
+    constants: int = 2**24
     terms: int = 64
     turns: int = 4096
     depth: int = 32
@@ -215,7 +215,7 @@ class Budget:
     def grow(self, *, nodes: int = 0, nbytes: int = 0) -> None:
         """Allow more, as the source holds so many nodes or bytes."""
         self._allowed["nodes"] += 20 * nodes
-        self._allowed["elements"] += 8 * nbytes
+        self._allowed["elements"] += 32 * nbytes
         self._allowed["constants"] += 2 * nbytes
 
     def affords(self, limit: str, amount: int) -> bool:
@@ -225,6 +225,10 @@ class Budget:
             return False
         self._taken[limit] = taken
         return True
+
+    def give_back(self, limit: str, amount: int) -> None:
+        """Return what was taken for something that is not done after all."""
+        self._taken[limit] -= amount
 
     def draw(self, limit: str, amount: int, what: str) -> None:
         """Take `amount` of ``nodes``, ``elements`` or ``constants``.

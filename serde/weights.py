@@ -13,6 +13,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -235,14 +236,16 @@ class OpenFile:
         import stat
 
         name = os.fspath(path)
+        fd = -1
         try:
             fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                return cls(fd, name)
         except OSError as error:
-            raise FormatError(f"cannot be read: {error.strerror}", path=name) from None
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
-            raise FormatError("expected a regular file", path=name)
-        return cls(fd, name)
+            _close(fd)
+            raise FormatError(f"cannot be read: {error.strerror}", path=name) from error
+        _close(fd)
+        raise FormatError("expected a regular file", path=name)
 
     @property
     def size(self) -> int:
@@ -267,32 +270,67 @@ class OpenFile:
         """Fill `buffer` from position `offset`.
 
         Raises:
-            FormatError: The file ends before that.
+            FormatError: The file ends before that, or its bytes cannot be read.
         """
         raw = buffer.data if isinstance(buffer, np.ndarray) else memoryview(buffer)
         view = raw.cast("B")
         done = 0
         while done < len(view):
-            count = os.preadv(self.fd, [view[done : done + CHUNK_BYTES]], offset + done)
+            part = view[done : done + CHUNK_BYTES]
+            try:
+                count = os.preadv(self.fd, [part], offset + done)
+            except OSError as error:
+                raise FormatError(
+                    f"cannot be read: {error.strerror}", path=self.path, offset=offset + done
+                ) from error
             if count == 0:
                 raise FormatError(
                     f"expected {len(view)} bytes, found {done}", path=self.path, offset=offset
                 )
             done += count
 
+    def check_unchanged(self) -> None:
+        """Make sure that nothing was written to the file since it was opened.
+
+        Raises:
+            FormatError: It changed, or that cannot be known.
+        """
+        try:
+            status = os.fstat(self.fd)
+        except OSError as error:
+            raise FormatError(f"cannot be read: {error.strerror}", path=self.path) from error
+        if (status.st_size, status.st_mtime_ns) != self.stamp[2:]:
+            raise FormatError("the file changed while it was being read", path=self.path)
+
     def duplicate(self) -> OpenFile:
-        """Return a second descriptor of the same open file."""
-        return OpenFile(os.dup(self.fd), self.path)
+        """Return a second descriptor of the same open file.
+
+        Raises:
+            FormatError: The system has no more of them.
+        """
+        fd = -1
+        try:
+            fd = os.dup(self.fd)
+            return OpenFile(fd, self.path)
+        except OSError as error:
+            _close(fd)
+            raise FormatError(f"cannot be read: {error.strerror}", path=self.path) from error
 
     def close(self) -> None:
         """Close the descriptor."""
-        os.close(self.fd)
+        _close(self.fd)
 
     def __enter__(self) -> OpenFile:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _close(fd: int) -> None:
+    """Close a descriptor that was only read from, whose closing can lose nothing."""
+    with suppress(OSError):
+        os.close(fd)
 
 
 class FileWeight(Weight):

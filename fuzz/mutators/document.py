@@ -6,20 +6,15 @@ import copy
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final
 
-__all__ = ["Document", "Part", "Place", "Pool", "change", "reductions"]
+__all__ = ["Document", "Part", "Pool", "Spot", "change", "reductions"]
+
+_MOST_LEARNT: Final = 60
+"""Parts that are kept of one document; of the larger ones copies take long."""
 
 Part = Any
 """A piece of a document; what it is, its class knows."""
-
-
-class Place(Protocol):
-    """Where a part is."""
-
-    holder: Any
-    key: Any
-    kind: Hashable
 
 
 class Spot:
@@ -73,7 +68,8 @@ class Pool:
 
     def add(self, document: Document, rng: random.Random) -> None:
         """Keep the parts of a document, of many a fair choice."""
-        for spot in document.spots():
+        spots = list(document.spots())
+        for spot in rng.sample(spots, min(len(spots), _MOST_LEARNT)):
             kind = (document.name, spot.kind)
             kept = self._parts.setdefault(kind, [])
             seen = self._seen[kind] = self._seen.get(kind, 0) + 1

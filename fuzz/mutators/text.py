@@ -19,7 +19,7 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _NUMBER: Final = re.compile(r"(-?[0-9]+)(\.?[0-9]*(?:[eE][+-]?[0-9]+)?)([a-z0-9]*)")
-_MARKS: Final = tuple("(){}[],;=.:+-*/<>\"'%@#?\n") + ("->", "==", "None", "True", "False")
+_MARKS: Final = (*"(){}[],;=.:+-*/<>\"'%@#?\n", "->", "==", "None", "True", "False")
 
 
 class TextDocument(Document):

@@ -8,7 +8,7 @@ from typing import Any
 
 from serde.coreml.blobs import BlobLayout
 from serde.errors import FormatError
-from serde.limits import MAX_SUBGRAPH_DEPTH
+from serde.limits import budget
 from serde.weights import Weight
 
 __all__ = [
@@ -113,8 +113,7 @@ def _models(spec: Any, source: str | None) -> list[Any]:
         if each.WhichOneof("Type") not in PIPELINES:
             found.append(each)
             continue
-        if depth >= MAX_SUBGRAPH_DEPTH:
-            raise FormatError(f"pipelines more than {MAX_SUBGRAPH_DEPTH} deep", path=source)
+        budget().check("depth", depth + 1, "pipelines in each other")
         pending += [(inner, depth + 1) for inner in reversed(_pipeline(each).models)]
     return found
 

@@ -13,16 +13,16 @@ import gzip
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from serde.errors import FormatError
+from serde.errors import FormatError, OptionError
 from serde.io.atomic import write_all
 from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
 from serde.weights import FileRange, OpenFile
 
-__all__ = ["SpooledFile", "is_tar", "tar_extract", "tar_names"]
+__all__ = ["SpooledFile", "is_tar", "spool", "tar_extract", "tar_names"]
 
 _BLOCK = 512
 _GZIP = b"\x1f\x8b"
@@ -59,7 +59,7 @@ class SpooledFile(OpenFile):
     def close(self) -> None:
         """Close the descriptor, once."""
         if self.fd >= 0:
-            os.close(self.fd)
+            super().close()
             self.fd = -1
 
     def __del__(self) -> None:
@@ -139,13 +139,31 @@ def _leads_out(name: str) -> bool:
 
 
 def _spool(stream: _Stream, member: _Member) -> SpooledFile:
-    with tempfile.TemporaryFile(buffering=0) as file:
-        for piece in stream.pieces(member.size):
-            try:
+    return spool(stream.pieces(member.size), f"{stream.path}:{member.name}")
+
+
+def spool(pieces: Iterable[bytes], name: str) -> SpooledFile:
+    """Return a temporary file that holds what the pieces add up to.
+
+    Args:
+        pieces: The bytes.
+        name: What messages call the file.
+
+    Raises:
+        OptionError: There is no room for it among temporary files.
+    """
+    fd = -1
+    try:
+        with tempfile.TemporaryFile(buffering=0) as file:
+            for piece in pieces:
                 write_all(file.fileno(), piece)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, tempfile.gettempdir()) from None
-        return SpooledFile(os.dup(file.fileno()), f"{stream.path}:{member.name}")
+            fd = os.dup(file.fileno())
+        return SpooledFile(fd, name)
+    except OSError as error:
+        if fd >= 0:
+            os.close(fd)
+        where = tempfile.tempdir or "the directory of temporary files"
+        raise OptionError(f"{where}: cannot be written to: {error.strerror}") from None
 
 
 class _Stream:
@@ -154,11 +172,15 @@ class _Stream:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.at = 0
-        opened = OpenFile.open(self.path)
-        self._limit = MAX_ARCHIVE_RATIO * opened.size + _FREE_BYTES
-        self._raw: BinaryIO = os.fdopen(opened.fd, "rb")
-        packed = self._raw.read(2) == _GZIP
-        self._raw.seek(0)
+        self._opened = OpenFile.open(self.path)
+        self._limit = MAX_ARCHIVE_RATIO * self._opened.size + _FREE_BYTES
+        try:
+            self._raw: BinaryIO = os.fdopen(self._opened.fd, "rb", closefd=False)
+            packed = self._raw.read(2) == _GZIP
+            self._raw.seek(0)
+        except OSError as error:
+            self._opened.close()
+            raise FormatError(f"cannot be read: {error.strerror}", path=self.path) from None
         self._file: BinaryIO | gzip.GzipFile = self._raw
         if packed:
             self._file = gzip.GzipFile(fileobj=self._raw, mode="rb")
@@ -169,6 +191,7 @@ class _Stream:
     def __exit__(self, *exc: object) -> None:
         self._file.close()
         self._raw.close()
+        self._opened.close()
 
     def read_some(self, count: int) -> bytes:
         """Return up to `count` bytes; fewer only at the end."""

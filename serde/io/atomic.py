@@ -14,12 +14,12 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from serde.errors import FormatError, OptionError
-from serde.io.staging import commit, staging_directory
+from serde.io.staging import REPEATS, commit, staging_directory
 from serde.limits import CHUNK_BYTES
 from serde.weights import FileRange, OpenFile, Weight
 
@@ -29,6 +29,7 @@ __all__ = [
     "check_files",
     "copy_range",
     "naming",
+    "staged_text",
     "write_all",
     "write_text",
     "write_weight",
@@ -73,7 +74,8 @@ def atomic_group(
         targets: The files, in the order of the renames: one that refers to others comes last.
         sources: Files that no target may be, under any name.
         outdated: Returns files beside them that nothing refers to once all are in place, and
-            which are removed then; called when all are finished.
+            which are removed then; called when all are finished. They stay if it cannot tell,
+            asked more than once, because files cannot be read.
         restore: Whether a target that was replaced comes back if a later one cannot be.
         before_commit: Called with the finished temporary files, which have their final names
             in a directory of their own; if it raises, nothing stays.
@@ -87,7 +89,7 @@ def atomic_group(
     """
     finals = _finals(targets, sources)
     parent = finals[0].parent
-    with staging_directory(parent) as staging, naming(targets[-1], staging):
+    with staging_directory(parent) as staging, naming(targets[-1], staging.parent):
         staged = tuple(staging / final.name for final in finals)
         yield staged
         if before_commit is not None:
@@ -97,23 +99,30 @@ def atomic_group(
             raise FileNotFoundError(errno.ENOENT, "was never written", missing[0])
         if sync:
             _sync(staged)
-        commit(staged, finals, outdated=outdated(), restore=restore)
+        commit(staged, finals, outdated=_settle(outdated), restore=restore)
         if sync:
             _sync([parent])
 
 
+def _settle(outdated: Callable[[], Sequence[Path]]) -> Sequence[Path]:
+    for _ in range(REPEATS):
+        with suppress(OSError):
+            return outdated()
+    return ()
+
+
 @contextmanager
-def naming(path: PathLike, staging: Path) -> Iterator[None]:
-    """Let errors name `path` instead of what is in `staging`; so do those of a disk without one."""
+def naming(path: PathLike, hidden: Path) -> Iterator[None]:
+    """Let errors name `path`, not what is in a directory; so do those of a disk without a name."""
     try:
         yield
     except OSError as error:
         found = error.filename
         if found is None:
-            hidden = error.errno in _DISK_FAULTS
+            ours = error.errno in _DISK_FAULTS
         else:
-            hidden = staging in Path(os.fsdecode(found)).parents
-        if not hidden:
+            ours = hidden in Path(os.fsdecode(found)).parents
+        if not ours:
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
@@ -153,8 +162,22 @@ def write_text(path: PathLike, text: str) -> None:
     Raises:
         OptionError: `path` cannot be a new file.
     """
-    with atomic_write(path) as file:
-        file.write(text.encode())
+    with staged_text(path, text):
+        pass
+
+
+@contextmanager
+def staged_text(path: PathLike, text: str) -> Iterator[None]:
+    """Put a text, as UTF-8, at `path` when the body is done, or never.
+
+    It is written beforehand, so that only its rename is left to do then.
+
+    Raises:
+        OptionError: `path` cannot be a new file.
+    """
+    with atomic_group([path]) as (staged,):
+        staged.write_bytes(text.encode())
+        yield
 
 
 def check_files(targets: Sequence[PathLike], *, sources: Iterable[PathLike] = ()) -> None:
@@ -256,9 +279,7 @@ def copy_range(source: FileRange, fd: int) -> None:
         for copy in (_copy_file_range, _sendfile):
             done += copy(opened.fd, fd, source.offset + done, source.length - done)
         _copy_buffered(opened, fd, source.offset + done, source.length - done)
-        status = os.fstat(opened.fd)
-        if (status.st_size, status.st_mtime_ns) != opened.stamp[2:]:
-            raise FormatError("the file changed while it was being read", path=source.path)
+        opened.check_unchanged()
 
 
 def write_weight(weight: Weight, fd: int, name: str) -> None:

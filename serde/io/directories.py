@@ -49,7 +49,7 @@ def atomic_directory(
     """
     final = Path(os.path.abspath(os.fspath(path)))
     aside = _prepare(final, sources, is_package)
-    with staging_directory(final.parent) as staging, naming(path, staging):
+    with staging_directory(final.parent) as staging, naming(path, staging.parent):
         staged = staging / final.name
         staged.mkdir()
         yield staged
@@ -87,8 +87,11 @@ def _prepare(
     if not final.parent.is_dir():
         raise OptionError(f"{final}: the directory {final.parent} does not exist")
     aside = final.parent / f"{_ASIDE}{final.name}"
-    _recover(final, aside)
-    _check(final, sources, is_package)
+    try:
+        _recover(final, aside)
+        _check(final, sources, is_package)
+    except OSError as error:
+        raise OptionError(f"{final}: cannot be written: {error.strerror}") from None
     return aside
 
 

@@ -15,8 +15,9 @@ import re
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,13 +28,15 @@ try:
 except ImportError:  # Not on Windows, where nothing is ever swept.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["commit", "staging_directory", "sweep"]
+__all__ = ["REPEATS", "commit", "staging_directory", "sweep"]
 
 _PREFIX: Final = ".serde-"
 _LOCK: Final = "lock"
 _PLAN: Final = "plan.json"
 _NEW: Final = "new"
 _ATTEMPTS: Final = 100
+REPEATS: Final = 3
+"""How often what tidies up is tried: what fails once may well succeed then."""
 # What `tempfile` calls a directory, and all that a run puts there.
 _NAME: Final = re.compile(rf"{re.escape(_PREFIX)}[a-z0-9_]{{8}}")
 _CONTENT: Final = re.compile(rf"{_LOCK}|{_NEW}|old\d+|{re.escape(_PLAN)}(\.draft)?")
@@ -68,9 +71,7 @@ def staging_directory(parent: Path) -> Iterator[Path]:
     except OSError as error:
         raise OptionError(f"{parent}: cannot be written to: {error.strerror}") from None
     try:
-        new = directory / _NEW
-        new.mkdir()
-        yield new
+        yield directory / _NEW
     finally:
         _clear(directory, lock)
 
@@ -84,14 +85,44 @@ def _make(parent: Path) -> tuple[Path, int]:
         except FileNotFoundError:
             continue  # A run that started meanwhile took it for one without an owner.
         except OSError:
-            directory.rmdir()
+            _insist(directory.rmdir)
             raise
-        taken = _try_lock(lock)
-        with suppress(FileNotFoundError):
-            if taken is not False and os.path.samestat(os.fstat(lock), os.stat(directory / _LOCK)):
+        try:
+            if _try_lock(lock) is not False and _is_at(lock, directory / _LOCK):
+                (directory / _NEW).mkdir()
                 return directory, lock
-        os.close(lock)
+        except OSError:
+            _clear(directory, lock)
+            raise
+        _close(lock)
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+
+def _is_at(fd: int, path: Path) -> bool:
+    """Whether a file that is open still has its name."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _close(fd: int) -> None:
+    """Close a descriptor to which nothing was written, so that nothing can be lost by it."""
+    with suppress(OSError):
+        os.close(fd)
+
+
+def _insist(remove: Callable[[], object]) -> bool:
+    """Remove something, also if the system fails to at first; return whether it is gone."""
+    for _ in range(REPEATS):
+        try:
+            remove()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            continue
+        return True
+    return False
 
 
 def _try_lock(fd: int) -> bool | None:
@@ -132,7 +163,7 @@ def _sweep_one(parent: Path, directory: Path) -> None:
         directory.rmdir()  # Fails unless the run was killed before it made anything.
         return
     if not _try_lock(lock):
-        os.close(lock)
+        _close(lock)
         return
     try:
         with suppress(OSError, ValueError, TypeError, KeyError):
@@ -142,18 +173,23 @@ def _sweep_one(parent: Path, directory: Path) -> None:
 
 
 def _clear(directory: Path, lock: int) -> None:
-    """Remove a directory, the lock last, without which nobody else would."""
-    with suppress(OSError), os.scandir(directory) as entries:
+    """Remove a directory, the lock last: by it the next run knows what may be removed."""
+    emptied = _insist(lambda: _empty(directory))
+    if emptied:
+        _insist(lambda: os.unlink(directory / _LOCK))
+    _close(lock)  # On NFS a file that is open keeps its directory.
+    if emptied:
+        _insist(directory.rmdir)
+
+
+def _empty(directory: Path) -> None:
+    """Remove all that is in a directory but the lock."""
+    with os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
+                shutil.rmtree(entry.path)
             elif entry.name != _LOCK:
                 os.unlink(entry.path)
-    with suppress(OSError):
-        os.unlink(directory / _LOCK)
-    os.close(lock)  # On NFS a file that is open keeps its directory.
-    with suppress(OSError):
-        directory.rmdir()
 
 
 def commit(
@@ -253,9 +289,13 @@ def _finish(parent: Path, directory: Path) -> None:
 def _remove(parent: Path, removals: Iterable[tuple[str, _Identity | None]]) -> None:
     for name, identity in removals:
         path = parent / _check_name(name)
-        if identity is not None and _identity(path) == identity:
-            with suppress(OSError):
-                path.unlink()
+        if identity is not None:
+            _insist(partial(_remove_known, path, identity))
+
+
+def _remove_known(path: Path, identity: _Identity) -> None:
+    if _identity(path) == identity:
+        path.unlink()
 
 
 def _check_name(name: str) -> str:

@@ -16,6 +16,7 @@ from serde.errors import FormatError, OptionError
 from serde.io.archives import SpooledFile, is_tar, tar_extract, tar_names
 from serde.io.atomic import atomic_group, check_files
 from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, params_mark
+from serde.io.paths import is_file, is_there
 from serde.limits import MAX_SYMBOL_JSON_BYTES
 from serde.mxnet.arrays import assign, weights_of
 from serde.mxnet.model import Graph, MxnetModel
@@ -192,7 +193,7 @@ def _params_beside(path: str, epoch: int | None) -> tuple[str | None, tuple[int,
     if chosen in epochs:
         return os.path.join(folder, epochs[chosen]), tuple(sorted(epochs))
     plain = os.path.join(folder, stem + ".params")
-    return plain if epoch is None and os.path.isfile(plain) else None, tuple(sorted(epochs))
+    return plain if epoch is None and is_file(plain) else None, tuple(sorted(epochs))
 
 
 def _load_beside_params(path: str, epoch: int | None) -> MxnetModel:
@@ -200,7 +201,7 @@ def _load_beside_params(path: str, epoch: int | None) -> MxnetModel:
     if epoch is not None and match and int(match[1]) != epoch:
         raise OptionError(f"{path} is not of epoch {epoch}")
     stem = path[: match.start()] if match else path.removesuffix(".params")
-    symbol = next((p for p in (stem + _SYMBOL, stem + ".json") if os.path.isfile(p)), None)
+    symbol = next((p for p in (stem + _SYMBOL, stem + ".json") if is_file(p)), None)
     if path.endswith(_SYMBOL):
         message = "expected a symbol's JSON, found parameters: the two files may be swapped"
         raise FormatError(message, path=path, offset=0)
@@ -455,7 +456,7 @@ def check_target(
     """
     params = _params_path(Path(path), epoch)
     check_files([params, path], sources=sources)
-    originals = [params] if params.exists() and not has_mark(params, _LIST_HEAD) else []
+    originals = [params] if is_there(params) and not has_mark(params, _LIST_HEAD) else []
     if _is_original(Path(path)):
         originals.insert(0, Path(path))
     check_replaced(originals, overwrite=overwrite)

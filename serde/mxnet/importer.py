@@ -30,7 +30,7 @@ from serde.relay.ir.types import TensorType, Type
 from serde.report import Report
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback
-from serde.walk.holes import Hole
+from serde.walk.holes import Holes
 from serde.walk.importer import Graph, ImportWalk
 from serde.walk.importer import Node as WalkNode
 from serde.walk.scope import Scope as BaseScope
@@ -276,7 +276,8 @@ class _Walk(ImportWalk[MxnetGraph, int, Scope]):
         )  # fmt: skip
         if len(found) < count:
             self.report.add(node.op, label, f"output {count - 1} is used but not converted")
-        return [*found, *(Hole() for _ in range(len(found), count))]
+            return Holes(count, found)
+        return found
 
     def _foreign_node(self, node: Node, inputs: Sequence[Expr], label: str) -> Foreign:
         """Return what a node is that is kept."""

@@ -218,8 +218,8 @@ def write_params(
 ) -> None:
     """Write a parameter file, the arrays one after another, each from where it is.
 
-    Arrays have the newest form only where an older one could not say them: a scalar, or an
-    axis of length 0.
+    Arrays have the newest form only where an older one could not say one of them: a scalar, or
+    an axis of length 0. All have it then: MXNet loads a file in one semantics of shapes.
 
     Args:
         params: Arrays by full name, such as ``arg:weight``.
@@ -230,21 +230,22 @@ def write_params(
         Unsupported: MXNet has no such dtype.
         FormatError: A source file changed or shrank.
     """
+    plain = all(weight.shape and 0 not in weight.shape for weight in params.values())
+    magic = _V2 if plain else _V3
     with open(path, "xb", buffering=0) as file:
         fd = file.fileno()
         write_all(fd, struct.pack("<QQQ", LIST_MAGIC, mark, len(params)))
         for name, weight in params.items():
-            write_all(fd, _array_head(weight))
+            write_all(fd, _array_head(weight, magic))
             write_weight(weight, fd, name)
         encoded = [name.encode() for name in params]
         names = b"".join(struct.pack("<Q", len(name)) + name for name in encoded)
         write_all(fd, struct.pack("<Q", len(encoded)) + names)
 
 
-def _array_head(weight: Weight) -> bytes:
+def _array_head(weight: Weight, magic: int) -> bytes:
     if weight.dtype not in DTYPES:
         raise Unsupported(f"MXNet has no {weight.dtype}")
     shape = weight.shape
-    magic = _V3 if not shape or 0 in shape else _V2
     head = struct.pack(f"<Iii{len(shape)}q", magic, 0, len(shape), *shape)
     return head + _CPU + struct.pack("<i", DTYPES.index(weight.dtype))

@@ -18,6 +18,7 @@ from serde.mxnet.model import Entry, Graph, Node
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, Var
 from serde.relay.ir.types import TensorType, Type
+from serde.walk.holes import Holes
 
 __all__ = ["ShapeCompletion", "tells_lengths"]
 
@@ -122,7 +123,8 @@ class ShapeCompletion:
                 self.results[place] = self.convert(place)
 
     def _lacks(self, place: int) -> bool:
-        return any(_unknown(_shape(each)) for each in self.results.get(place, ()))
+        found = self.results.get(place, ())
+        return not isinstance(found, Holes) and any(_unknown(_shape(each)) for each in found)
 
     def _hangs_on(self, place: int, changed: set[int]) -> bool:
         """Whether a node was converted from what has changed, and lacks a length by it."""

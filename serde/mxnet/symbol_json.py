@@ -9,13 +9,11 @@ adds what only ``param`` has. Definition: ``saveload_json.cc`` of nnvm.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-
 from serde.errors import FormatError
+from serde.io.nesting import nesting_depth
 from serde.io.pairs import UNMARKED, mark_of
 from serde.limits import (
     MAX_ATTRIBUTE_CHARS,
@@ -56,9 +54,6 @@ _NODE_KEYS = frozenset(
 
 # Releases before 0.9 did not note their number.
 _UNNUMBERED = 800
-
-# Strings, whole or cut off by the end of the text, and all else but brackets.
-_NOT_BRACKETS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[^"\[\]{}]+', re.DOTALL)
 
 
 def parse_symbol(data: bytes, *, path: str | None = None) -> Graph:
@@ -110,12 +105,9 @@ def _check_brackets(data: bytes, path: str | None) -> None:
     if count > MAX_SYMBOL_CONTAINERS:
         message = f"{count} lists and objects, at most {MAX_SYMBOL_CONTAINERS}"
         raise FormatError(message, path=path)
-    brackets = np.frombuffer(_NOT_BRACKETS.sub(b"", data), np.uint8)
-    opening = (brackets == ord("[")) | (brackets == ord("{"))
-    depth = np.cumsum(np.where(opening, 1, -1), dtype=np.int64)
-    if depth.size and depth.max() > MAX_NESTING:
-        message = f"brackets nested {depth.max()} deep, at most {MAX_NESTING}"
-        raise FormatError(message, path=path)
+    depth = nesting_depth(data)
+    if depth > MAX_NESTING:
+        raise FormatError(f"brackets nested {depth} deep, at most {MAX_NESTING}", path=path)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -156,6 +148,7 @@ class _Reader:
         drafts = [self.node(node, index, where, number) for index, node in enumerate(raw)]
         self.check_arguments(document, drafts, where)
         heads = self.heads(document, drafts, where)
+        self.check_variables(drafts, heads, where)
         if not nested:
             upgrade(drafts, number)
         return _assemble(drafts, heads, number, attrs)
@@ -262,6 +255,14 @@ class _Reader:
         if "node_row_ptr" in document:
             for value in self.sequence(document, "node_row_ptr", where):
                 self.index(value, f"{where.rpartition('.')[0]}.node_row_ptr")
+
+    def check_variables(self, drafts: Sequence[Draft], heads: Sequence[Entry], where: str) -> None:
+        """Refuse a further output of a variable, which has one."""
+        used = [entry for draft in drafts for entry in draft.inputs]
+        for entry in (*used, *heads):
+            if entry.index and drafts[entry.node].op == "null":
+                name = _show(drafts[entry.node].name)
+                raise self.error(where, f"the variable {name} has no output {entry.index}")
 
     def mapping(
         self, value: object, where: str, allowed: frozenset[str] | None

@@ -17,6 +17,7 @@ import numpy as np
 from serde.errors import FormatError, OptionError
 from serde.io.archives import is_tar, tar_extract, tar_names
 from serde.io.contained import location_fault, member_path
+from serde.io.paths import is_there
 from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.nnef.dat import Stored, read_dat
 from serde.nnef.graphs import check_model, model_of_graph
@@ -110,7 +111,7 @@ def _load_folder(path: Path, root: Path, whole: Collection[str]) -> NnefModel:
     text = _read_text(Path(member_path(os.fspath(root), GRAPH)))
     files = [root / GRAPH]
     quantization = None
-    if os.path.lexists(root / QUANT):
+    if is_there(root / QUANT):
         quantization = _read_text(Path(member_path(os.fspath(root), QUANT)))
         files.append(root / QUANT)
     model = parse(text, quantization, root / GRAPH, quantization_path=root / QUANT, whole=whole)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
+import serde.allocation as allocation
 from serde.relay.ir.expr import Call, Constant, Expr, Function
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite_function
@@ -34,4 +33,4 @@ def _settled(node: Expr) -> Expr:
     shape = type_.concrete_shape
     if shape is None or 0 not in shape:
         return node
-    return Constant(np.zeros(shape, numpy_dtype(type_.dtype)), node.span)
+    return Constant(allocation.zeros(shape, numpy_dtype(type_.dtype)), node.span)

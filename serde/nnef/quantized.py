@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.nnef.model import NnefModel, Quantization, Ref, rename_operation
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
@@ -78,7 +79,7 @@ def _round_away(node: Expr) -> Expr | None:
         return None
     if data.type.dtype != "float32":
         return None
-    zeros = np.zeros(scale.data.shape, np.int32)
+    zeros = allocation.zeros(scale.data.shape, np.int32)
     if isinstance(zero, Constant):
         zeros = zero.data.astype(np.int32)
     elif not isinstance(zero, Tuple):

@@ -20,6 +20,7 @@ from serde.errors import OptionError
 from serde.io.atomic import atomic_group
 from serde.io.messages import Payload, PieceWriter, Place, place_payloads
 from serde.io.packed import stored_source
+from serde.io.paths import is_there
 from serde.io.staging import sweep
 from serde.io.wire import Piece, total_length
 from serde.limits import MAX_PROTOBUF_BYTES
@@ -137,7 +138,7 @@ def _external_layout(model: OnnxModel, target: Path) -> _Layout:
 
 def _is_free(data: Path, target: Path, layout: _Layout) -> bool:
     """Whether a data file may be put there: nothing is, or what is belongs to the same graph."""
-    if not os.path.lexists(data) or data.name != data_name(target):
+    if not is_there(data) or data.name != data_name(target):
         return True
     return is_written(target, layout.pieces, layout.buffer)
 

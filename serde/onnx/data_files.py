@@ -20,6 +20,7 @@ from google.protobuf.message import DecodeError
 from serde.errors import FormatError, OptionError
 from serde.io.contained import location_fault
 from serde.io.messages import FileSource, cut_data, piece_chunks
+from serde.io.paths import is_file
 from serde.io.wire import Piece, total_length
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import PRODUCER, tensors
@@ -82,14 +83,17 @@ def outdated_data(
         target: The model.
         kept: Name of the data file of the new model.
         sources: Files that are read from.
+
+    Raises:
+        OSError: The directory cannot be listed, or a file in it not be read.
     """
     ours = re.compile(rf"{re.escape(target.name)}(\.[0-9a-f]{{{2 * _DIGEST_BYTES}}})?\.data")
-    found = {name for name in _names_beside(target) if ours.fullmatch(name) and name != kept}
+    found = {name for name in os.listdir(target.parent) if ours.fullmatch(name) and name != kept}
     old = _skeleton(target) if found else None
     if old is None or old.producer_name != PRODUCER:
         return []
     found &= _locations(old)
-    for name in _names_beside(target) if found else ():
+    for name in os.listdir(target.parent) if found else ():
         other = None if name == target.name else _skeleton(target.with_name(name))
         found -= set() if other is None else _locations(other)
     known = {Path(source).resolve() for source in sources}
@@ -97,20 +101,21 @@ def outdated_data(
     return [path for path in paths if path.is_file() and path.resolve() not in known]
 
 
-def _names_beside(target: Path) -> list[str]:
-    try:
-        return os.listdir(target.parent)
-    except OSError:
-        return []  # What is wrong with the directory is for the writing to say.
-
-
 def _skeleton(path: Path) -> onnx.ModelProto | None:
-    """Return the model in a file without its large data; None if there is none."""
+    """Return the model in a file without its large data; None if there is none.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     proto = onnx.ModelProto()
     try:
         with OpenFile.open(path) as opened:
             proto.ParseFromString(cut_data(FileSource(opened), LAYOUT)[0])
-    except (FormatError, DecodeError):
+    except FormatError as error:
+        if isinstance(error.__cause__, OSError) and is_file(path):
+            raise error.__cause__ from None
+        return None
+    except DecodeError:
         return None
     return proto
 

@@ -406,9 +406,10 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
             and self.fallback.keep
             and (table is None or (version and table.importer(node.op_type, version) is None))
         ):
-            return self.keep(
+            kept = self.keep(
                 ctx, lambda: self._foreign(node, attributes, version or 1), inputs, node.output
             )
+            return list(kept)
         reason = None
         if table is None and not own:
             reason = f"operators of the domain {domain!r} are not read"
@@ -424,7 +425,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
         table = TABLES[""] if table is None else table
-        return self.call(table, ctx, node.op_type, inputs, values, names=names)
+        return list(self.call(table, ctx, node.op_type, inputs, values, names=names))
 
     def _foreign(
         self, node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto], version: int

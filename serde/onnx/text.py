@@ -32,7 +32,7 @@ SUFFIXES: Final = _SYNTAX | _PROTOBUF | _JSON
 """Suffixes of files that hold text."""
 
 _MARKS = {
-    **dict.fromkeys(_PROTOBUF, (re.compile(rb"^\s*ir_version\s*:", re.MULTILINE),)),
+    **dict.fromkeys(_PROTOBUF, (re.compile(rb"^[^\S\n]*ir_version[^\S\n]*:", re.MULTILINE),)),
     **dict.fromkeys(
         _JSON,
         (re.compile(rb'"(irVersion|ir_version)"\s*:'), re.compile(rb'"graph"\s*:\s*\{')),

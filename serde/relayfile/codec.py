@@ -17,6 +17,7 @@ from typing import Any as AnyValue
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, check_files
 from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, mark_of, params_mark
+from serde.io.paths import is_file, is_there
 from serde.io.tvm_params import PARAMS_HEAD, read_params, write_params
 from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.relay.ir.expr import Function
@@ -95,10 +96,10 @@ def _load_path(path: str, allow: Collection[str]) -> RelayProgram:
     stem = os.path.splitext(path)[0]
     if not _is_params(_head(path)) and not path.endswith(".params"):
         beside = f"{stem}.params"
-        if os.path.isfile(beside) and _is_params(_head(beside)):
+        if is_file(beside) and _is_params(_head(beside)):
             return _load_files(path, beside, allow)
         return _bind_weights(_read_graph(path), {}, path)
-    graph = next((stem + end for end in _GRAPHS if os.path.isfile(stem + end)), None)
+    graph = next((stem + end for end in _GRAPHS if is_file(stem + end)), None)
     if graph is None:
         with OpenFile.open(path) as opened:
             read_params(opened)  # Says what is wrong with it.
@@ -316,5 +317,5 @@ def check_target(
     """
     params = _params_path(Path(path))
     check_files([params, path], sources=sources)
-    originals = [params] if params.exists() and not has_mark(params, PARAMS_HEAD) else []
+    originals = [params] if is_there(params) and not has_mark(params, PARAMS_HEAD) else []
     check_replaced(originals, overwrite=overwrite)

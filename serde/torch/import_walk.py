@@ -347,7 +347,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             variadic=converter.accepted is None,
         )
         operands = [self._operand(each) for each in given]
-        return self.call(OPS, context, context.source.op, operands, named, names=(own.name,))
+        found = self.call(OPS, context, context.source.op, operands, named, names=(own.name,))
+        return list(found)
 
     def _keep(
         self, context: ImportContext, op: str, arguments: Mapping[str, AnyValue]
@@ -361,7 +362,7 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             known = [each.type for each in inputs if isinstance(each.type, TensorType)]
             if len(known) == len(inputs):
                 node = replace(node, results=infer_types(node, known))
-        return self.keep(context, lambda: node, inputs, context.source.outputs)
+        return list(self.keep(context, lambda: node, inputs, context.source.outputs))
 
     def _call_table(
         self, context: ImportContext, op: str, arguments: Mapping[str, AnyValue]
@@ -416,7 +417,7 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             raise Unsupported(f"{converter.operands[0]}: a list without tensors")
         if any(_has_hole(each) for each in attributes.values()):
             return [Hole() for _ in range(context.outputs)]
-        return self.call(OPS, context, op, operands, attributes)
+        return list(self.call(OPS, context, op, operands, attributes))
 
     def _operand(self, value: AnyValue) -> Expr | None:
         return None if value is None else self.as_operand(value)

@@ -16,7 +16,7 @@ from serde.relay.ir.expr import Expr, Span, TupleGetItem
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.types import TensorType
 from serde.report import Issue, Report
-from serde.walk.holes import Hole
+from serde.walk.holes import Hole, Holes
 from serde.walk.import_context import ImportContext
 from serde.walk.table import name_sources
 from serde.walk.user_converters import UserConverter
@@ -122,7 +122,7 @@ class ImportFallback:
         inputs: Sequence[Expr | None],
         report: Report,
         names: Sequence[str] = (),
-    ) -> list[Expr]:
+    ) -> Sequence[Expr]:
         """Return the results of an operator that is kept, holes where they have no type.
 
         Args:
@@ -132,7 +132,7 @@ class ImportFallback:
             report: Gets the node, or what is missing.
             names: What else the user may call the node, such as its first result.
         """
-        holes: list[Expr] = [Hole() for _ in range(max(ctx.outputs, 1))]
+        holes = Holes(max(ctx.outputs, 1))
         if any(isinstance(each, Hole) for each in inputs):
             return holes
         given = [each for each in inputs if each is not None]
@@ -161,7 +161,7 @@ class ImportFallback:
         inputs: Sequence[Expr | None],
         report: Report,
         names: Sequence[str] = (),
-    ) -> list[Expr]:
+    ) -> Sequence[Expr]:
         """Return the results of an operator that is kept, with the types that somebody tells.
 
         See :meth:`build`; a node whose types nobody tells is a gap.
@@ -174,7 +174,7 @@ class ImportFallback:
             if types is not None:
                 found = f"{ctx.outputs} results are used, and types of {len(types)} are told"
             report.add(node.full_name, ctx.node, found, f"{example} or --result-types")
-            return [Hole() for _ in range(max(ctx.outputs, 1))]
+            return Holes(max(ctx.outputs, 1))
         return self.build(ctx, replace(node, results=types), inputs, report, names)
 
 

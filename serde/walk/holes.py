@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import overload
+
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import Type
 
-__all__ = ["Hole", "Incomplete", "Placeholder"]
+__all__ = ["Hole", "Holes", "Incomplete", "Placeholder"]
 
 
 class Placeholder(Expr):
@@ -30,6 +33,38 @@ class Hole(Placeholder):
 
     def __repr__(self) -> str:
         return "Hole"
+
+
+class Holes(Sequence[Expr]):
+    """Results of a node of which holes follow those that there are.
+
+    A file may claim any number of results in a few bytes, so each hole is made when it is asked
+    for.
+
+    Args:
+        count: How many results there are in all.
+        first: Those that are no holes.
+    """
+
+    __slots__ = ("_count", "_first")
+
+    def __init__(self, count: int, first: Sequence[Expr] = ()) -> None:
+        self._count = count
+        self._first = first
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Expr: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Holes: ...
+
+    def __getitem__(self, index: int | slice) -> Expr | Holes:
+        if isinstance(index, slice):
+            return Holes(len(range(self._count)[index]), self._first[index])
+        return self._first[index] if index < len(self._first) else Hole()
 
 
 class Incomplete(Unsupported):

@@ -20,9 +20,9 @@ from serde.relay.ir.foreign import Foreign
 from serde.report import Report
 from serde.walk.assembly import Assembly, closed_over
 from serde.walk.fallback import ImportFallback
-from serde.walk.holes import Hole, Incomplete, Placeholder
+from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
-from serde.walk.inputs import bind_inputs, check_names, missing_shapes_text
+from serde.walk.inputs import bind_inputs, check_lengths, check_names, missing_shapes_text
 from serde.walk.scope import Scope
 from serde.walk.table import ConverterTable
 
@@ -165,6 +165,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         for each, name in zip(declared, names, strict=True):
             try:
                 variable = self.declare(each, shapes.get(name), dtypes.get(name), scope)
+                check_lengths(variable)
             except Unsupported as error:
                 self.report.add("input", name, error.reason, error.hint)
                 continue
@@ -228,7 +229,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         *,
         names: Sequence[str] = (),
         foreign: Callable[[], Foreign] | None = None,
-    ) -> list[Expr]:
+    ) -> Sequence[Expr]:
         """Return what the converter of an operator makes of a node, folded.
 
         Args:
@@ -245,6 +246,8 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         if keep and foreign is not None and table.importer(op, ctx.version) is None:
             return self.keep(ctx, foreign, inputs)
         found = table.run_import(ctx, op, inputs, attributes, self.report, own)
+        if isinstance(found, Holes):
+            return found
         fold = self.assembly.fold
         return [each if isinstance(each, Placeholder) else fold(each) for each in found]
 
@@ -254,7 +257,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         foreign: Callable[[], Foreign],
         inputs: Sequence[Expr | None],
         names: Sequence[str] = (),
-    ) -> list[Expr]:
+    ) -> Sequence[Expr]:
         """Return the results of a node that is kept as it is, or holes for a gap.
 
         Args:
@@ -267,7 +270,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             node = foreign()
         except Unsupported as error:
             self.report.add("serde.foreign", ctx.node, error.reason, error.hint)
-            return [Hole() for _ in range(max(ctx.outputs, 1))]
+            return Holes(max(ctx.outputs, 1))
         return self.fallback.keep_node(ctx, node, inputs, self.report, names)
 
     # Graphs inside nodes.

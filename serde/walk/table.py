@@ -39,7 +39,7 @@ from serde.walk import booleans
 from serde.walk.booleans import counts_bits
 from serde.walk.context import TypedContext
 from serde.walk.converter import Converter, Decode, Entry
-from serde.walk.holes import Hole, Incomplete, Placeholder
+from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
 from serde.walk.registration import (
     check_change,
@@ -296,7 +296,7 @@ class ConverterTable:
         attrs: Mapping[str, AnyValue],
         report: Report,
         own: UserConverter | None = None,
-    ) -> list[Expr]:
+    ) -> Sequence[Expr]:
         """Convert one node; what is wrong with it goes into `report`.
 
         Args:
@@ -315,7 +315,7 @@ class ConverterTable:
             FormatError: A part of the node, such as a subgraph, is not sound.
             OptionError: The user's function fails, or gives something else than expressions.
         """
-        holes: list[Expr] = [Hole() for _ in range(ctx.outputs)]
+        holes = Holes(ctx.outputs)
         converter = self.importer(op, ctx.version) if own is None else own.converter
         if converter is None:
             known = [str(version) for name, version in self._imports if name == op]

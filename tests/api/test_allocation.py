@@ -24,6 +24,13 @@ MADE: dict[str, tuple[Callable[[], Any], Any]] = {
     "repeat": (lambda: allocation.repeat([[1, 2]], 2, 1), np.array([[1, 1, 2, 2]])),
     "counts": (lambda: allocation.repeat([1, 2], [3, 1]), np.array([1, 1, 1, 2])),
     "tile": (lambda: allocation.tile([1, 2], (2, 1)), np.array([[1, 2], [1, 2]])),
+    "tri": (lambda: allocation.tri(2, 3, 1, "int8"), np.array([[1, 1, 0], [1, 1, 1]])),
+    "indices": (lambda: allocation.indices([2, 2]), np.array([[[0, 0], [1, 1]], [[0, 1], [0, 1]]])),
+    "pad": (lambda: allocation.pad([1, 2, 3], [(2, 1)], "reflect"), np.array([3, 2, 1, 2, 3, 2])),
+    "sums": (
+        lambda: allocation.outer_sum(np.array([0, 2, 4]), np.array([0, 1])),
+        np.array([[0, 1], [2, 3], [4, 5]]),
+    ),
     "turns": (lambda: list(allocation.iterations(3, "turns")), np.arange(3)),
     "no turns": (lambda: list(allocation.iterations(-3, "turns")), np.zeros(0)),
 }
@@ -42,6 +49,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "negative count": lambda: allocation.linspace(0, 1, -5),
     "negative repeats": lambda: allocation.repeat([1, 2], [5, -1]),
     "negative tiles": lambda: allocation.tile([1], (2, -1)),
+    "negative padding": lambda: allocation.pad([1, 2], [(-1, 1)], "edge"),
     "no step": lambda: allocation.arange(0, 5, 0),
     "no step of a fraction": lambda: allocation.arange(0, 5, 0.0),
     "to NaN": lambda: allocation.arange(0, float("nan")),
@@ -70,6 +78,11 @@ BOMBS: dict[str, Callable[[], Any]] = {
     "repeat": lambda: allocation.repeat([1, 2], [2**62, 2**62]),
     "repeat all": lambda: allocation.repeat(np.zeros((2, 3)), 2**63 - 1, 0),
     "tile": lambda: allocation.tile([1, 2], (2**33, 2**33)),
+    "positions": lambda: allocation.positions(2**40),
+    "tri": lambda: allocation.tri(2**20),
+    "indices": lambda: allocation.indices([2**20, 2**20]),
+    "pad": lambda: allocation.pad([1, 2], [(2**40, 0)], "edge"),
+    "sums": lambda: allocation.outer_sum(np.arange(2**15), np.arange(2**15)),
     "turns": lambda: allocation.iterations(2**63, "turns"),
 }
 
@@ -78,6 +91,16 @@ BOMBS: dict[str, Callable[[], Any]] = {
 def test_what_is_beyond_the_budget(make: Callable[[], Any]) -> None:
     with spending(), pytest.raises(LimitError, match="may be taken; --limit"):
         make()
+
+
+def test_positions_are_computed_and_not_kept() -> None:
+    with spending({"constants": 800, "elements": 200}):
+        for _ in range(2):
+            np.testing.assert_array_equal(allocation.positions(100), np.arange(100))
+        with pytest.raises(LimitError, match="would take 201 elements"):
+            allocation.positions(1)
+        with pytest.raises(LimitError, match="would take 808 constants"):
+            allocation.positions(101)
 
 
 def test_arrays_add_up() -> None:

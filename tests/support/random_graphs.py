@@ -21,9 +21,9 @@ from serde.onnx.ops import TABLE
 from serde.relay import Constant, Function, GlobalVar, IRModule, Tuple, TupleGetItem, Var
 from serde.relay.ir.dims import Any as AnyDim
 from serde.relay.ir.dims import Dim, SymDim, substitute, symbol
-from serde.relay.ir.expr import Expr, Let
+from serde.relay.ir.expr import Call, Expr, Let
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.registry import all_ops, call
+from serde.relay.ir.registry import OpDef, all_ops, call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.run.binding import resolve_dims
@@ -51,6 +51,10 @@ ARITHMETIC = frozenset(
 
 class Rejected(Exception):
     """A node that is not to be built; the graph goes on without it."""
+
+
+class Mistyped(AssertionError):
+    """The value of a node is not of the type that was inferred."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,16 @@ class Maker:
         self._weights: set[str] = set()
         self._lets: list[tuple[Var, Expr]] = []
 
+    def is_wanted(self, name: str) -> bool:
+        """Whether an operator may occur: ONNX can say it, or what it is made of."""
+        return TABLE.exporter(name, self.opset) is not None or bool(all_ops()[name].decompose)
+
+    def producers(self) -> Sequence[tuple[float, Callable[[Any], None]]]:
+        """What the graph may grow by, each with its weight."""
+        from support.random_loops import PRODUCERS
+
+        return PRODUCERS
+
     def chance(self, probability: float) -> bool:
         """Draw whether something happens."""
         return bool(self.rng.random() < probability)
@@ -284,7 +298,7 @@ class Maker:
             Rejected: It does not type, cannot be exported, or its value is out of range.
         """
         definition = all_ops()[name]
-        if TABLE.exporter(name, self.opset) is None and definition.decompose is None:
+        if not self.is_wanted(name):
             raise Rejected
         try:
             node = call(name, *[_map(operand, lambda item: item.expr) for operand in operands],
@@ -307,6 +321,8 @@ class Maker:
         except TypeInferenceError:  # a symbol stands for less than a window needs
             raise Rejected from None
         for value in values:
+            if isinstance(value, list):
+                raise Rejected  # a sequence
             _require_sane(value)
         if name in ARITHMETIC and not is_float(values[0].dtype.name):
             wide = evaluate(lambda item: item.value.astype(np.int64), resolved)
@@ -353,11 +369,14 @@ class Maker:
     def _require_type(self, expr: Expr, value: Array) -> None:
         type_ = expr.type
         assert isinstance(type_, TensorType)
-        assert type_.dtype == value.dtype.name
-        assert type_.rank == value.ndim
-        for dim, length in zip(type_.shape, value.shape, strict=True):
-            found = substitute(dim, self.lengths)
-            assert isinstance(found, AnyDim) or found == length, f"{type_!r}: {value.shape}"
+        dims = [substitute(dim, self.lengths) for dim in type_.shape]
+        fits = type_.dtype == value.dtype.name and len(dims) == value.ndim
+        if not fits or not all(
+            isinstance(dim, AnyDim) or dim == length
+            for dim, length in zip(dims, value.shape, strict=True)
+        ):
+            found = f"{value.dtype.name}{value.shape}"
+            raise Mistyped(f"{_shown(expr)} of {type_!r} gives {found}")
 
     def put(self, item: Item, expr: Expr) -> Item:
         """Note another expression with the value of `item`, and return it."""
@@ -384,13 +403,12 @@ class Maker:
 
     def grow(self, count: int) -> None:
         """Add up to `count` nodes or groups of nodes."""
-        from support.random_loops import PRODUCERS
-
-        weights = np.array([weight for weight, _ in PRODUCERS], float)
+        producers = self.producers()
+        weights = np.array([weight for weight, _ in producers], float)
         chances = weights / weights.sum()
         for _ in range(4 * count):
             before, lets = len(self.scope), len(self._lets)
-            produce = PRODUCERS[int(self.rng.choice(len(PRODUCERS), p=chances))][1]
+            produce = producers[int(self.rng.choice(len(producers), p=chances))][1]
             try:
                 produce(self)
             except Rejected:
@@ -436,6 +454,15 @@ class Maker:
         feeds = {v.name_hint: value for v, value in self._params if v.name_hint in inputs}
         model = RelayModel(mod, params, meta)
         return RandomGraph(self.seed, self.opset, model, feeds, tuple(outputs))
+
+
+def _shown(expr: Expr) -> str:
+    node = expr.tuple_value if isinstance(expr, TupleGetItem) else expr
+    if not isinstance(node, Call):
+        return type(node).__name__
+    operands = ", ".join(repr(each.type) for each in node.args)
+    attrs = ", ".join(f"{name}={value!r}" for name, value in node.attrs.items())
+    return f"{node.op.name if isinstance(node.op, OpDef) else 'a function'}({operands}; {attrs})"
 
 
 def _plain_symbols(shape: Sequence[Dim]) -> frozenset[str]:

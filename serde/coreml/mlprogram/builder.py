@@ -330,7 +330,7 @@ def fill(tensor: AnyValue, data: Array) -> None:
     dtype = dtype_name(data.dtype)
     if dtype == "float32":
         tensor.floats.values.extend(data.reshape(-1).tolist())
-    elif dtype == "int32":
+    elif dtype in ("int32", "int16", "uint16"):  # Core ML reads those of 16 bits there too
         tensor.ints.values.extend(data.reshape(-1).tolist())
     elif dtype == "bool":
         tensor.bools.values.extend(data.reshape(-1).tolist())

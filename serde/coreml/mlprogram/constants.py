@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.coreml.elements import BY_MIL, Element
 from serde.coreml.reader import value_shape
 from serde.errors import FormatError, Unsupported
@@ -85,7 +86,7 @@ def _read_tensor(value: Any, tensor: Any, source: str | None) -> Array:
     field = tensor.WhichOneof("value")
     size = math.prod(shape)
     if field is None and not size:
-        return np.zeros(shape, numpy_dtype(element.dtype))
+        return allocation.zeros(shape, numpy_dtype(element.dtype))
     if field == "bytes":
         raw = tensor.bytes.values
         if len(raw) != element.nbytes(size):

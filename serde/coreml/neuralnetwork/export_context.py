@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.coreml.neuralnetwork.layers import Layer, Network, Parameter, held_shape, value_weight
 from serde.coreml.value import Argument, Builder, Value
 from serde.errors import ConverterBug, Unsupported
@@ -136,7 +137,7 @@ class ExportContext(NodeContext[Value]):
 
     def filled(self, value: float, length: int) -> Parameter:
         """Return one number many times as values within a layer."""
-        return Parameter(ArrayWeight(np.full(length, value, np.float32)))
+        return Parameter(ArrayWeight(allocation.full(length, value, np.float32)))
 
     def since(self, target: int, what: str) -> None:
         """Refuse what only newer systems have.

@@ -12,12 +12,13 @@ import serde.relay as relay
 from serde.coreml.neuralnetwork.message_view import MessageView, layers_of
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import Unsupported
-from serde.limits import MAX_LOOP_FORKS, MAX_SUBGRAPH_DEPTH
+from serde.limits import budget
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, const
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
 from serde.relay.transform.fold_shape import MAX_VALUES
+from serde.walk.holes import Hole, Incomplete
 from serde.walk.import_context import GraphImporter
 from serde.walk.import_context import ImportContext as BaseContext
 from serde.walk.scope import Scope as BaseScope
@@ -42,12 +43,10 @@ class Facts:
     Attributes:
         parameters: The weights of its layers.
         exact: Whether tensors have the axes that the model declares, and not always five.
-        forks: How many branches have taken in what follows them.
     """
 
     parameters: Parameters
     exact: bool
-    forks: int = 0
 
 
 @dataclass(eq=False)
@@ -144,14 +143,11 @@ class ImportContext(BaseContext):
 
         Raises:
             Incomplete: Some of its layers cannot be converted.
-            Unsupported: There are too many ways through the body of a loop.
+            LimitError: The ways through the body of a loop branch too often.
         """
         layers = [] if part is None else layers_of(part)
         if self._following is not None:
-            self._facts.forks += 1
-            too_deep = self._scope.depth + 1 >= MAX_SUBGRAPH_DEPTH
-            if self._facts.forks > MAX_LOOP_FORKS or too_deep:
-                raise Unsupported("iterations of a loop end in too many ways")
+            budget().check("depth", self._scope.depth + 2, "an iteration that ends in branches")
             layers = [*layers, *self._following]
         return self._network(layers, {}, self._scope.flag)
 
@@ -162,6 +158,8 @@ class ImportContext(BaseContext):
         seen = {**self._scope.values, **values}
         inner = self._scope.inner(self.node, parent=None, values=seen, flag=flag, ended=False)
         self._importer.subgraph(layers, inner, ())
+        if any(isinstance(x, Hole) and x is not seen.get(name) for name, x in inner.values.items()):
+            raise Incomplete
         return inner.values
 
     def end(self, *, again: bool) -> None:

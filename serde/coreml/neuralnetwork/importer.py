@@ -33,6 +33,7 @@ from serde.coreml.neuralnetwork.message_view import (
 from serde.coreml.neuralnetwork.ops import LAYERS
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import FormatError, raise_if_refused
+from serde.limits import budget
 from serde.relay import cast, reshape, squeeze
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Var
@@ -123,6 +124,8 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
         """Yield layers, up to where an iteration ends."""
         for place, layer in enumerate(layers):
             self.report.nodes += 1
+            # What follows where an iteration may end is converted anew for each branch.
+            budget().draw("nodes", 1, "layers, those of loops and branches included,")
             message = layer.message
             following = layers[place + 1 :] if ends_iteration(message) else None
             kind = message.WhichOneof("layer") or ""
@@ -220,9 +223,10 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
     def results(self, scope: Scope, inputs: Sequence[Var]) -> dict[str, Expr]:
         """Return the outputs by name; of a classifier its scores and not the class itself."""
         description = self._model.spec.description
-        probabilities = ""
+        probabilities = layer = ""
         if self._model.kind == "neuralNetworkClassifier":
             probabilities = description.predictedProbabilitiesName
+            layer = self._model.network.labelProbabilityLayerName
         plain = all(isinstance(each.type, TensorType) and each.type.rank < 5 for each in inputs)
         found = {}
         for feature in description.output:
@@ -230,7 +234,7 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
             kind = feature.type.WhichOneof("Type")
             source = name
             if kind == "dictionaryType" or (probabilities and name == probabilities):
-                source = self._model.network.labelProbabilityLayerName or name
+                source = layer or name
             elif kind in ("stringType", "int64Type") and name == description.predictedFeatureName:
                 continue
             if source not in scope.values and kind == "dictionaryType":

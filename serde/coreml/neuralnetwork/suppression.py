@@ -13,6 +13,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim, as_dim
@@ -124,7 +125,7 @@ def _by_class(marks: Expr, taken: Expr) -> Expr:
     if not isinstance(classes, int):
         raise Unsupported(f"confidences of {classes} classes")
     best = relay.argmax(converted(marks, "float32"), axis=(1,))
-    line = relay.const(np.arange(classes, dtype=np.int32)[:, None])
+    line = relay.const(allocation.arange(classes, dtype=np.int32)[:, None])
     own = relay.equal(line, relay.expand_dims(relay.cast(best, "int32"), 0))
     lowest = relay.const(np.float32(_LEAST))
     return relay.expand_dims(relay.where(own, relay.expand_dims(taken, 0), lowest), 0)

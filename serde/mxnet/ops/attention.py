@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
@@ -112,7 +113,7 @@ class _Window:
         (self.heads,) = ctx.static_lengths(x, [2])
         self._ctx = ctx
         self._x = x
-        steps = relay.const(np.arange(-w, w + 1 if symmetric else 1, dtype=np.int32))
+        steps = relay.const(allocation.arange(-w, w + 1 if symmetric else 1, dtype=np.int32))
         away = relay.multiply(relay.expand_dims(relay.cast(dilation, "int32"), 1), steps)
         self.own = relay.expand_dims(axis_indices(ctx, x, 1), 1, 2)
         self.at = relay.add(self.own, away)
@@ -137,7 +138,7 @@ class _Window:
         rows = relay.reshape(x, (0, -3, 0))
         last = relay.subtract(self.end(), relay.const(np.int32(1)))
         within = relay.minimum(relay.maximum(self.at, relay.const(np.int32(0))), last)
-        number = relay.const(np.arange(self.heads, dtype=np.int32)[:, None])
+        number = relay.const(allocation.arange(self.heads, dtype=np.int32)[:, None])
         flat = relay.add(relay.multiply(within, relay.const(np.int32(self.heads))), number)
         return relay.take(rows, flat, axis=1, mode="fast")
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Subgraph, Value
@@ -214,7 +213,7 @@ def export_scan(
     ]
     length = ctx.type(data[0]).shape[0]
     if length == 0:
-        return (*state, *(ctx.const(np.zeros(_shape(each)), each.dtype) for each in stacks))
+        return (*state, *(ctx.const(allocation.zeros(_shape(each)), each.dtype) for each in stacks))
     found = yield from _foreach(ctx, data, state, captures, body, stacks=elements, numbered=False)
     placed = []
     for value, element, (axis, backwards) in zip(found[len(state) :], elements, ways, strict=True):
@@ -285,9 +284,9 @@ def export_loop(
     never = going is not None and going.data is not None and not begins
     elements = [TensorType(each.shape[1:], each.dtype) for each in stacks]
     if most == 0 or never:
-        return (*state, *(ctx.const(np.zeros((0, *_shape(x))), x.dtype) for x in elements))
+        return (*state, *(ctx.const(allocation.zeros((0, *_shape(x))), x.dtype) for x in elements))
     if begins and goes_on(body):
-        numbers = ctx.const(np.arange(most))
+        numbers = ctx.const(allocation.arange(most))
         found = yield from _foreach(
             ctx, [numbers], state, captures, body, stacks=elements, numbered=True
         )
@@ -352,7 +351,7 @@ def _while_loop(
         func_var_locs=str([inside.variables.index(name) for name in names]),
     )
     stacks, (number, _, *last) = results[: len(elements)], results[len(elements) :]
-    steps = ctx.const(np.arange(most), "float32")
+    steps = ctx.const(allocation.arange(most), "float32")
     done = ctx.emit("broadcast_lesser", steps, ctx.cast(replace(number, type=SCALAR), "float32"))
     cut = []
     for stack, element in zip(stacks, elements, strict=True):
@@ -482,5 +481,5 @@ def _row(row: Expr) -> Expr:
 
 def _is_now(number: Expr, most: int, rank: int) -> Expr:
     """Return where the row of an iteration is in a stack of rows of `rank`."""
-    indices = relay.Constant(np.arange(most).reshape(-1, *[1] * rank))
+    indices = relay.Constant(allocation.arange(most).reshape(-1, *[1] * rank))
     return relay.equal(indices, number)

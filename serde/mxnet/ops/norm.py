@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Literal
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -196,8 +195,8 @@ class RelayNorm:
         """Return gamma and beta, or ones and zeros of the dtype of `like` in their place."""
         dtype, length = ctx.type(like).dtype, ctx.static_shape(gamma)
         return (
-            gamma if self.scale else ctx.const(np.ones(length, dtype)),
-            beta if self.center else ctx.const(np.zeros(length, dtype)),
+            gamma if self.scale else ctx.const(allocation.ones(length, dtype)),
+            beta if self.center else ctx.const(allocation.zeros(length, dtype)),
         )
 
 
@@ -263,8 +262,8 @@ def export_group_norm(
 ) -> Value:
     """MXNet 1.x scales and shifts by group; what differs by channel comes behind it."""
     dtype = ctx.type(data).dtype
-    ones = ctx.const(np.ones(num_groups, dtype))
-    zeros = ctx.const(np.zeros(num_groups, dtype))
+    ones = ctx.const(allocation.ones(num_groups, dtype))
+    zeros = ctx.const(allocation.zeros(num_groups, dtype))
     result = ctx.emit("GroupNorm", data, ones, zeros, num_groups=num_groups, eps=norm.epsilon)
     if norm.scale:
         result = ctx.emit("broadcast_mul", result, _along(ctx, gamma, data, 1))

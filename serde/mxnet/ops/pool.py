@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -395,7 +396,7 @@ def _ones(data: Expr) -> Expr:
     lengths = TensorType(type_.shape[2:], type_.dtype).concrete_shape
     if lengths is None:
         return relay.ones_like(data)
-    return relay.Constant(np.ones((1, 1, *lengths), type_.dtype))
+    return relay.Constant(allocation.ones((1, 1, *lengths), type_.dtype))
 
 
 _WIDER = {"float16": "float32", "int8": "float32", "uint8": "float32"}

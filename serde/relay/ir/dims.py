@@ -9,8 +9,9 @@ built in different ways are equal objects. What cannot be expressed is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
-from serde.errors import RelayError
+from serde.errors import RelayError, TypeInferenceError
 from serde.limits import budget
 
 __all__ = [
@@ -24,6 +25,15 @@ __all__ = [
     "substitute",
     "symbol",
 ]
+
+_PARTS_PER_TERM: Final = 8
+"""How many atoms a term has on average, at most, those inside floor divisions included."""
+
+_MAX_HEIGHT: Final = 64
+"""Most floor divisions inside each other."""
+
+_MAX_LENGTH: Final = 2**63 - 1
+"""The largest length and coefficient: no tensor is longer."""
 
 
 class Any:
@@ -50,11 +60,13 @@ class Any:
 class FloorDiv:
     """The floor of a quotient that has no simpler form; an atom of a :class:`SymDim`."""
 
-    __slots__ = ("_hash", "denominator", "numerator")
+    __slots__ = ("_hash", "denominator", "height", "numerator", "parts")
 
     def __init__(self, numerator: int | SymDim, denominator: int | SymDim) -> None:
         self.numerator = numerator
         self.denominator = denominator
+        self.parts = _parts(numerator) + _parts(denominator)
+        self.height = 1 + max(_height(numerator), _height(denominator))
         self._hash = hash((FloorDiv, numerator, denominator))
 
     def __eq__(self, other: object) -> bool:
@@ -80,13 +92,25 @@ class SymDim:
     """A polynomial over symbols and floor divisions that is not a plain integer.
 
     Do not call: :func:`symbol` and arithmetic make these, and return an ``int``
-    where the result is one.
+    where the result is one. They return :class:`Any` where it would have more terms
+    than the limit of that name, or be as long or as deep as no model's lengths are.
+
+    Attributes:
+        terms: Products of atoms with their coefficients, in a normal order.
+        parts: How many atoms and terms its text has.
+        height: How many floor divisions are inside each other.
     """
 
-    __slots__ = ("_hash", "_text", "terms")
+    __slots__ = ("_hash", "_text", "height", "parts", "terms")
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
         self.terms = terms
+        self.parts = len(terms)
+        self.height = 0
+        for monomial, _ in terms:
+            for atom, power in monomial:
+                self.parts += power * (1 if isinstance(atom, str) else atom.parts)
+                self.height = max(self.height, 0 if isinstance(atom, str) else atom.height)
         self._hash = hash(terms)
         self._text: str | None = None
 
@@ -182,7 +206,8 @@ def as_dim(value: DimLike) -> Dim:
     """Return `value` as a dimension: a name becomes a symbol, ``"?"`` anonymous.
 
     Raises:
-        RelayError: `value` is negative or no dimension.
+        RelayError: `value` is no dimension.
+        TypeInferenceError: It is negative, or longer than any tensor.
     """
     if isinstance(value, str):
         return Any() if value == "?" else symbol(value)
@@ -192,8 +217,9 @@ def as_dim(value: DimLike) -> Dim:
         length = value.__index__()
     except AttributeError:
         raise RelayError(f"expected a dimension, found {value!r}") from None
-    if length < 0:
-        raise RelayError(f"expected a dimension of 0 or more, found {length}")
+    if not 0 <= length <= _MAX_LENGTH:
+        what = "of 0 or more" if length < 0 else f"of at most {_MAX_LENGTH}"
+        raise TypeInferenceError(f"expected a dimension {what}, found {length}")
     return length
 
 
@@ -233,11 +259,30 @@ def _terms(dim: int | SymDim) -> tuple[tuple[Monomial, int], ...]:
     return dim.terms if isinstance(dim, SymDim) else (((), int(dim)),)
 
 
+def _parts(dim: int | SymDim) -> int:
+    return dim.parts if isinstance(dim, SymDim) else 1
+
+
+def _height(dim: int | SymDim) -> int:
+    return dim.height if isinstance(dim, SymDim) else 0
+
+
 def _most_terms() -> int:
     return budget().limits.terms
 
 
-def _from_terms(total: Mapping[Monomial, int]) -> int | SymDim:
+def _bounded(dim: SymDim) -> Dim:
+    """Return a dimension that is no larger than the terms that one may have allow."""
+    most = _most_terms()
+    longest = max(dim.terms, key=lambda term: abs(term[1]))[1]
+    if len(dim.terms) > most or dim.parts > _PARTS_PER_TERM * most:
+        return Any()
+    return Any() if dim.height > _MAX_HEIGHT or abs(longest) > _MAX_LENGTH else dim
+
+
+def _from_terms(total: Mapping[Monomial, int]) -> Dim:
+    if len(total) > 2 * _most_terms():
+        return Any()
     kept = sorted(
         ((monomial, c) for monomial, c in total.items() if c),
         key=lambda term: (-sum(power for _, power in term[0]), _monomial_text(term[0])),
@@ -246,7 +291,7 @@ def _from_terms(total: Mapping[Monomial, int]) -> int | SymDim:
         return 0
     if len(kept) == 1 and not kept[0][0]:
         return kept[0][1]
-    return SymDim(tuple(kept))
+    return _bounded(SymDim(tuple(kept)))
 
 
 def _multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
@@ -302,6 +347,8 @@ def _floor_divide(left: Dim, right: Dim) -> Dim:
         else:
             rest[monomial] = coefficient
     remainder = _from_terms(rest)
+    if isinstance(remainder, Any):
+        return remainder
     if isinstance(remainder, int) and isinstance(right, int):
         return _from_terms(whole) + remainder // right
     if remainder == 0:
@@ -325,6 +372,8 @@ def _proportion(
 
 def _atom(numerator: int | SymDim, denominator: int | SymDim) -> Dim:
     """Return floor(numerator / denominator) as an atom, nested floors merged."""
+    if isinstance(denominator, int) and abs(denominator) > _MAX_LENGTH:
+        return Any()
     terms = _terms(numerator)
     if isinstance(denominator, int) and denominator > 0:
         floors = [m for m, c in terms if c == 1 and len(m) == 1 and isinstance(m[0][0], FloorDiv)]
@@ -334,7 +383,7 @@ def _atom(numerator: int | SymDim, denominator: int | SymDim) -> Dim:
             by = inner.denominator if isinstance(inner, FloorDiv) else 0
             if isinstance(inner, FloorDiv) and isinstance(by, int) and by > 0:
                 return _floor_divide(inner.numerator + by * sum(constants), by * denominator)
-    return SymDim(((((FloorDiv(numerator, denominator), 1),), 1),))
+    return _bounded(SymDim(((((FloorDiv(numerator, denominator), 1),), 1),)))
 
 
 def _monomial_text(monomial: Monomial) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
 from serde.relay.ir.expr import Call
 from serde.relay.ir.registry import trait_of
@@ -10,7 +11,7 @@ from serde.relay.ir.traits import Work
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.weights import numpy_dtype
 
-__all__ = ["fixed_bytes", "work"]
+__all__ = ["STEP_WORK", "fixed_bytes", "work"]
 
 
 def fixed_bytes(type_: Type | None) -> int | None:
@@ -24,15 +25,19 @@ def fixed_bytes(type_: Type | None) -> int | None:
     return prod(type_.concrete_shape) * numpy_dtype(type_.dtype).itemsize
 
 
+STEP_WORK: Final = 1000
+"""What it takes to run any operator once, as a number of elements."""
+
+
 def work(call: Call) -> int:
-    """Return the elements that a call of fixed types computes and reads.
+    """Return the elements that a call of fixed types computes or reads, whichever are more.
 
     An operator that computes more than its result and its operands have says so by
     :class:`~serde.relay.ir.traits.Work`.
     """
-    plain = sum(_elements(type_) for type_ in (call.type, *(arg.type for arg in call.args)))
+    plain = max(_elements(type_) for type_ in (call.type, *(arg.type for arg in call.args)))
     trait = trait_of(call, Work)
-    return plain if trait is None else plain + trait.count(call)
+    return STEP_WORK + (plain if trait is None else max(plain, trait.count(call)))
 
 
 def _elements(type_: Type | None) -> int:

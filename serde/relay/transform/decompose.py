@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar
 
-from serde.errors import TypeInferenceError, Unsupported
+from serde.errors import LimitError, TypeInferenceError, Unsupported
 from serde.limits import budget
 from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.ir.registry import OpDef
@@ -47,15 +47,20 @@ class Decompose(FunctionPass):
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
         body = self.expansion(node.op.name) or node.op.decompose
-        if body is None or node.op.has(Foreign) or self._has(node):
+        if body is None or node.op.has(Foreign):
+            return node
+        try:
+            parts = None if self._has(node) else decompose(node, body)
+        except (TypeInferenceError, Unsupported):
+            return node
+        except LimitError as error:
+            error.node = error.node or (node.span.source_name if node.span is not None else "")
+            raise
+        if parts is None:
             return node
         memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
         for argument in node.args:
             memo.update({child: child for child in children(argument)})
-        try:
-            parts = decompose(node, body)
-        except (TypeInferenceError, Unsupported):
-            return node
         return rewrite(parts, lambda _node, new: self._legal(new), memo)
 
     def _has(self, node: Call) -> bool:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any as AnyValue
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from serde.errors import RelayError
-from serde.limits import MAX_INLINE_BYTES, budget
+from serde.limits import budget
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Span, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.visit import rewrite_function
+from serde.relay.ir.visit import children, post_order, rewrite_function
 from serde.relay.run.cost import fixed_bytes, work
 from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import must_wait
 
 __all__ = ["EvaluateConstants"]
+
+_SMALL_BYTES: Final = 2**12
+"""Of a smaller constant it does not matter what it replaces."""
 
 
 @dataclass(frozen=True)
@@ -35,37 +42,60 @@ class EvaluateConstants(FunctionPass):
 
     name: ClassVar[str] = "EvaluateConstants"
 
-    max_bytes: int = MAX_INLINE_BYTES
+    max_bytes: int = sys.maxsize
 
     def transform(self, function: Function) -> Function:
         """Evaluate bottom-up."""
-        return rewrite_function(function, lambda _node, new: self.fold(new))
+        vanishing = _Vanishing(function)
+        return rewrite_function(
+            function, lambda node, new: self.fold(new, lambda: vanishing.nbytes(node, new))
+        )
 
-    def fold(self, node: Expr) -> Expr:
-        """Return what stands for a node whose children are folded."""
+    def fold(self, node: Expr, vanishing: Callable[[], int] = int) -> Expr:
+        """Return what stands for a node whose children are folded.
+
+        Args:
+            node: The node.
+            vanishing: Gives the bytes of operands that nothing else uses.
+        """
         if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
             return node.tuple_value.fields[node.index]
         if isinstance(node, If) and isinstance(node.cond, Constant):
             return node.true_branch if node.cond.data.reshape(()) else node.false_branch
         if not isinstance(node, Call) or not isinstance(node.op, OpDef) or must_wait(node):
             return node
-        if not all(map(_is_constant, node.args)) or not self._affords(node):
+        if not all(map(_is_constant, node.args)) or not self._affords(node, vanishing):
             return node
         try:
             return _as_constant(evaluate(node), node.span)
         except RelayError:
             return node
 
-    def _affords(self, node: Call) -> bool:
-        """Take what a value costs; what is larger than its operands counts as a new constant."""
+    def _affords(self, node: Call, vanishing: Callable[[], int]) -> bool:
+        """Take what a value costs; one that is larger than what it replaces is a new constant."""
         size = fixed_bytes(node.type)
         if size is None or size > self.max_bytes:
             return False
+        if size > _SMALL_BYTES:
+            size = max(size - vanishing(), 0)
         left = budget()
-        given = sum(fixed_bytes(arg.type) or 0 for arg in node.args)
-        return left.affords("elements", work(node)) and left.affords(
-            "constants", max(size - given, 0)
-        )
+        return left.affords("elements", work(node)) and left.affords("constants", size)
+
+
+class _Vanishing:
+    """Tells which constants nothing but one call uses, once somebody asks."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+
+    @cached_property
+    def _uses(self) -> Counter[Expr]:
+        return Counter(child for node in post_order(self._function) for child in children(node))
+
+    def nbytes(self, node: Expr, new: Expr) -> int:
+        """Return the bytes of the constants that `new` alone has, which stands for `node`."""
+        pairs = zip(children(node), children(new), strict=False)
+        return sum(fixed_bytes(now.type) or 0 for was, now in pairs if self._uses[was] == 1)
 
 
 def _is_constant(node: Expr) -> bool:

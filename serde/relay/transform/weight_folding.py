@@ -6,22 +6,22 @@ import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
-from serde.limits import CHUNK_BYTES, MAX_INLINE_BYTES, MAX_WEIGHT_GROWTH
+from serde.limits import CHUNK_BYTES, MAX_WEIGHT_GROWTH, budget
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import Reshape
-from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.run.computed import ComputedWeight
+from serde.relay.run.cost import fixed_bytes, work
 from serde.relay.transform.closed import closed_nodes
 from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.relay.transform.merge_equal_nodes import value_key
 from serde.report import Report
-from serde.weights import ArrayWeight, FileWeight, Weight, numpy_dtype
+from serde.weights import ArrayWeight, FileWeight, Weight
 
 __all__ = ["fold_weights"]
 
@@ -29,6 +29,8 @@ __all__ = ["fold_weights"]
 _SUFFIX: Final = re.compile(r"(_folded[0-9]*)+\Z")
 _SHARED_BYTES: Final = 2**16
 """Largest weight that is stored in each form in which it is used."""
+_MOST_VAIN: Final = 100_000
+"""Most nodes that are looked at for expressions that turn out to take too much."""
 
 
 def fold_weights(
@@ -56,7 +58,7 @@ def fold_weights(
     mod = EvaluateConstants()(model.mod)
     main = mod["main"]
     weights = {p: model.params[p.name_hint] for p in main.params if p.name_hint in model.params}
-    folds = _folds(main, weights, share=share, packing=packing)
+    folds = _folds(main, weights, report=report, share=share, packing=packing)
     stay = _used_outside(main.body, {expr for fold in folds for expr in fold.exprs})
     _choose_names(folds, main, stay, weights)
     for fold in folds:
@@ -130,7 +132,12 @@ def _choose_names(
 
 
 def _folds(
-    main: Function, weights: Mapping[Var, Weight], *, share: bool, packing: Collection[str]
+    main: Function,
+    weights: Mapping[Var, Weight],
+    *,
+    report: Report | None,
+    share: bool,
+    packing: Collection[str],
 ) -> list[_Fold]:
     order = post_order(main.body)
     before = closed_nodes(main, {variable.name_hint for variable in weights})
@@ -140,16 +147,67 @@ def _folds(
     if share:
         wanted = _drop_shared(main.body, wanted, numbers, weights)
     found: dict[int, _Fold] = {}
+    means = _Means(weights)
     for expr in (node for node in order if node in wanted):
         known = found.get(numbers[expr])
         if known is not None:
             known.exprs.append(expr)
-            continue
-        sources = {v: weights[v] for v in free_vars(expr) if v in weights}
-        if sources:
-            weight = _weight_of(expr, sources)
-            found[numbers[expr]] = _Fold([expr], sources, weight, next(iter(sources)))
+        elif means.afford(expr):
+            sources = {v: weights[v] for v in free_vars(expr) if v in weights}
+            if sources:
+                weight = _weight_of(expr, sources)
+                found[numbers[expr]] = _Fold([expr], sources, weight, next(iter(sources)))
+    if means.refused and report is not None:
+        report.notes.append(
+            f"{means.refused} values that weights tell stay to be computed by the model: they are "
+            "larger than the weights, or take more elements, than the limits allow"
+        )
     return list(found.values())
+
+
+class _Means:
+    """What there is to compute weights of weights with.
+
+    Each is computed by itself, so that what several share is computed anew for each.
+
+    Args:
+        weights: All there are.
+
+    Attributes:
+        refused: How many expressions took more.
+    """
+
+    def __init__(self, weights: Mapping[Var, Weight]) -> None:
+        self.refused = 0
+        self._bytes = _most_bytes(weights)
+        self._vain = _MOST_VAIN
+
+    def afford(self, expr: Expr) -> bool:
+        """Take what the weight that `expr` is takes; without it, it stays in the graph."""
+        size = fixed_bytes(expr.type) or 0
+        if size <= self._bytes and self._vain > 0 and self._afford_work(expr):
+            self._bytes -= size
+            return True
+        self.refused += 1
+        return False
+
+    def _afford_work(self, expr: Expr) -> bool:
+        left = budget()
+        taken = 0
+        seen = {expr}
+        pending: list[Expr] = [expr]
+        while pending:
+            node = pending.pop()
+            amount = work(node) if isinstance(node, Call) else 0
+            if not left.affords("elements", amount):
+                left.give_back("elements", taken)
+                self._vain -= len(seen)
+                return False
+            taken += amount
+            new = [child for child in children(node) if child not in seen]
+            seen.update(new)
+            pending.extend(new)
+        return True
 
 
 def _find_wanted(body: Expr, order: Sequence[Expr], closed: Collection[Expr]) -> set[Expr]:
@@ -227,24 +285,19 @@ def _in_proportion(
 
     What repeats weights beyond that, such as a tile, stays in the graph.
     """
-    most = MAX_INLINE_BYTES + MAX_WEIGHT_GROWTH * sum(each.nbytes for each in weights.values())
+    most = _most_bytes(weights)
     kept: set[Expr] = set()
     for node in order:
-        if node in closed and _bytes_of(node) <= most and all(c in kept for c in children(node)):
+        fits = node in closed and (fixed_bytes(node.type) or 0) <= most
+        if fits and all(child in kept for child in children(node)):
             kept.add(node)
     return kept
 
 
-def _bytes_of(node: Expr) -> int:
-    """Return the size of a value; of one whose length is not fixed, 0."""
-    type_ = node.type
-    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
-    sizes = (
-        prod(field.concrete_shape or (0,)) * numpy_dtype(field.dtype).itemsize
-        for field in fields
-        if isinstance(field, TensorType) and field.concrete_shape is not None
-    )
-    return sum(sizes)
+def _most_bytes(weights: Mapping[Var, Weight]) -> int:
+    """Return the most bytes that weights made of others may have."""
+    given = sum(each.nbytes for each in weights.values())
+    return budget().limits.constants + MAX_WEIGHT_GROWTH * given
 
 
 def _folds_away(node: Expr) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -17,8 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from serde.errors import FormatError
-from serde.io.archives import SpooledFile
-from serde.io.atomic import write_all
+from serde.io.archives import SpooledFile, spool
 from serde.io.contained import location_fault
 from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_RATIO, MAX_TORCH_ARCHIVE_MEMBERS
 from serde.weights import FileRange, OpenFile
@@ -45,8 +43,10 @@ _FAULTS: Final = (
 
 def is_zip(path: str | os.PathLike[str]) -> bool:
     """Whether a file begins as a zip archive does."""
-    with open(path, "rb") as file:
-        return file.read(len(_MARK)) == _MARK
+    with OpenFile.open(path) as opened:
+        head = bytearray(min(len(_MARK), opened.size))
+        opened.read_into(head, 0)
+    return head == _MARK
 
 
 class _BoundedFile(io.FileIO):
@@ -164,13 +164,7 @@ class Archive:
         self._budget -= member.file_size
         if self._budget < 0:
             raise self.error(f"unpacks to more than {MAX_ARCHIVE_RATIO} times its size")
-        with tempfile.TemporaryFile(buffering=0) as file:
-            for piece in self._pieces(member):
-                try:
-                    write_all(file.fileno(), piece)
-                except OSError as error:
-                    raise OSError(error.errno, error.strerror, tempfile.gettempdir()) from None
-            return SpooledFile(os.dup(file.fileno()), f"{self.path}:{member.filename}")
+        return spool(self._pieces(member), f"{self.path}:{member.filename}")
 
     def _pieces(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
         what = f"the member {member.filename[:200]!r}"

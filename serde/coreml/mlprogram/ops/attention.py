@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -94,9 +95,9 @@ def export_attention(
         key = ctx.spell(lambda x: relay.repeat(x, each, axis=1), key)
         value = ctx.spell(lambda x: relay.repeat(x, each, axis=1), value)
     if is_causal and isinstance(rows, int) and isinstance(keys, int):
-        seen = relay.const(np.tri(rows, keys, dtype=bool))
+        seen = relay.const(allocation.tri(rows, keys, dtype=bool))
         if mask is None:
-            mask = ctx.const(np.tri(rows, keys, dtype=bool))
+            mask = ctx.const(allocation.tri(rows, keys, dtype=bool))
         else:
             mask = ctx.spell(lambda m: _both(m, seen), mask)
     result = ctx.emit(

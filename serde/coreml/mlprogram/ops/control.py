@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -299,7 +300,7 @@ def _zeros(ctx: ExportContext, type_: TensorType, total: Value) -> Value:
     """Return a stack of zeros with a row for each slice; a large one is no part of the file."""
     lengths = type_.shape
     if isinstance(type_.size, int) and type_.size < _SMALL:
-        return ctx.const(np.zeros(type_.concrete_shape or (), numpy_dtype(type_.dtype)))
+        return ctx.const(allocation.zeros(type_.concrete_shape or (), numpy_dtype(type_.dtype)))
     work = compute_dtype(ctx, type_.dtype, NUMBERS)
     parts = [total, *([ctx.shape(lengths[1:])] if lengths[1:] else [])]
     shape = ctx.emit("concat", TensorType((len(lengths),), "int32"), values=parts, axis=0)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -41,11 +42,11 @@ class RelayNorm:
 
 
 def _ones(ctx: ImportContext, like_: Expr, shape: Sequence[int]) -> Expr:
-    return relay.Constant(np.ones(shape, numpy_dtype(ctx.type(like_).dtype)))
+    return relay.Constant(allocation.ones(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
 def _zeros(ctx: ImportContext, like_: Expr, shape: Sequence[int]) -> Expr:
-    return relay.Constant(np.zeros(shape, numpy_dtype(ctx.type(like_).dtype)))
+    return relay.Constant(allocation.zeros(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
 @OPS.imports("batch_norm", since=(1, 17))
@@ -292,7 +293,7 @@ def expand_group_norm(
     order = [0, axis, *(each for each in range(1, rank) if each != axis)]
     moved = data if axis == 1 else relay.transpose(data, order)
     rows = relay.reshape(moved, [0, num_groups, -1])
-    ones, zeros = (relay.const(np.full(num_groups, each), dtype) for each in (1, 0))
+    ones, zeros = (relay.const(allocation.full(num_groups, each), dtype) for each in (1, 0))
     normal = relay.nn.instance_norm(rows, ones, zeros, 1, epsilon, False, False)
     result = relay.reshape_like(normal, moved)
     if axis != 1:
@@ -313,6 +314,8 @@ def import_layer_norm(
     """Relay has one axis, or the last ones; of others the norm is spelled out."""
     type_ = ctx.type(x)
     chosen = sorted(normalize_axes(range(type_.rank) if axes is None else axes, type_.rank))
+    if not chosen:
+        raise Unsupported("a norm over no axes")
     lengths = [type_.shape[axis] for axis in chosen]
     last = chosen == list(range(type_.rank - len(chosen), type_.rank))
     fixed = [length for length in lengths if isinstance(length, int)]

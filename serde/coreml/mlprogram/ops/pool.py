@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -360,7 +361,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
             result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
         elif kind == "avg":
             lengths = fixed_shape(data, range(2, 2 + rank))
-            ones = relay.Constant(np.ones((1, 1, *lengths), work))
+            ones = relay.Constant(allocation.ones((1, 1, *lengths), work))
             counts = _combine_windows(_pad(ones, sides, 0), *window, relay.add)
             least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))

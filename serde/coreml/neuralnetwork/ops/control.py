@@ -18,6 +18,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import free_vars
 from serde.walk.assembly import closed_over
+from serde.walk.holes import Hole, Incomplete
 
 
 @LAYERS.imports("custom", ignored=["weights", "parameters", "description"])
@@ -104,14 +105,14 @@ def import_loop(
     parts = [part for part in (condition_network, body_network) if part is not None]
     outputs = {name for part in parts for layer in layers_of(part) for name in layer_outputs(layer)}
     names = [name for name in before if name in outputs]
-    states = [Var(f"state{i}", before[name].type) for i, name in enumerate(names)]
+    states = [Var(f"state{i}", _find_tensor(before, name).type) for i, name in enumerate(names)]
     inner = dict(zip(names, states, strict=True))
     captured = _make_captured_params(before, inner)
     values: Mapping[str, Expr] = before
     going = None
     if condition_network is not None:
         values = ctx.network(condition_network)
-        going = ctx.fold(_holds(ctx, values[condition_var]))
+        going = ctx.fold(_holds(ctx, _find_tensor(values, condition_var)))
     around = {name: captured.get(value, value) for name, value in before.items()}
     flag, goes_on = _make_unused_name({*before, *outputs}), relay.const(True, "bool")
     after: Mapping[str, Expr]
@@ -119,7 +120,8 @@ def import_loop(
     again = after[flag]
     if condition_network is not None:
         asked = ctx.network(condition_network, {**around, **{name: after[name] for name in names}})
-        results = [_holds(ctx, asked[condition_var]), *(asked[name] for name in names)]
+        condition = _find_tensor(asked, condition_var)
+        results = [_holds(ctx, condition), *(asked[name] for name in names)]
         if again is not goes_on:
             broken = [relay.const(False, "bool"), *(after[name] for name in names)]
             chosen = If(again, Tuple(results), Tuple(broken))
@@ -147,6 +149,20 @@ def import_loop(
     return []
 
 
+def _find_tensor(values: Mapping[str, Expr], name: str) -> Expr:
+    """Return the tensor of a name.
+
+    Raises:
+        Incomplete: It could not be converted.
+        Unsupported: There is none.
+    """
+    if name not in values:
+        raise Unsupported(f"no tensor is called {name!r}")
+    if isinstance(values[name], Hole):
+        raise Incomplete
+    return values[name]
+
+
 def _make_unused_name(names: Collection[str]) -> str:
     """Return a name that no tensor has."""
     name = "goes_on"
@@ -163,7 +179,7 @@ def _make_captured_params(
         value
         for name, value in values.items()
         if name not in states
-        and not isinstance(value, Constant)
+        and not isinstance(value, (Constant, Hole))
         and isinstance(value.type, TensorType)
     ]
     return {value: Var(f"captured{i}", value.type) for i, value in enumerate(kept)}

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.mlprogram.ops.elementwise import UNARY
@@ -411,7 +412,7 @@ def export_cumsum_v13(
     length = x.type.shape[axis]
     if not isinstance(length, int):
         raise ctx.only_since(14, "running sum along a length that is not fixed")
-    ones = np.tri(length, k=-1 if exclusive else 0, dtype=np.float32)
+    ones = allocation.tri(length, k=-1 if exclusive else 0, dtype=np.float32)
     triangle = ctx.const(ones if reverse else ones.T)
     order = [*(each for each in range(rank) if each != axis), axis]
     data = x if rank > 1 else ctx.layer("expandDims", x, of=_row(x), axes=[0])

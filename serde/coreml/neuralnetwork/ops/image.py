@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, images, number
@@ -264,7 +265,7 @@ def import_crop_resize(
     found = relay.concatenate([ends[0][0], ends[1][0], ends[0][1], ends[1][1]], axis=1)
     index = columns[0] if count == 5 else relay.zeros_like(columns[0])
     if count == 4:
-        numbers = relay.const(np.arange(batch, dtype=np.float32).reshape(1, -1))
+        numbers = relay.const(allocation.arange(batch, dtype=np.float32).reshape(1, -1))
         index = relay.add(index, numbers)
         found = relay.repeat(found, batch, axis=0)
     pictures = relay.squeeze(x, axis=[0])

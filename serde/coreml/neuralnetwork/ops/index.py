@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
@@ -252,8 +253,8 @@ def import_sliding_windows(
     length = ctx.type(x).shape[place]
     if not isinstance(length, int):
         raise Unsupported("needs the length of the axis")
-    starts = np.arange((length - window_size) // step + 1)[:, None] * step
-    indices = (starts + np.arange(window_size)).astype(np.int32)
+    starts = allocation.arange((length - window_size) // step + 1) * step
+    indices = allocation.outer_sum(starts, allocation.arange(window_size)).astype(np.int32)
     return relay.serde.take(x, relay.Constant(indices), axis=place)
 
 
@@ -313,7 +314,7 @@ def import_range_static(
     start_value: float = 0.0,
     step_size_value: float = 0.0,
 ) -> Expr:
-    return relay.const(np.arange(start_value, end_value, step_size_value, np.float32))
+    return relay.const(allocation.arange(start_value, end_value, step_size_value, np.float32))
 
 
 @LAYERS.imports("rangeDynamic")

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.recurrent.layer import RecurrentAttributes
 from serde.coreml.neuralnetwork.export_context import ExportContext
@@ -106,7 +107,7 @@ def import_simple_recurrent(
     size = output_vector_size
     bias = None
     if has_bias_vector:
-        none = relay.const(np.zeros(size, np.float32))
+        none = relay.const(allocation.zeros(size, np.float32))
         bias = _concatenate_gates([ctx.weight(bias_vector, (size,)), none])
     found = relay.serde.rnn(
         _drop_spatial(x),
@@ -156,7 +157,7 @@ def import_gru(
     bias = None
     if has_bias_vectors:
         parts = update_gate_bias_vector, reset_gate_bias_vector, output_gate_bias_vector
-        none = relay.const(np.zeros(3 * size, np.float32))
+        none = relay.const(allocation.zeros(3 * size, np.float32))
         bias = _concatenate_gates([*(ctx.weight(each, (size,)) for each in parts), none])
     found = relay.serde.gru(
         _drop_spatial(x),
@@ -205,11 +206,11 @@ def _lstm(
 
     bias = holes = None
     if options.hasBiasVectors or options.forgetBias:
-        zeros: Expr = relay.const(np.zeros(size, np.float32))
+        zeros: Expr = relay.const(allocation.zeros(size, np.float32))
         vectors = gates("BiasVector", (size,)) if options.hasBiasVectors else [zeros] * 4
         if options.forgetBias:
-            vectors[2] = relay.add(vectors[2], relay.const(np.ones(size, np.float32)))
-        bias = _concatenate_gates([*vectors, relay.const(np.zeros(4 * size, np.float32))])
+            vectors[2] = relay.add(vectors[2], relay.const(allocation.ones(size, np.float32)))
+        bias = _concatenate_gates([*vectors, relay.const(allocation.zeros(4 * size, np.float32))])
     if options.hasPeepholeVectors:
         names = [f"{gate}GatePeepholeVector" for gate in GATES[:3]]
         holes = _concatenate_gates(

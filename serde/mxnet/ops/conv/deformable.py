@@ -7,8 +7,7 @@ from functools import reduce
 from typing import Any as AnyValue
 from typing import Literal
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -117,10 +116,11 @@ def import_deformable_convolution(
     shifts = relay.split(relay.reshape(offset, (-1, taps, 2, *outputs)), 2, axis=2)
     offsets, inside = [], []
     for axis, shift in enumerate(shifts):
-        steps = np.arange(outputs[axis]) * strides[axis] - padding[axis]
-        tap = np.indices(kernel)[axis].reshape(-1, 1, 1, 1) * dilation[axis]
+        steps = allocation.arange(outputs[axis]) * strides[axis] - padding[axis]
+        tap = allocation.indices(kernel)[axis].reshape(-1, 1, 1, 1) * dilation[axis]
+        allocation.allow((*kernel, *outputs))
         regular = tap + steps.reshape((1, 1, -1, 1) if axis == 0 else (1, 1, 1, -1))
-        regular = np.tile(regular, (conv.num_deformable_group, 1, 1, 1))
+        regular = allocation.tile(regular, (conv.num_deformable_group, 1, 1, 1))
         first, end = (relay.Constant((n - regular).astype(dtype)) for n in (0, lengths[axis]))
         last = relay.Constant((lengths[axis] - 1 - regular).astype(dtype))
         inside += [relay.greater_equal(shift, first), relay.less(shift, end)]

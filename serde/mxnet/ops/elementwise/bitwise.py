@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -50,9 +51,9 @@ for _name in ("and", "or", "xor"):
 def _powers(indices: Expr, dtype: str, count: int) -> Expr:
     """Return 2 to the power `indices`, each at most `count`; what does not fit is 0."""
     kind = numpy_dtype(dtype)
-    table = np.zeros(count + 1, np.uint64)
+    table = allocation.zeros(count + 1, np.uint64)
     bits = min(count + 1, 8 * kind.itemsize)
-    table[:bits] = np.uint64(1) << np.arange(bits, dtype=np.uint64)
+    table[:bits] = np.uint64(1) << allocation.arange(bits, dtype=np.uint64)
     return relay.take(relay.Constant(table.astype(kind)), indices, axis=0, mode="clip")
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -39,7 +40,7 @@ def import_grid_generator(
         return relay.image.affine_grid(relay.reshape(data, (-1, 2, 3)), target_shape)
     height, width = ctx.static_lengths(data, (2, 3))
     dtype = ctx.type(data).dtype
-    rows, columns = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
+    rows, columns = allocation.indices((height, width))
     indices = relay.add(data, relay.Constant(np.stack([columns, rows])[None].astype(dtype)))
     spans = np.array([(width - 1) / 2, (height - 1) / 2], dtype).reshape(1, 2, 1, 1)
     normal = relay.divide(indices, relay.Constant(spans))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
@@ -33,7 +34,7 @@ class Taps(NamedTuple):
 
 
 def _centres(length: int, size: int) -> tuple[Array, Array]:
-    at = ((np.arange(size) + 0.5) * (length / size) - 0.5).astype(np.float32)
+    at = ((allocation.arange(size) + 0.5) * (length / size) - 0.5).astype(np.float32)
     whole = np.floor(at)
     return whole.astype(np.int64), at - whole
 
@@ -72,8 +73,8 @@ def _lanczos(length: int, size: int) -> Taps:
 def _widened_area(length: int, size: int) -> Taps:
     """Return two neighbours of pixels that become more: linear only where two meet."""
     scale = length / size
-    whole = np.floor(np.arange(size) * scale).astype(np.int64)
-    part = ((np.arange(size) + 1) - (whole + 1) / scale).astype(np.float32)
+    whole = np.floor(allocation.arange(size) * scale).astype(np.int64)
+    part = ((allocation.arange(size) + 1) - (whole + 1) / scale).astype(np.float32)
     part = np.where(part <= 0, np.float32(0), part - np.floor(part))
     part = np.where(whole >= length - 1, np.float32(0), part)
     return Taps(
@@ -84,9 +85,10 @@ def _widened_area(length: int, size: int) -> Taps:
 def _shares(length: int, size: int) -> Array:
     """Return ``(size, length)``: what each pixel has of those that it covers."""
     scale = length / size
-    ends = np.arange(size + 1) * scale
-    covered = np.minimum(ends[1:, None], np.arange(1, length + 1)) - np.maximum(
-        ends[:-1, None], np.arange(length)
+    ends = allocation.arange(size + 1) * scale
+    allocation.allow((size, length))
+    covered = np.minimum(ends[1:, None], allocation.arange(1, length + 1)) - np.maximum(
+        ends[:-1, None], allocation.arange(length)
     )
     covered = np.where(covered > 1e-3, np.minimum(covered, 1), 0)
     return covered / np.minimum(scale, length - ends[:-1, None])
@@ -159,7 +161,9 @@ def resize_images(ctx: ImportContext, data: Expr, width: int, height: int, inter
         raise Unsupported(f"interp={interp} of bytes, which OpenCV rounds as its vectors fall")
     if interp == NEAREST:
         for axis, (old, new) in zip((-3, -2), axes, strict=True):
-            indices = np.minimum(np.floor(np.arange(new) * (old / new)), old - 1).astype(np.int32)
+            indices = np.minimum(np.floor(allocation.arange(new) * (old / new)), old - 1).astype(
+                np.int32
+            )
             data = relay.take(data, relay.Constant(indices), axis, mode="fast")
         return data
     halved = interp == LINEAR and all(old == 2 * new for old, new in axes)
@@ -209,7 +213,7 @@ def import_cvimresize(
 
 def _border_indices(kind: int, before: int, length: int, after: int) -> Array:
     """Return which pixel of an axis each of a bordered one repeats."""
-    at = np.arange(-before, length + after)
+    at = allocation.arange(-before, length + after)
     if kind == 1:
         return np.clip(at, 0, length - 1)
     if kind == 3:
@@ -242,7 +246,7 @@ def import_copy_make_border(
             indices = _border_indices(type, *sides).astype(np.int32)
             src = relay.take(src, relay.Constant(indices), axis, mode="fast")
         return src
-    fill = np.zeros(channels) if values else np.full(channels, value)
+    fill = allocation.zeros(channels) if values else allocation.full(channels, value)
     fill[: len(values)] = values[:channels]
     if dtype == "uint8":
         fill = np.clip(np.rint(fill), 0, 255)

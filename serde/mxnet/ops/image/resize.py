@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
@@ -288,7 +289,9 @@ def _read_positions(
 
 def _take_or_repeat(data: Expr, axis: int, index: AnyValue, length: int) -> Expr:
     times = len(index) // length
-    if len(index) % length == 0 and np.array_equal(index, np.repeat(np.arange(length), times)):
+    if len(index) % length == 0 and np.array_equal(
+        index, allocation.repeat(allocation.arange(length), times)
+    ):
         return data if times == 1 else relay.repeat(data, times, axis)
     return relay.take(data, relay.const(index.astype(np.int32)), axis, mode="clip")
 

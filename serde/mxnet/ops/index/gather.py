@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -78,7 +79,7 @@ def _taken_by_batch(
     lengths = ctx.static_lengths(data, range(axis + 1))
     shape = (*lengths[:-1], *ctx.static_shape(indices)[batch:])
     view = (*own.shape[:batch], *[1] * (axis - batch), *own.shape[batch:])
-    grids = np.indices(shape, sparse=True)[:axis]
+    grids = np.ix_(*map(allocation.arange, shape))[:axis]
 
     def build(x: Expr, positions: Expr) -> Expr:
         last = relay.const(lengths[-1] - 1, own.dtype)
@@ -131,7 +132,7 @@ def export_gather_nd(
         )
     if batch_dims:
         shape = ctx.static_shape(indices)[1:]
-        grids = [grid.astype(type_.dtype) for grid in np.indices(shape)[:batch_dims]]
+        grids = [grid.astype(type_.dtype) for grid in allocation.indices(shape)[:batch_dims]]
         rows = ctx.const(np.stack(grids))
         return ctx.spell(
             lambda x, i, batch: relay.gather_nd(x, relay.concatenate([batch, i], 0)),
@@ -152,7 +153,7 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     shifted = ctx.emit("_plus_scalar", indices, scalar=float(length))
     wrapped = ctx.emit("_npi_where", negative, shifted, indices)
     dtype = ctx.type(indices).dtype
-    grids = np.indices(shape)
+    grids = allocation.indices(shape)
     tuples = [
         wrapped if place == along else ctx.const(grid.astype(dtype))
         for place, grid in enumerate(grids)

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -61,13 +62,13 @@ def _sort_updates(indices: Expr, updates: Expr, size: int, count: int, mode: Mod
 
     A row that is not the last of its place goes behind the end.
     """
-    number = relay.Constant(np.arange(count))
+    number = relay.Constant(allocation.arange(count))
     factor = relay.const(count, "int64")
     keys = relay.sort(relay.add(relay.multiply(indices, factor), number), 0)
     place = relay.divide(keys, factor)
     origin = relay.subtract(keys, relay.multiply(place, factor))
     rows = _totals(relay.take(updates, origin, axis=0, mode="clip"), place, count, mode)
-    ones = relay.const(np.ones((count, 1), np.int32))
+    ones = relay.const(allocation.ones((count, 1), np.int32))
     numbers = _totals(ones, place, count, "add") if mode == "mean" else ones
     following: list[Expr] = [relay.Constant(np.array([-1]))]
     if count > 1:
@@ -124,8 +125,8 @@ def export_scatter_elements(
         return data
     along = axis % len(shape)
     steps = [prod(shape[i + 1 :]) for i in range(len(shape))]
-    grids = np.indices(window)
-    fixed = np.zeros(window, np.int64)
+    grids = allocation.indices(window)
+    fixed = allocation.zeros(window, np.int64)
     for i, grid in enumerate(grids):
         if i != along:
             fixed += grid * steps[i]
@@ -227,7 +228,7 @@ def export_sparse_to_dense(
 def import_fill_element(ctx: ImportContext, lhs: Expr, mhs: Expr, rhs: Expr) -> Expr:
     """An index outside its row leaves the row as it is."""
     (length,) = ctx.static_lengths(lhs, [1])
-    columns = relay.const(np.arange(length, dtype=np.int32))
+    columns = relay.const(allocation.arange(length, dtype=np.int32))
     indices = converted(rhs, "int32")
     marked = relay.equal(columns, relay.expand_dims(indices, 1))
     return relay.where(marked, relay.expand_dims(mhs, 1), lhs)
@@ -249,7 +250,7 @@ def import_histogram(
     if bin_cnt is None or range is None:
         raise Unsupported("neither bounds nor both a number of bins and a range")
     low, high = range
-    steps = np.arange(bin_cnt + 1)
+    steps = allocation.arange(bin_cnt + 1)
     bounds = (high * steps + low * (bin_cnt - steps)) / bin_cnt
     edges = relay.Constant(bounds.astype(numpy_dtype(ctx.type(data).dtype)))
     return [_counted_evenly(flat, edges, bin_cnt, low, high), edges]
@@ -283,7 +284,7 @@ def _counted_evenly(flat: Expr, edges: Expr, count: int, low: float, high: float
     moves = relay.logical_and(above, relay.not_equal(target, top))
     target = relay.add(target, relay.cast(moves, "int64"))
     number = relay.where(inside, target, relay.const(-1, "int64"))
-    hits = relay.equal(relay.expand_dims(number, 1), relay.Constant(np.arange(count)))
+    hits = relay.equal(relay.expand_dims(number, 1), relay.Constant(allocation.arange(count)))
     return relay.sum(relay.cast(hits, "int64"), axis=(0,))
 
 

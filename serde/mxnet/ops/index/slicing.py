@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -110,7 +111,7 @@ def export_strided_slice(
     type_ = ctx.type(data)
     result = ctx.result_type().concrete_shape
     if result is not None and 0 in result:
-        return ctx.const(np.zeros(result, numpy_dtype(type_.dtype)))
+        return ctx.const(allocation.zeros(result, numpy_dtype(type_.dtype)))
     starts: list[int | None] = [None] * type_.rank
     stops: list[int | None] = [None] * type_.rank
     steps: list[int | None] = [None] * type_.rank
@@ -203,7 +204,7 @@ def import_slice_assign_scalar(
     for axis, each in enumerate(indices):
         if each is not None:
             (shape[axis],) = ctx.static_lengths(data, [axis])
-    mask = np.zeros(shape, np.bool_)
+    mask = allocation.zeros(shape, np.bool_)
     mask[np.ix_(*(range(1) if each is None else each for each in indices))] = True
     return relay.where(relay.Constant(mask), scalar_like(ctx, data, scalar), data)
 

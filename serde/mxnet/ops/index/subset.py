@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -91,12 +92,12 @@ def _group_values(data: Expr, count: int) -> tuple[Expr, ...]:
         after = relay.strided_slice(ordered, [1], [count], [1])
         changes.append(relay.cast(relay.not_equal(before, after), "int64"))
     group = relay.cumsum(relay.concatenate(changes, 0), axis=0)
-    at, blank = relay.expand_dims(group, 0), relay.const(np.zeros(count, np.int32))
+    at, blank = relay.expand_dims(group, 0), relay.const(allocation.zeros(count, np.int32))
     values = relay.scatter_nd(relay.zeros((count,), dtype), at, ordered)
     # Of the indices that meet, the last one written counts, which is to be the first one.
     backwards = relay.reverse(relay.cast(order, "int32"), 0)
     indices = relay.scatter_nd(blank, relay.reverse(at, 1), backwards)
-    counts = relay.scatter_nd(blank, at, relay.const(np.ones(count, np.int32)), mode="add")
+    counts = relay.scatter_nd(blank, at, relay.const(allocation.ones(count, np.int32)), mode="add")
     inverse = relay.scatter_nd(blank, relay.expand_dims(order, 0), relay.cast(group, "int32"))
     last = relay.strided_slice(group, [count - 1], [count], [1])
     number = relay.cast(relay.add(last, relay.const(1, "int64")), "int32")
@@ -105,7 +106,7 @@ def _group_values(data: Expr, count: int) -> tuple[Expr, ...]:
 
 def _order_by_appearance(groups: tuple[Expr, ...], count: int) -> tuple[Expr, ...]:
     values, indices, inverse, number, counts = groups
-    steps = relay.const(np.arange(count, dtype=np.int32))
+    steps = relay.const(allocation.arange(count, dtype=np.int32))
     behind = relay.const(np.int32(count))
     order = relay.argsort(
         relay.where(relay.less(steps, number), indices, behind), axis=0, dtype="int32"
@@ -127,7 +128,7 @@ class Entries:
 
     def slice_indices(self, length: int) -> Array:
         """Return the indices in the slice of an axis."""
-        return np.arange(*slice(self.start, self.stop, self.step).indices(length))
+        return allocation.arange(*slice(self.start, self.stop, self.step).indices(length))
 
 
 def _flatten_unless_axis(ctx: ImportContext, data: Expr, axis: int | None) -> tuple[Expr, int, int]:
@@ -153,14 +154,14 @@ def import_delete(ctx: ImportContext, arr: Expr, obj: Expr | None = None, *, at:
         if ctx.type(obj).size == 0:
             return data
         indices = relay.reshape(converted(obj, "int64"), (1, -1))
-        steps = relay.Constant(np.arange(length)[:, None])
+        steps = relay.Constant(allocation.arange(length)[:, None])
         hit = relay.any(relay.equal(steps, indices), axis=(1,))
         return call("serde.compress", data, relay.logical_not(hit), axis=along)
     if at.int_ind is None:
         gone = at.slice_indices(length)
     else:
         gone = np.array([_normalize_index(at.int_ind, length, length - 1)])
-    kept = np.delete(np.arange(length), gone)
+    kept = np.delete(allocation.arange(length), gone)
     return relay.take(data, relay.Constant(kept), axis=along, mode="fast")
 
 
@@ -177,7 +178,7 @@ def _insert(
 
 def _insertion_order(indices: Array, length: int) -> Expr:
     """Return the order of new entries, each before the old one at its place, and old ones."""
-    keys = np.concatenate([2 * indices, 2 * np.arange(length) + 1])
+    keys = np.concatenate([2 * indices, 2 * allocation.arange(length) + 1])
     return relay.Constant(np.argsort(keys, kind="stable"))
 
 
@@ -212,7 +213,9 @@ def import_insert_scalar(
         order = [*range(1, along + 1), 0, *range(along + 1, rank)]
         given = relay.transpose(given, order)
     (count,) = ctx.static_lengths(given, [along])
-    return _insert(ctx, data, given, along, _insertion_order(np.full(count, place), length), count)
+    return _insert(
+        ctx, data, given, along, _insertion_order(allocation.full(count, place), length), count
+    )
 
 
 @OPS.imports("_npi_insert_slice")
@@ -229,7 +232,7 @@ def import_insert_slice(
     indices = at.slice_indices(length)
     given = _inserted_values(ctx, data, values, val)
     if len(indices) == 1:
-        indices = np.repeat(indices, ctx.static_lengths(given, [along])[0])
+        indices = allocation.repeat(indices, ctx.static_lengths(given, [along])[0])
     return _insert(ctx, data, given, along, _insertion_order(indices, length), len(indices))
 
 
@@ -252,6 +255,6 @@ def import_insert_tensor(
         (count,) = ctx.static_lengths(given, [along])
         indices = relay.broadcast_to(indices, [count])
     twice = relay.multiply(indices, relay.const(2, "int64"))
-    odd = relay.Constant(2 * np.arange(length) + 1)
+    odd = relay.Constant(2 * allocation.arange(length) + 1)
     order = relay.argsort(relay.concatenate([twice, odd], 0), axis=0, dtype="int64")
     return _insert(ctx, data, given, along, order, count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
@@ -27,7 +28,9 @@ def _triangle(size: int, offset: int, lower: bool) -> tuple[Array, Array]:
     A diagonal above the middle one bounds an upper triangle, one below it a lower one, whatever
     `lower` says. A lower triangle goes row by row, an upper one as its mirror image does.
     """
-    rows, columns = np.tril_indices(size - abs(offset))
+    side = max(size - abs(offset), 0)
+    allocation.allow((2, side, side), np.int64)
+    rows, columns = np.tril_indices(side)
     if offset < 0 or (offset == 0 and lower):
         return rows - offset, columns
     return columns, rows + offset
@@ -48,8 +51,8 @@ def _scatter_into_matrix(
     """Return matrices that hold `data` at some rows and columns, and zeros elsewhere."""
     type_ = ctx.type(data)
     (count,) = ctx.static_lengths(data, [-1])
-    indices = np.full((size, size), count)
-    indices[rows, columns] = np.arange(count)
+    indices = allocation.full((size, size), count)
+    indices[rows, columns] = allocation.arange(count)
     padded = relay.nn.pad(data, [*((0, 0),) * (type_.rank - 1), (0, 1)], 0.0)
     return relay.take(padded, relay.const(indices, "int64"), axis=type_.rank - 1, mode="fast")
 
@@ -60,7 +63,7 @@ def diagonal_of(ctx: ImportContext, data: Expr, offset: int = 0) -> Expr:
     Raises:
         Unsupported: They are not square, or have no such diagonal.
     """
-    rows = np.arange(_size(ctx, data) - abs(offset))
+    rows = allocation.arange(_size(ctx, data) - abs(offset))
     return _pick(ctx, data, rows + max(-offset, 0), rows + max(offset, 0), offset)
 
 
@@ -72,7 +75,7 @@ def import_extractdiag(ctx: ImportContext, a: Expr, *, offset: int = 0) -> Expr:
 @OPS.imports("_linalg_makediag")
 def import_makediag(ctx: ImportContext, a: Expr, *, offset: int = 0) -> Expr:
     (count,) = ctx.static_lengths(a, [-1])
-    rows = np.arange(count)
+    rows = allocation.arange(count)
     size = count + abs(offset)
     return _scatter_into_matrix(ctx, a, size, rows + max(-offset, 0), rows + max(offset, 0))
 

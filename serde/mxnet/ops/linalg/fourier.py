@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -57,7 +58,8 @@ def export_dft(
 ) -> Value | tuple[Value, ...]:
     type_ = ctx.type(re_data)
     (length,) = ctx.static_lengths(re_data, [-1])
-    indices = np.outer(np.arange(length), np.arange(length)) % length
+    allocation.allow((length, length), np.complex128)
+    indices = np.outer(allocation.arange(length), allocation.arange(length)) % length
     twiddles = np.exp((2j if inverse else -2j) * np.pi * indices / length)
     if inverse:
         twiddles = twiddles / length
@@ -90,9 +92,10 @@ def export_stft(
     """``sum(x[frame * hop + n] * window[n] * exp(-2j * pi * k * n / win_length))`` over n."""
     (length,) = ctx.static_lengths(data, [-1])
     result = ctx.result_type()
-    starts = np.arange((length - n_fft) // hop_length + 1) * hop_length
-    taps = np.arange(win_length)
-    frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
+    starts = allocation.arange((length - n_fft) // hop_length + 1) * hop_length
+    taps = allocation.arange(win_length)
+    frequencies = allocation.arange(n_fft // 2 + 1 if onesided else n_fft)
+    allocation.allow((taps.size, frequencies.size), np.complex128)
     twiddles = np.exp(-2j * np.pi * np.outer(taps, frequencies) / win_length)
     if normalized:
         twiddles = twiddles / np.sqrt(n_fft)

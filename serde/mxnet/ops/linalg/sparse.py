@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -28,9 +29,10 @@ def _to_dense(
     type_ = ctx.type(data)
     height, width = ctx.static_shape(data)[1:] or (1, 1)
     counts = np.diff(pointers)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    tops = rows[:, None, None] * height + np.arange(height)[:, None]
-    sides = at[: len(rows), None, None] * width + np.arange(width)
+    rows = allocation.repeat(allocation.arange(len(counts)), counts)
+    allocation.allow((len(rows), height, width), np.int64)
+    tops = rows[:, None, None] * height + allocation.arange(height)[:, None]
+    sides = at[: len(rows), None, None] * width + allocation.arange(width)
     positions: Array = (tops * columns + sides).reshape(-1).astype(np.int64)
     size = len(counts) * height * columns
 
@@ -81,7 +83,7 @@ def export_sparse_transpose(
 ) -> tuple[Value, Value, Value]:
     pointers, at = ctx.constant(sparse_indptr), ctx.constant(sparse_indices)
     count = len(pointers) - 1
-    rows = np.repeat(np.arange(count), np.diff(pointers))
+    rows = allocation.repeat(allocation.arange(count), np.diff(pointers))
     order = np.argsort(at, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=count))])
     values = ctx.spell(
@@ -131,7 +133,7 @@ def export_sparse_fill_empty_rows(
     """Which rows are empty must be known, as it tells how many there are."""
     at, shape = ctx.constant(sparse_indices), ctx.constant(dense_shape)
     empty = np.bincount(at[:, 0], minlength=int(shape[0])) == 0
-    added = np.zeros((int(empty.sum()), at.shape[1]), at.dtype)
+    added = allocation.zeros((int(empty.sum()), at.shape[1]), at.dtype)
     added[:, 0] = np.flatnonzero(empty)
     indices = np.concatenate([at, added])
     order = np.argsort(indices[:, 0], kind="stable")

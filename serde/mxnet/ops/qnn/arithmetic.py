@@ -7,6 +7,7 @@ from functools import reduce
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
@@ -150,7 +151,7 @@ def import_quantized_batch_norm(
     factor = relay.divide(gamma, spread)
     shift = relay.subtract(beta, relay.multiply(moving_mean, factor))
     (channels,) = _require_fixed(ctx.type(gamma))
-    mean, variance = (relay.const(np.full(channels, value, np.float32)) for value in (0, 1))
+    mean, variance = (relay.const(allocation.full(channels, value, np.float32)) for value in (0, 1))
     result = relay.nn.batch_norm(real, factor, shift, mean, variance, axis=axis, epsilon=eps)[0]
     return [levels_in(result, ending.step, ending.dtype), *ending.ends]
 

@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -222,7 +223,7 @@ class _Layer:
             data_step,
             relay.Constant(np.zeros((), self.ctx.type(self.data).dtype)),
             weights.step,
-            relay.const(np.zeros(channels, np.int8)),
+            relay.const(allocation.zeros(channels, np.int8)),
             ending.step,
             relay.Constant(np.zeros((), ending.dtype)),
             out_dtype=ending.dtype,

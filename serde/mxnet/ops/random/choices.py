@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
@@ -93,7 +94,9 @@ def import_multinomial(
     weights = inputs[0] if inputs else relay.Constant(np.array(pvals))
     (indices,) = ctx.static_shape(weights)
     drawn = _draw_indices(weights, (*lengths(size or ()), n))
-    marks = relay.equal(relay.expand_dims(drawn, axis=-1), relay.Constant(np.arange(indices)))
+    marks = relay.equal(
+        relay.expand_dims(drawn, axis=-1), relay.Constant(allocation.arange(indices))
+    )
     return relay.sum(relay.cast(marks, "int64"), axis=-2)
 
 
@@ -137,8 +140,8 @@ def _heaviest(weights: Expr, indices: int, count: int) -> Expr:
 
 def _reservoir(indices: int, count: int) -> Expr:
     """Return the last index that took each position of the result, which is its own first."""
-    own = np.arange(count)
-    later = np.arange(count, indices)
+    own = allocation.arange(count)
+    later = allocation.arange(count, indices)
     if not later.size or not count:
         return relay.Constant(own)
     scaled = relay.multiply(_unit(later.shape), relay.Constant(later + 1.0))
@@ -170,7 +173,7 @@ def import_sample_unique_zipfian(
     """
     if shape is None or len(shape) != 2 or not 0 < shape[1] <= range_max:
         raise Unsupported(f"shape {shape}: expected rows of 1 to {range_max} numbers")
-    indices = np.arange(float(range_max))
+    indices = allocation.arange(float(range_max))
     spread = np.log(np.minimum(indices + 1.5, range_max) / np.maximum(indices + 0.5, 1.0))
     odds = spread / spread.sum()
     rows, count = shape

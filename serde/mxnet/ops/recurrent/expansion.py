@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -55,7 +56,7 @@ def _begun(ctx: ExportContext, data: Value, rows: int, width: int) -> Value:
     type_ = ctx.type(data)
     batch = type_.shape[1]
     if isinstance(batch, int):
-        return ctx.const(np.zeros((rows, batch, width), type_.dtype))
+        return ctx.const(allocation.zeros((rows, batch, width), type_.dtype))
     if ctx.np_shape:
         raise Unsupported("states of zero for a batch of open length, with scalars in the graph")
     return ctx.emit("_zeros", shape=(rows, 0, width), dtype=np.dtype(type_.dtype))
@@ -141,7 +142,7 @@ def _pack_parameters(
             own = relay.strided_slice(projection, [number], [number + 1], [1], axes=[0])
             pieces.append(relay.reshape(own, (-1,)))
     if bias is None:
-        zeros = np.zeros(directions * 2 * gates * hidden, tensor_type(input_weight).dtype)
+        zeros = allocation.zeros(directions * 2 * gates * hidden, tensor_type(input_weight).dtype)
         return relay.concatenate([*pieces, relay.Constant(zeros)], axis=0)
     rows = in_order(relay.reshape(bias, (directions * 2, gates * hidden)), order, 1)
     for number in range(directions * 2):

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 from typing import Final
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.mxnet.ops.recurrent.layer import GATES, Mode, import_rnn, joined_parts
@@ -64,7 +63,7 @@ def _stack(
     rows = num_layers * (2 if bidirectional else 1)
     widths = [projection_size or hidden_size, hidden_size][: 2 if mode == "lstm" else 1]
     states = [
-        np.zeros((rows, data.shape[1], width), data.dtype) if given is None else given
+        allocation.zeros((rows, data.shape[1], width), data.dtype) if given is None else given
         for given, width in zip((state, cell), widths, strict=False)
     ]
     operands = [Constant(each) for each in (data, parameters, *states)]

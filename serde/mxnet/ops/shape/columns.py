@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -38,8 +39,9 @@ def import_im2col(ctx: ImportContext, data: Expr, *, window: Window) -> Expr:
     for axis, length in enumerate(lengths):
         reach = dilation[axis] * (kernel[axis] - 1) + 1
         count = (length + 2 * padding[axis] - reach) // strides[axis] + 1
-        taps = np.arange(kernel[axis])[:, None] * dilation[axis]
-        indices = relay.const((taps + np.arange(count) * strides[axis]).astype(np.int32))
+        taps = allocation.arange(kernel[axis]) * dilation[axis]
+        steps = allocation.arange(count) * strides[axis]
+        indices = relay.const(allocation.outer_sum(taps, steps).astype(np.int32))
         data = relay.take(data, indices, 2 + 2 * axis, mode="fast")
         number *= count
     return relay.reshape(relay.transpose(data, (0, 1, 2, 4, 3, 5)), (0, -1, number))

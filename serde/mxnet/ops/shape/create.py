@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.attributes import dtype_of_code
@@ -81,7 +82,7 @@ def _declare_filled_export(name: str, value: float) -> None:
         lengths = type_.concrete_shape
         if lengths is None:
             raise Unsupported(f"a length that no input shows: {type_!r}")
-        return ctx.const(np.full(lengths, value, numpy_dtype(type_.dtype)))
+        return ctx.const(allocation.full(lengths, value, numpy_dtype(type_.dtype)))
 
 
 for _name, _value in (("zeros", 0), ("ones", 1)):
@@ -187,7 +188,7 @@ def export_arange(
     (length,) = ctx.result_type().shape
     if not isinstance(length, int):
         raise Unsupported("a range whose length is computed at run time")
-    numbers = ctx.const(np.arange(length), "int64")
+    numbers = ctx.const(allocation.arange(length), "int64")
     wide = "float64" if ctx.type(start).dtype.startswith("float") else "int64"
 
     def build(first: Expr, by: Expr, indices: Expr) -> Expr:
@@ -203,7 +204,7 @@ def axis_indices(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str 
     for each in ctx.type(x).shape if axis is None else [ctx.type(x).shape[axis]]:
         length = length * each
     if isinstance(length, int):
-        return relay.Constant(np.arange(length, dtype=dtype))
+        return relay.Constant(allocation.arange(length, dtype=dtype))
     if not isinstance(length, Any):
         return relay.cumsum(relay.ones((length,), dtype), axis=0, exclusive=True)
     if axis is None:
@@ -264,7 +265,7 @@ class Space:
         """
         if self.num < 0:
             raise Unsupported(f"num={self.num} is below 0")
-        return np.linspace(self.start, self.stop, self.num, endpoint=self.endpoint)
+        return allocation.linspace(self.start, self.stop, self.num, endpoint=self.endpoint)
 
 
 @OPS.imports("_linspace", ignored=("ctx",))
@@ -336,10 +337,10 @@ def _register_window(name: str, window: Callable[[Array], Array]) -> None:
         if M is None:
             raise Unsupported("a window without its length M")
         if M <= 1:
-            return relay.Constant(np.ones(max(M, 0)).astype(dtype))
+            return relay.Constant(allocation.ones(max(M, 0)).astype(dtype))
         if not is_float(dtype.name):
-            return relay.Constant(np.zeros(M, dtype))
-        angle = 2 * PI * np.arange(M, dtype=np.float32) / np.float32(M - 1)
+            return relay.Constant(allocation.zeros(M, dtype))
+        angle = 2 * PI * allocation.arange(M, dtype=np.float32) / np.float32(M - 1)
         return relay.Constant(window(angle.astype(np.float64)).astype(dtype))
 
 

@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -70,7 +71,7 @@ def _matrix(ctx: ImportContext, data: Expr, k: int) -> Expr:
         relay.nn.pad(data, [(abs(k), 0)], zero) if k else data, 0 if k >= 0 else 1
     )
     size = length + abs(k)
-    return relay.where(relay.const(np.eye(size, k=k, dtype=np.bool_)), line, zero)
+    return relay.where(relay.const(allocation.eye(size, k=k, dtype=np.bool_)), line, zero)
 
 
 def _diagonal(ctx: ImportContext, data: Expr, k: int, axis1: int, axis2: int) -> Expr:
@@ -78,7 +79,7 @@ def _diagonal(ctx: ImportContext, data: Expr, k: int, axis1: int, axis2: int) ->
     rows, columns = ctx.static_lengths(data, (axis1, axis2))
     last = axes_last(ctx, data, axis1, axis2)
     length = max(0, min(rows + min(k, 0), columns - max(k, 0)))
-    steps = np.arange(length)
+    steps = allocation.arange(length)
     indices = (steps - min(k, 0)) * columns + steps + max(k, 0)
     outer = ctx.type(last).shape[:-2]
     flat = reshape_to(last, [*outer, rows * columns])
@@ -135,14 +136,16 @@ def import_diag_indices_from(ctx: ImportContext, data: Expr) -> Expr:
     shape = ctx.static_shape(data)
     if len(shape) < 2 or len(set(shape)) > 1:
         raise Unsupported(f"expected axes of equal lengths, found {ctx.type(data)!r}")
-    return relay.Constant(np.tile(np.arange(shape[0]), (len(shape), 1)))
+    return relay.Constant(allocation.tile(allocation.arange(shape[0]), (len(shape), 1)))
 
 
 @OPS.exports("trilu")
 def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
     """The two last axes must be fixed: their positions are compared with `k`."""
     rows, columns = ctx.static_lengths(data, (-2, -1))
-    offsets = ctx.const(np.arange(columns)[None, :] - np.arange(rows)[:, None], "int64")
+    offsets = ctx.const(
+        allocation.outer_sum(-allocation.arange(rows), allocation.arange(columns)), "int64"
+    )
     compare = relay.greater_equal if upper else relay.less_equal
 
     def build(x: Expr, diagonal: Expr, indices: Expr) -> Expr:
@@ -167,12 +170,12 @@ def export_matrix_set_diag(
     rows, columns = ctx.static_lengths(input, (-2, -1))
     lines = ctx.type(diagonal).shape
     (width,) = ctx.static_lengths(diagonal, [-1])
-    indices = np.zeros((rows, columns), np.int64)
-    on = np.zeros((rows, columns), np.bool_)
+    indices = allocation.zeros((rows, columns), np.int64)
+    on = allocation.zeros((rows, columns), np.bool_)
     for k in range(k1, k2 + 1):
         length = min(rows + min(k, 0), columns - max(k, 0))
         right = super_diag_right_align if k >= 0 else sub_diag_right_align
-        steps = np.arange(max(length, 0))
+        steps = allocation.arange(max(length, 0))
         where = (steps - min(k, 0), steps + max(k, 0))
         indices[where] = (k2 - k) * width + (width - length if right else 0) + steps
         on[where] = True

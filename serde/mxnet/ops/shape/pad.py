@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -85,7 +84,9 @@ def _mirror(ctx: ImportContext, data: Expr, axis: int, widths: tuple[int, int], 
     if not isinstance(length, int) or max(widths) <= length - (not edge):
         pairs = [widths if i == axis else (0, 0) for i in range(ctx.type(data).rank)]
         return relay.nn.mirror_pad(data, pairs, "SYMMETRIC" if edge else "REFLECT")
-    indices = np.pad(np.arange(length), widths, mode="symmetric" if edge else "reflect")
+    indices = allocation.pad(
+        allocation.arange(length), [widths], mode="symmetric" if edge else "reflect"
+    )
     return relay.take(data, relay.Constant(indices), axis=axis, mode="fast")
 
 
@@ -136,7 +137,7 @@ def _padded_by_parts(
             elif any(widths):
                 (length,) = ctx.static_lengths(data, [axis])
                 mode: Literal["edge", "reflect"] = "edge" if pad_mode == "edge" else "reflect"
-                indices = np.pad(np.arange(length), widths, mode=mode)
+                indices = allocation.pad(allocation.arange(length), [widths], mode=mode)
                 x = relay.take(x, relay.Constant(indices), axis=axis, mode="clip")
         return x
 
@@ -178,7 +179,7 @@ def export_mirror_pad(
                 kind: Literal["symmetric", "reflect"] = (
                     "symmetric" if mode == "SYMMETRIC" else "reflect"
                 )
-                indices = np.pad(np.arange(length), widths, mode=kind)
+                indices = allocation.pad(allocation.arange(length), [widths], mode=kind)
                 x = relay.take(x, relay.Constant(indices), axis=axis, mode="clip")
         return x
 

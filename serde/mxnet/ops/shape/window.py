@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -28,8 +27,8 @@ def export_sliding_window(
 
     def build(x: Expr) -> Expr:
         for i, (length, size, step) in enumerate(zip(lengths, window_shape, strides, strict=True)):
-            starts = np.arange((length - size) // step + 1) * step
-            indices = relay.Constant(starts[:, None] + np.arange(size))
+            starts = allocation.arange((length - size) // step + 1) * step
+            indices = relay.Constant(allocation.outer_sum(starts, allocation.arange(size)))
             x = relay.take(x, indices, axis=first + 2 * i, mode="clip")
         order = [*range(first), *range(first, rank + count, 2), *range(first + 1, rank + count, 2)]
         return relay.transpose(x, order)

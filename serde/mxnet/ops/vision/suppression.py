@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -102,7 +103,7 @@ def export_get_valid_counts(
             valid = relay.logical_and(valid, relay.greater_equal(classes, relay.const(0, dtype)))
         shown = relay.cast(valid, "float32")
         counts = relay.sum(shown, axis=(1,), keepdims=True)
-        at = relay.const(np.arange(number, dtype=np.float32)[None])
+        at = relay.const(allocation.arange(number, dtype=np.float32)[None])
         behind = relay.multiply(
             relay.subtract(relay.const(1.0), shown), relay.const(number, "float32")
         )
@@ -230,7 +231,9 @@ def _matching(types: list[TensorType], bound: np.generic) -> Function:
     count = relay.const(width, "int32")
     indices = (relay.floor_divide(best, count), relay.floor_mod(best, count))
     hits = [
-        relay.logical_and(relay.equal(relay.const(np.arange(n, dtype=np.int32)), place), good)
+        relay.logical_and(
+            relay.equal(relay.const(allocation.arange(n, dtype=np.int32)), place), good
+        )
         for n, place in zip((height, width), indices, strict=True)
     ]
     dtype = types[0].dtype

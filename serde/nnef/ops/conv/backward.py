@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS
@@ -86,9 +85,9 @@ def expand_deformable_conv2d(
     pairs = relay.reshape(shifts, (batch, deformable_groups, *size, 2, *counts))
     sides = []
     for axis in range(2):
-        starts = np.arange(counts[axis]) * strides[axis] - before[axis]
-        taps = np.arange(size[axis]) * dilation[axis]
-        places = (taps[:, None] + starts).reshape(
+        starts = allocation.arange(counts[axis]) * strides[axis] - before[axis]
+        taps = allocation.arange(size[axis]) * dilation[axis]
+        places = allocation.outer_sum(taps, starts).reshape(
             [size[axis] if i == axis else counts[axis] if i == 2 + axis else 1 for i in range(4)]
         )
         moved = relay.squeeze(relay.strided_slice(pairs, [axis], [axis + 1], [1], axes=[4]), [4])

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
@@ -121,7 +122,7 @@ def export_ones_like(ctx: ExportContext, data: Value) -> Value:
 
 
 def _fill(ctx: ExportContext, like: Value, value: int) -> Value:
-    return ctx.const(np.full(ctx.static_shape(like), value), ctx.type(like).dtype)
+    return ctx.const(allocation.full(ctx.static_shape(like), value), ctx.type(like).dtype)
 
 
 @OPS.exports("isnan")

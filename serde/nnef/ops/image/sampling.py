@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import ConverterBug, Unsupported
 from serde.nnef.export_context import ExportContext, Value
@@ -128,7 +129,9 @@ def _find_form(lengths: Sequence[int], size: Sequence[int], how: Interpolation) 
         return None
     factor = tuple(n // count for n, count in axes)
     read = [_read_whole(each, n, how) for each, (n, _) in zip(places, axes, strict=True)]
-    firsts = [np.arange(count) * step for (_, count), step in zip(axes, factor, strict=True)]
+    firsts = [
+        allocation.arange(count) * step for (_, count), step in zip(axes, factor, strict=True)
+    ]
     if all(a is not None and np.array_equal(a, b) for a, b in zip(read, firsts, strict=True)):
         return _Form("nearest_downsample", factor)
     middles = [each + (step - 1) / 2 for each, step in zip(firsts, factor, strict=True)]
@@ -156,7 +159,7 @@ def _find_upsampling(
     pairs = list(zip(places, axes, strict=True))
     if how.method == "nearest_neighbor":
         read = [_read_whole(each, n, how) for each, (n, _) in pairs]
-        blocks = [np.arange(count) // (count // n) for n, count in axes]
+        blocks = [allocation.arange(count) // (count // n) for n, count in axes]
         same = all(
             found is not None and np.array_equal(found, block)
             for found, block in zip(read, blocks, strict=True)

@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS
@@ -29,7 +30,7 @@ def whole_numbers(count: int, shape: list[int], dtype: str) -> Expr:
     """
     if count > 2 ** (np.finfo(numpy_dtype(dtype)).nmant + 1):
         raise Unsupported(f"numbers up to {count} are compared in {dtype}")
-    return relay.const(np.arange(count).reshape(shape), dtype)
+    return relay.const(allocation.arange(count).reshape(shape), dtype)
 
 
 @OPS.expands("one_hot")
@@ -86,4 +87,4 @@ def expand_eye_like(data: Expr, *, k: int, dtype: AnyValue) -> Expr:
     """Only the shape of `data` counts."""
     name = tensor_type(data).dtype if dtype is None else dtype_name(dtype)
     rows, columns = fixed_shape(data)
-    return relay.const(np.eye(rows, columns, k), name)
+    return relay.const(allocation.eye(rows, columns, k), name)

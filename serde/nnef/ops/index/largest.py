@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.ops.index.expansion import whole_numbers
@@ -47,7 +48,7 @@ def expand_topk(
     steps[place] = shape[place]
     numbers = whole_numbers(shape[place], steps, type_.dtype)
     lowest = relay.const(-np.inf, type_.dtype)
-    left: Expr = relay.const(np.ones(shape, np.bool_))
+    left: Expr = relay.const(allocation.ones(shape, np.bool_))
     values, indices = [], []
     for _ in range(count):
         rest = relay.where(left, scores, lowest)

@@ -10,6 +10,7 @@ from math import prod
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
@@ -53,8 +54,8 @@ def _grid(shape: Sequence[int], lengths: Sequence[int], axes: Sequence[tuple[int
         lengths: Lengths of all axes that are made one.
         axes: Which axis of the indices stands for which of these.
     """
-    places = np.indices(tuple(shape))
-    found = np.zeros(tuple(shape), np.int64)
+    places = allocation.indices(tuple(shape))
+    found = allocation.zeros(tuple(shape), np.int64)
     for own, axis in axes:
         found += places[own] * prod(lengths[axis + 1 :])
     return found
@@ -147,7 +148,7 @@ def expand_reverse_sequence(
     require_exact(shape[seq_axis], "float32")
     wanted, across = [1] * len(shape), [1] * len(shape)
     wanted[seq_axis], across[batch_axis] = shape[seq_axis], shape[batch_axis]
-    steps = relay.const(np.arange(shape[seq_axis]).reshape(wanted), "float32")
+    steps = relay.const(allocation.arange(shape[seq_axis]).reshape(wanted), "float32")
     lengths = relay.reshape(relay.cast(seq_lengths, "float32"), across)
     back = relay.subtract(relay.subtract(lengths, relay.const(1, "float32")), steps)
     source = relay.where(relay.less(steps, lengths), back, steps)

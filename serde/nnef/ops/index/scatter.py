@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.ops.table import OPS
@@ -44,7 +45,7 @@ def _numbers(*sources: Expr) -> list[Array]:
     found, start = [], 0
     for each in sources:
         shape = fixed_shape(each)
-        found.append(np.arange(start, start + prod(shape), dtype=np.int64).reshape(shape))
+        found.append(allocation.arange(start, start + prod(shape), dtype=np.int64).reshape(shape))
         start += prod(shape)
     return found
 

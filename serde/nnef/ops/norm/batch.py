@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value, is_exact
 from serde.nnef.import_context import ImportContext
@@ -87,7 +86,7 @@ class RelayNorm:
 
 def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
     """Return a vector of one value: NNEF-Tools' interpreter takes no literal for one."""
-    return ctx.const(np.full(ctx.static_shape(like), value), ctx.type(like).dtype)
+    return ctx.const(allocation.full(ctx.static_shape(like), value), ctx.type(like).dtype)
 
 
 @OPS.exports("nn.batch_norm")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.ops.norm.batch import RelayNorm
@@ -28,7 +27,7 @@ def _emit_standardized(
 def export_dropout(ctx: ExportContext, data: Value, *, rate: float) -> tuple[Value, Value]:
     """At inference nothing is dropped, and the mask is of ones."""
     type_ = ctx.type(data)
-    return data, ctx.const(np.ones(ctx.static_shape(data)), type_.dtype)
+    return data, ctx.const(allocation.ones(ctx.static_shape(data)), type_.dtype)
 
 
 @OPS.exports("nn.layer_norm")

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
@@ -56,7 +55,8 @@ def _spread_windows(
 
 def _taps(stride: int, count: int, dilation: int, size: int) -> Array:
     """Return the elements of each window along an axis."""
-    return np.arange(count)[:, None] * stride + np.arange(size) * dilation
+    starts, steps = allocation.arange(count) * stride, allocation.arange(size) * dilation
+    return allocation.outer_sum(starts, steps)
 
 
 def _argmax_windows(ctx: ImportContext, x: Expr, windows: Windows, border: str) -> Expr:
@@ -92,7 +92,7 @@ def _is_at(ctx: ImportContext, index: Expr, axis: int, size: int) -> Expr:
     _check_table(size)
     places = relay.expand_dims(relay.cast(index, ctx.scalar), axis)
     shape = [size if i == axis else 1 for i in range(ctx.rank(places))]
-    return relay.equal(places, ctx.const(np.arange(size).reshape(shape)))
+    return relay.equal(places, ctx.const(allocation.arange(size).reshape(shape)))
 
 
 @OPS.imports("sample")
@@ -152,7 +152,7 @@ def _move_places(
     moved = transpose_windows(
         ctx,
         rows,
-        ctx.const(np.eye(size).reshape(size, 1, *(each.size for each in over))),
+        ctx.const(allocation.eye(size).reshape(size, 1, *(each.size for each in over))),
         strides=[each.stride for each in over],
         dilation=[each.dilation for each in over],
         begin=[each.before for each in over],
@@ -203,14 +203,14 @@ def export_max_pool_with_places(
         dilation=steps(dilation, 2),
     )
     lengths, counts = shape[2:], (ctx.result_types()[0].concrete_shape or ())[2:]
-    shifts: Array = np.zeros(pool_size)
-    starts: Array = np.zeros(counts)
+    shifts: Array = allocation.zeros(pool_size)
+    starts: Array = allocation.zeros(counts)
     for axis, taps in enumerate(pool_size):
         step = math.prod(lengths[:axis] if column_major else lengths[axis + 1 :])
-        shifts = shifts + _along(np.arange(taps) * dilation[axis] * step, axis, ndim)
-        start = np.arange(counts[axis]) * strides[axis] - before[axis]
+        shifts = shifts + _along(allocation.arange(taps) * dilation[axis] * step, axis, ndim)
+        start = allocation.arange(counts[axis]) * strides[axis] - before[axis]
         starts = starts + _along(start * step, axis, ndim)
-    images = np.arange(math.prod(shape[:2])).reshape(*shape[:2], *(1,) * ndim)
+    images = allocation.arange(math.prod(shape[:2])).reshape(*shape[:2], *(1,) * ndim)
     dtype = ctx.type(data).dtype
     place = ctx.emit("gather", ctx.const(shifts.reshape(-1), dtype), index)
     for each in (starts[None, None], images * math.prod(lengths)):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.import_context import ImportContext
@@ -62,7 +63,7 @@ def _spread_windows(ctx: ImportContext, x: Expr, windows: Windows, normalize: bo
         shape = ctx.type(part).shape
         (channels,) = ctx.static_lengths(part, [1])
         share = 1 / volume_of(over) if normalize else 1.0
-        filters = np.full((channels, 1, *(each.size for each in over)), share)
+        filters = allocation.full((channels, 1, *(each.size for each in over)), share)
         return transpose_windows(
             ctx,
             part,
@@ -86,8 +87,9 @@ def _coverage(windows: Windows, lengths: tuple[int, ...], wanted: tuple[int, ...
     """Return how many windows cover each element of a result, 1 where none does."""
     counts: Array = np.ones((), np.int64)
     for each, length, n in zip(windows, lengths, wanted, strict=True):
-        taps = np.arange(length)[:, None] * each.stride + np.arange(each.size) * each.dilation
-        places = taps.reshape(-1) - each.before
+        starts = allocation.arange(length) * each.stride - each.before
+        steps = allocation.arange(each.size) * each.dilation
+        places = allocation.outer_sum(starts, steps).reshape(-1)
         inside = places[(places >= 0) & (places < n)]
         counts = np.multiply.outer(counts, np.bincount(inside, minlength=n))
     return np.maximum(counts, 1)

@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
@@ -73,4 +74,4 @@ def export_ones(ctx: ExportContext, *, shape: tuple[Dim, ...], dtype: AnyValue) 
 def _constant(ctx: ExportContext, value: float) -> Value:
     """Return a constant of one value, of the type of the result."""
     type_ = ctx.result_type()
-    return ctx.const(np.full(ctx.static_shape(Value("", type_)), value), type_.dtype)
+    return ctx.const(allocation.full(ctx.static_shape(Value("", type_)), value), type_.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
@@ -63,7 +64,7 @@ def expand_reverse(data: Expr, *, axis: int) -> Expr:
 @OPS.expands("trilu")
 def expand_trilu(data: Expr, k: Expr, *, upper: bool) -> Expr:
     """How far a place lies right of the diagonal tells whether it is kept."""
-    rows, columns = np.indices(fixed_shape(data, [-2, -1]))
+    rows, columns = allocation.indices(fixed_shape(data, [-2, -1]))
     right = columns - rows
     if isinstance(k, Constant):
         number = int(k.data.reshape(()))
@@ -91,8 +92,8 @@ def expand_sliding_window(
     first = normalize_axis(axis, len(shape))
     for number, (size, step) in enumerate(zip(window_shape, strides, strict=True)):
         place = first + 2 * number
-        starts = np.arange(0, shape[first + number] - size + 1, step)
-        places = (starts[:, None] + np.arange(size)).astype(np.int32)
+        starts = allocation.arange(0, shape[first + number] - size + 1, step)
+        places = allocation.outer_sum(starts, allocation.arange(size)).astype(np.int32)
         data = relay.take(data, Constant(places), axis=place, mode="fast")
     count = len(window_shape)
     order = [first + 2 * i for i in range(count)] + [first + 2 * i + 1 for i in range(count)]

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value, is_spoken
@@ -103,7 +104,7 @@ def _pad_with_own_elements(x: Expr, pad_width: PadWidth, mode: str) -> Expr:
     """Return `x` continued by its own elements, which each axis looks up."""
     for axis, (pair, length) in enumerate(zip(pad_width, fixed_shape(x), strict=True)):
         if any(pair):
-            places = np.pad(np.arange(length, dtype=np.int32), pair, mode=mode)  # type: ignore[call-overload]
+            places = allocation.pad(allocation.arange(length, dtype=np.int32), [pair], mode)
             x = relay.take(x, Constant(places), axis, mode="fast")
     return x
 

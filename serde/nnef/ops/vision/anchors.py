@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-import numpy as np
-
+import serde.allocation as allocation
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import get
@@ -19,5 +18,5 @@ __all__: list[str] = []
 @OPS.expands("vision.multibox_prior")
 def expand_multibox_prior(data: Expr, **attributes: AnyValue) -> Expr:
     """What the kernel makes of any image of that shape."""
-    image = np.zeros(fixed_shape(data), numpy_dtype(tensor_type(data).dtype))
+    image = allocation.zeros(fixed_shape(data), numpy_dtype(tensor_type(data).dtype))
     return Constant(apply_kernel(get("vision.multibox_prior"), [image], attributes))

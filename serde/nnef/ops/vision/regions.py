@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
@@ -124,10 +125,10 @@ def _bin_masks(ctx: ImportContext, first: Expr, last: Expr, bins: int, length: i
     span = relay.maximum(relay.add(relay.subtract(last, first), one), one)
     ends = []
     for shift, whole in ((0, relay.floor), (1, relay.ceil)):
-        marks = relay.multiply(span, ctx.const(np.arange(bins)[None] + shift))
+        marks = relay.multiply(span, ctx.const(allocation.arange(bins)[None] + shift))
         edges = relay.add(whole(relay.divide(marks, ctx.const(float(bins)))), first)
         ends.append(relay.expand_dims(edges, 2))
-    places = ctx.const(np.arange(length)[None, None])
+    places = ctx.const(allocation.arange(length)[None, None])
     inside = relay.logical_and(relay.greater_equal(places, ends[0]), relay.less(places, ends[1]))
     return relay.cast(inside, ctx.scalar)
 
@@ -176,7 +177,7 @@ def import_roi_resample(
         places = _sample_places(ctx, first, last, count, method)
         places = relay.clip(places, 0.0, float(length - 1))
         apart = relay.subtract(
-            relay.expand_dims(places, 2), ctx.const(np.arange(length)[None, None])
+            relay.expand_dims(places, 2), ctx.const(allocation.arange(length)[None, None])
         )
         near = relay.subtract(ctx.const(1.0), relay.abs(apart))
         weights.append(relay.maximum(near, ctx.const(0.0)))
@@ -185,7 +186,7 @@ def import_roi_resample(
 
 def _sample_places(ctx: ImportContext, first: Expr, last: Expr, count: int, method: str) -> Expr:
     """Return where samples of regions lie along an axis, of shape (regions, count)."""
-    span, steps = relay.subtract(last, first), np.arange(count, dtype=np.float64)[None]
+    span, steps = relay.subtract(last, first), allocation.arange(count, dtype=np.float64)[None]
     if method == "symmetric":
         parts, shift = (steps + 0.5) / count, -0.5
     elif method == "asymmetric":

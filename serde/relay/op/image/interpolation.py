@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.layout import layout_rank, spatial_axes
@@ -41,7 +42,7 @@ class Interpolation:
 
     def places(self, length: int, size: int, start: float, end: float) -> Array:
         """Return where in the source each result lies; one division, so that halves are exact."""
-        x = np.arange(size)
+        x = allocation.positions(size)
         if self.mode == "align_corners":
             return x * (length - 1) / max(size - 1, 1)
         if self.mode == "asymmetric":

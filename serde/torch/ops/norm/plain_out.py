@@ -57,12 +57,11 @@ def export_batch_norm(
     used = [moving_mean, moving_var, *([gamma] if scale else []), *([beta] if center else [])]
     (count,) = ctx.type(moving_mean).shape
     always = bool(ctx.in_training().get("use_global_stats"))
-    if always:
-        ctx.keep_fixed(moving_mean, moving_var)
 
     def write(x: Value) -> Value:
         rank = ctx.type(x).rank
         if always or not (ctx.is_weight(*used) and isinstance(count, int) and 2 <= rank <= 5):
+            ctx.keep_fixed(moving_mean, moving_var)  # PyTorch refuses statistics that train
             return ctx.call(
                 "F.batch_norm",
                 x,

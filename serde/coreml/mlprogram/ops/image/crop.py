@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -48,7 +49,7 @@ class CropResizeAttributes:
 
 @OPS.imports("crop")
 def import_crop(
-    ctx: ImportContext, x: Expr, *, crop_height: tuple[int, ...], crop_width: tuple[int, ...]
+    ctx: ImportContext, x: Expr, *, crop_height: tuple[int, int], crop_width: tuple[int, int]
 ) -> Expr:
     """Ends are counted from the last element; nothing comes off one where that is zero."""
     rank = ctx.type(x).rank
@@ -120,7 +121,7 @@ def import_crop_resize(
     found = _convert_boxes(ctx, x, boxes, crop)
     if box_indices is None:
         (count,) = ctx.static_lengths(boxes, [0])
-        box_indices = relay.const(np.arange(count, dtype=np.int32))
+        box_indices = relay.const(allocation.arange(count, dtype=np.int32))
     return _crop_and_resize(x, found, relay.cast(box_indices, "int32"), crop)
 
 
@@ -154,7 +155,7 @@ def import_crop_resize_v1(
     else:
         (images,) = ctx.static_lengths(x, [0])
         boxes = relay.repeat(rows, images, axis=0)
-        indices = relay.Constant(np.tile(np.arange(images, dtype=np.int32), count))
+        indices = relay.Constant(allocation.tile(allocation.arange(images, dtype=np.int32), count))
     found = _convert_boxes(ctx, x, boxes, crop)
     cut = _crop_and_resize(x, found, indices, crop)
     return relay.reshape(cut, [-4, count, images, -2]) if images != 1 else relay.expand_dims(cut, 1)

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -187,9 +188,9 @@ def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
     how = interpolation(attrs)
     read = [how.taps(at, length)[0][0] for at, length in zip(positions, before, strict=True)]
     triples = list(zip(read, before, after, strict=True))
-    if all(np.array_equal(r, (2 * np.arange(a) + 1) * b // (2 * a)) for r, b, a in triples):
+    if all(np.array_equal(r, (2 * allocation.arange(a) + 1) * b // (2 * a)) for r, b, a in triples):
         return "centres"
-    if all(np.array_equal(r, np.arange(a) * b // a) for r, b, a in triples):
+    if all(np.array_equal(r, allocation.arange(a) * b // a) for r, b, a in triples):
         return "corners"
     return None
 

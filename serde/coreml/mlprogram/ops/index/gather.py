@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -156,7 +157,7 @@ def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None,
     elif mode == "clip":
         low = relay.maximum(indices, relay.const(0, "int32"))
         indices = relay.minimum(low, relay.const(length - 1, "int32"))
-    first = (np.arange(count, dtype=np.int32) * length).reshape(wanted[:shared])
+    first = (allocation.arange(count, dtype=np.int32) * length).reshape(wanted[:shared])
     first = first.reshape(*wanted[:shared], *[1] * (len(wanted) - shared))
     found = relay.take(flat, relay.add(indices, relay.Constant(first)), axis=0, mode="fast")
     new = len(wanted) - shared
@@ -217,7 +218,7 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     dims = [*wanted[:place], type_.shape[place], *wanted[place + 1 :]]
     if list(type_.shape) != dims:
         size = ctx.shape(dims)
-        zeros = ctx.const(np.zeros(type_.rank), "int32")
+        zeros = ctx.const(allocation.zeros(type_.rank), "int32")
         dtype = type_.dtype
         data = ctx.emit("slice_by_size", TensorType(dims, dtype), x=data, begin=zeros, size=size)
     if ctx.version < WITHOUT_NEGATIVE:
@@ -258,7 +259,7 @@ def _rows(ctx: ExportContext, x: Value, rows: Value, batch_dims: int) -> Value:
 @OPS.expands("gather_nd")
 def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: int | None) -> Expr:
     """Before iOS16, the positions in the shared axes become part of each index."""
-    grid = np.indices(_lengths(indices)[1:]).astype(np.int32)[:batch_dims]
+    grid = allocation.indices(_lengths(indices)[1:]).astype(np.int32)[:batch_dims]
     rows = relay.concatenate((relay.Constant(grid), relay.cast(indices, "int32")), axis=0)
     return call("gather_nd", data, rows, batch_dims=0)
 
@@ -266,7 +267,7 @@ def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: 
 @OPS.expands("serde.gather_nd")
 def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
     """Before iOS16, the positions in the shared axes become part of each index."""
-    grid = np.indices(_lengths(indices)[:-1]).astype(np.int32)[:batch_dims]
+    grid = allocation.indices(_lengths(indices)[:-1]).astype(np.int32)[:batch_dims]
     front = relay.Constant(np.moveaxis(grid, 0, -1))
     rows = relay.concatenate((front, relay.cast(indices, "int32")), axis=-1)
     return call("serde.gather_nd", data, rows, batch_dims=0)

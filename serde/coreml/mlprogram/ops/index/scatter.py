@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -211,4 +212,4 @@ def expand_dyn_sparse_to_dense(
 
 def flat_places(shape: Sequence[int], cuts: tuple[slice, ...]) -> np.ndarray[AnyValue, AnyValue]:
     """Return the row-major indices of a region of a tensor."""
-    return np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)[cuts]
+    return allocation.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)[cuts]

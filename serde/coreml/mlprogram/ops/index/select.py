@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -92,7 +93,7 @@ def expand_one_hot(
     indices: Expr, on_value: Expr, off_value: Expr, *, depth: int, axis: int, dtype: AnyValue
 ) -> Expr:
     """A comparison: MIL leaves open what an index outside gives, Relay has no code for it."""
-    steps = relay.const(np.arange(depth, dtype=np.int32))
+    steps = relay.const(allocation.arange(depth, dtype=np.int32))
     return _encode_one_hot(indices, steps, on_value, off_value, axis, dtype)
 
 

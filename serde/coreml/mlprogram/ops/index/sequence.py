@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import DTYPES
@@ -109,7 +110,7 @@ def _is_whole(ctx: ImportContext, ls: Expr, indices: Expr) -> bool:
     length = ctx.type(ls).shape[0]
     known = ctx.known(indices)
     if known is not None:
-        return isinstance(length, int) and np.array_equal(known, np.arange(length))
+        return isinstance(length, int) and np.array_equal(known, allocation.arange(length))
     if operand_of(indices, "arange") is None or not isinstance(indices, Call):
         return False
     start, end, step = indices.args

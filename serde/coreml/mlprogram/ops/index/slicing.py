@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -26,6 +27,7 @@ FAR = 2**31 - 1
 """From here on a bound is the end of its axis, whatever its length."""
 
 Flags = tuple[bool, ...] | bool
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,18 @@ class Region:
 
 def _flags(given: Flags, rank: int) -> tuple[bool, ...]:
     found = given if isinstance(given, tuple) else (given,)
-    return found or (False,) * rank
+    return _one_an_axis(found or (False,) * rank, rank)
 
 
-def _numbers(given: tuple[int, ...] | int) -> list[int]:
-    return list(given) if isinstance(given, tuple) else [given]
+def _numbers(given: tuple[int, ...] | int, rank: int) -> list[int]:
+    found = given if isinstance(given, tuple) else (given,)
+    return list(_one_an_axis(found or (1,) * rank, rank))
+
+
+def _one_an_axis(given: tuple[T, ...], rank: int) -> tuple[T, ...]:
+    if len(given) != rank:
+        raise Unsupported(f"{len(given)} numbers for a tensor of {rank} axes")
+    return given
 
 
 def _resolve_bound(
@@ -113,7 +122,8 @@ def _resolve_bound(
     """Return a bound of a slice, those that are masked at their end: integers or an expression."""
     known = ctx.dims(bound)
     if known is not None and all(isinstance(each, int) for each in known):
-        return [end if masks else each for each, masks, end in zip(known, mask, far, strict=True)]
+        given = _one_an_axis(tuple(known), len(far))
+        return [end if masks else each for each, masks, end in zip(given, mask, far, strict=True)]
     if not any(mask):
         return bound
     ends = relay.const(np.array(far), ctx.type(bound).dtype)
@@ -154,7 +164,7 @@ class _Slice:
         masks = (attrs.begin_mask, attrs.end_mask, attrs.squeeze_mask)
         begins, ends, squeezes = (_flags(mask, rank) for mask in masks)
         gone = [axis for axis, mark in enumerate(squeezes) if mark]
-        steps = _numbers(attrs.stride) or [1] * rank
+        steps = _numbers(attrs.stride, rank)
         steps = [1 if axis in gone else step for axis, step in enumerate(steps)]
         first = _resolve_bound(ctx, begin, begins, [0 if step > 0 else FAR for step in steps])
         last = _resolve_bound(ctx, end, ends, [FAR if step > 0 else -FAR for step in steps])
@@ -193,7 +203,7 @@ def _one(
     dtype = ctx.type(begin).dtype
     if isinstance(end, list):
         end = relay.const(np.array(end), dtype)
-    chosen = relay.const(np.arange(rank) == axis)
+    chosen = relay.const(allocation.arange(rank) == axis)
     after = relay.add(begin, relay.const(1, dtype))
     wrapped = relay.equal(begin, relay.const(-1, dtype))
     stop = relay.where(wrapped, relay.const(FAR, dtype), after)
@@ -265,7 +275,7 @@ def export_dyn_strided_slice(
         truth = TensorType((rank,), "bool")
         rest = ctx.emit("less", truth, x=bounds[1], y=zero)
         stop = ctx.emit("add", wide, x=bounds[0], y=bounds[1])
-        far = ctx.const(np.full(rank, FAR), "int32")
+        far = ctx.const(allocation.full(rank, FAR), "int32")
         bounds[1] = ctx.emit("select", wide, cond=rest, a=far, b=stop)
     inputs: dict[str, AnyValue] = {"begin": bounds[0], "end": bounds[1]}
     if any(step != 1 for step in steps):
@@ -305,7 +315,7 @@ def import_slice_by_size(ctx: ImportContext, x: Expr, begin: Expr, size: Expr) -
     zero = relay.const(0, dtype)
     start = relay.where(relay.less(begin, zero), relay.add(begin, own), begin)
     stop = relay.where(relay.less(lengths, zero), own, relay.add(start, lengths))
-    ones = relay.const(np.ones(len(axes)), dtype)
+    ones = relay.const(allocation.ones(len(axes)), dtype)
     return call("dyn.strided_slice", x, start, stop, ones, slice_mode="end", axes=axes)
 
 
@@ -314,7 +324,7 @@ def export_slice_like(
     ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
     rank, dims = ctx.type(data).rank, list(ctx.result_type().shape)
-    zeros = ctx.const(np.zeros(rank), "int32")
+    zeros = ctx.const(allocation.zeros(rank), "int32")
     if any(isinstance(dim, Any) for dim in dims):
         if axes or ctx.type(shape_like).rank != rank:
             raise Unsupported("a cut to lengths that have no names")

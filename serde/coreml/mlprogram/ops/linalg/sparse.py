@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.errors import Unsupported
@@ -39,7 +40,7 @@ def _coordinates(indices: Expr, indptr: Expr) -> Array:
         Unsupported: They are not constants, or two elements have one place.
     """
     counts = np.diff(_data(indptr, "rows"))
-    rows = np.repeat(np.arange(len(counts)), counts)
+    rows = allocation.repeat(allocation.arange(len(counts)), counts)
     coordinates = np.stack([rows, _data(indices, "columns")[: len(rows)]]).astype(np.int32)
     if len(np.unique(coordinates, axis=1).T) < len(rows):
         raise Unsupported("a sparse matrix with two elements in one place")
@@ -56,7 +57,7 @@ def _matrix(matrix: tuple[Expr, ...], columns: int) -> Expr:
     shape = (rows, columns // width, *block)
     if count > coordinates.shape[1]:
         data = relay.strided_slice(data, [0], [coordinates.shape[1]], axes=[0])
-    zeros = relay.const(np.zeros(shape), _dtype(data))
+    zeros = relay.const(allocation.zeros(shape), _dtype(data))
     found = relay.scatter_nd(zeros, relay.Constant(coordinates), data, "update")
     if not block:
         return found

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -180,7 +181,7 @@ def _affine(ctx: ExportContext, data: Value, scale: Value, zero: Value | None, a
     single = ctx.type(scale).size == 1
     if zero is None:
         shape = () if single else ctx.static_shape(scale)
-        zero = ctx.const(np.zeros(shape, numpy_dtype(ctx.type(data).dtype)))
+        zero = ctx.const(allocation.zeros(shape, numpy_dtype(ctx.type(data).dtype)))
     plain = [_scalar(ctx, each) if single else each for each in (scale, zero)]
     return ctx.compressed(
         "constexpr_affine_dequantize",

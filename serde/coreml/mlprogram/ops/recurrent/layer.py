@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.value import Value
@@ -251,8 +252,8 @@ class Layer:
         if x is None:
             count = self.ctx.type(self.data).shape[1]
             if isinstance(count, int):
-                return self.ctx.const(np.zeros((count, width), numpy_dtype(self.work)))
-            zeros = relay.Constant(np.zeros((1, width), numpy_dtype(self.work)))
+                return self.ctx.const(allocation.zeros((count, width), numpy_dtype(self.work)))
+            zeros = relay.Constant(allocation.zeros((1, width), numpy_dtype(self.work)))
             return self.ctx.spell(lambda d: _zero_rows(d, zeros), self.data)
         axis = 1 if self.batch_first else 0
 

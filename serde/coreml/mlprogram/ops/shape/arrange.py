@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -40,7 +41,7 @@ def export_dyn_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
     if count > rank:
         data = expand_dims(ctx, data, range(count - rank))
     if count < rank:
-        ones = ctx.const(np.ones(rank - count), "int32")
+        ones = ctx.const(allocation.ones(rank - count), "int32")
         reps = ctx.emit("concat", TensorType((rank,), "int32"), values=[ones, reps], axis=0)
     return emit_in(ctx, NUMBERS_OR_BOOL, "tile", {"x": data}, reps=reps)
 
@@ -56,7 +57,7 @@ def expand_repeat(data: Expr, *, repeats: int, axis: int | None) -> Expr:
     place, shape = normalize_axis(axis, type_.rank), list(type_.shape)
     length = shape[place]
     if isinstance(length, int) and type_.rank >= MAX_RANK:
-        places = np.repeat(np.arange(length, dtype=np.int32), repeats)
+        places = allocation.repeat(allocation.arange(length, dtype=np.int32), repeats)
         return relay.take(data, relay.Constant(places), axis=place)
     counts = [1] * (type_.rank + 1)
     counts[place + 1] = repeats

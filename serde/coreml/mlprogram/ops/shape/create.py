@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -23,7 +24,7 @@ from serde.relay.ir.types import TensorType
 def positions(length: Dim, like: Expr, axis: int, dtype: str) -> Expr:
     """Return the numbers from 0 to before `length`, which is that of an axis of `like`."""
     if isinstance(length, int):
-        return relay.const(np.arange(length), dtype)
+        return relay.const(allocation.arange(length), dtype)
     shape = relay.shape_of(like, dtype="int32")
     end = relay.take(shape, relay.const(np.array(axis, np.int32)), axis=0, mode="fast")
     bounds = relay.const(np.int32(0)), end, relay.const(np.int32(1))

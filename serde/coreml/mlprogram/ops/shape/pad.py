@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -97,7 +98,7 @@ def _pad_with_own_elements(ctx: ExportContext, x: Value, pad_width: PadWidth, mo
         length = ctx.type(found).shape[axis]
         if not isinstance(length, int):
             raise Unsupported(f"padding of mode {mode!r} for a length that is not fixed")
-        places = np.pad(np.arange(length, dtype=np.int32), pair, mode=mode)  # type: ignore[call-overload]
+        places = allocation.pad(allocation.arange(length, dtype=np.int32), [pair], mode)
         dims: list[Dim] = list(ctx.type(found).shape)
         dims[axis] = len(places)
         index = ctx.const(places)

@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -300,7 +301,7 @@ def export_dyn_reshape(
     """A length of 0 is that of the same place; MIL says so only among as many axes."""
     rank, count = ctx.type(data).rank, ctx.static_lengths(newshape, [0])[0]
     if not allowzero and count != rank and newshape.data is None:
-        positions = ctx.const(np.minimum(np.arange(count), rank - 1))
+        positions = ctx.const(np.minimum(allocation.arange(count), rank - 1))
         newshape = ctx.spell(
             lambda x, shape, index: relay.where(
                 relay.equal(shape, relay.Constant(np.zeros((), ctx.type(newshape).dtype))),
@@ -326,7 +327,7 @@ def expand_dyn_expand_dims(data: Expr, axis: Expr, *, num_newaxis: int) -> Expr:
     rank = _known_rank(data) + num_newaxis
     start = relay.reshape(relay.cast(axis, "int32"), [1])
     start = relay.floor_mod(start, relay.const(_known_rank(data) + 1, "int32"))
-    positions = relay.const(np.arange(rank), "int32")
+    positions = relay.const(allocation.arange(rank), "int32")
     before = relay.less(positions, start)
     old = relay.where(
         before, positions, relay.subtract(positions, relay.const(num_newaxis, "int32"))
@@ -334,7 +335,7 @@ def expand_dyn_expand_dims(data: Expr, axis: Expr, *, num_newaxis: int) -> Expr:
     lengths = relay.take(relay.shape_of(data), old, axis=0, mode="clip")
     end = relay.add(start, relay.const(num_newaxis, "int32"))
     is_new = relay.logical_and(relay.greater_equal(positions, start), relay.less(positions, end))
-    shape = relay.where(is_new, relay.const(np.ones(rank), "int32"), lengths)
+    shape = relay.where(is_new, relay.const(allocation.ones(rank), "int32"), lengths)
     return call("dyn.reshape", data, shape, allowzero=True)
 
 
@@ -347,7 +348,7 @@ def expand_dyn_squeeze(data: Expr, axes: Expr) -> Expr:
         raise Unsupported("a number of axes that is not fixed")
     named = relay.reshape(relay.cast(axes, "int32"), [count, 1])
     named = relay.floor_mod(named, relay.const(rank, "int32"))
-    positions = relay.const(np.arange(rank), "int32")
+    positions = relay.const(allocation.arange(rank), "int32")
     gone = relay.max(relay.cast(relay.equal(named, positions), "int32"), axis=[0])
     keys = relay.add(relay.multiply(gone, relay.const(rank, "int32")), positions)
     order = relay.strided_slice(relay.argsort(keys, axis=0, dtype="int32"), [0], [rank - count])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.ops.vision.suppression import in_front, number
@@ -58,7 +59,7 @@ def expand_multibox_transform_loc(
     columns = [relay.expand_dims(each, 2) for each in (kinds, scores)]
     rows = relay.concatenate([*columns, boxes], axis=2)
     if keep_background:
-        return Tuple([rows, relay.const(np.full(images, anchors, np.int32))])
+        return Tuple([rows, relay.const(allocation.full(images, anchors, np.int32))])
     total = relay.sum(relay.cast(found, "int32"), axis=(1,))
     return Tuple([in_front(rows, found, -1), total])
 

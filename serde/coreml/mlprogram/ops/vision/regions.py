@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.ops.vision.suppression import number
@@ -68,7 +69,7 @@ def expand_roi_align(
 def _samples(first: Expr, last: Expr, bins: int, samples: int) -> Expr:
     """Return where the samples of regions lie along an axis: (regions, bins * samples)."""
     span = relay.maximum(relay.subtract(last, first), number(1, "float32"))
-    steps = (np.arange(bins * samples) + 0.5) / (bins * samples)
+    steps = (allocation.arange(bins * samples) + 0.5) / (bins * samples)
     return relay.add(first, relay.multiply(span, relay.const(steps[None], "float32")))
 
 
@@ -132,12 +133,12 @@ def _bin_masks(first: Expr, last: Expr, bins: int, length: int) -> tuple[Expr, E
     one = number(1, "float32")
     span = relay.maximum(relay.add(relay.subtract(last, first), one), one)
     step = relay.divide(span, number(bins, "float32"))
-    marks = relay.multiply(relay.const(np.arange(bins + 1), "float32"), step)
+    marks = relay.multiply(relay.const(allocation.arange(bins + 1), "float32"), step)
     begins = relay.strided_slice(marks, [0], [bins], [1], axes=[0])
     ends = relay.strided_slice(marks, [1], [bins + 1], [1], axes=[0])
     low = relay.clip(relay.add(relay.floor(begins), first), 0.0, float(length))
     high = relay.clip(relay.add(relay.ceil(ends), first), 0.0, float(length))
-    positions = relay.const(np.arange(length), "float32")
+    positions = relay.const(allocation.arange(length), "float32")
     inside = relay.logical_and(
         relay.greater_equal(positions, relay.expand_dims(low, 1)),
         relay.less(positions, relay.expand_dims(high, 1)),

@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -57,7 +58,7 @@ def suppress(
     marks = converted(scores, "float32")
     best = relay.max(marks, axis=(2,), keepdims=True)
     kind = relay.cast(relay.argmax(marks, axis=(2,), keepdims=True), "float32")
-    line = np.arange(count, dtype=np.float32).reshape(1, count, 1)
+    line = allocation.arange(count, dtype=np.float32).reshape(1, count, 1)
     place = relay.add(relay.zeros_like(best), relay.Constant(line))
     # Suppression leaves out what does not score above zero: the scores that count are moved there.
     least = float(np.finfo(np.float32).min) if score_threshold is None else score_threshold
@@ -261,7 +262,7 @@ def _emit_suppression(
 def in_front(x: Expr, stays: Expr, fill: float) -> Expr:
     """Return the entries of axis 1 that stay in front, in their order, others filled."""
     (count,) = fixed_shape(stays, [1])
-    line = relay.const(np.arange(count, dtype=np.int32)[None])
+    line = relay.const(allocation.arange(count, dtype=np.int32)[None])
     gone = relay.cast(relay.logical_not(stays), "int32")
     keys = relay.add(relay.multiply(gone, number(count, "int32")), line)
     order = relay.argsort(keys, axis=1, dtype="int32")
@@ -289,7 +290,7 @@ def expand_get_valid_counts(
         some = relay.greater_equal(kind, number(0, tensor_type(data).dtype))
         valid = relay.logical_and(valid, some)
     (count,) = fixed_shape(data, [1])
-    line = relay.const(np.arange(count, dtype=np.int32)[None])
+    line = relay.const(allocation.arange(count, dtype=np.int32)[None])
     numbers = relay.add(relay.multiply(relay.cast(valid, "int32"), number(0, "int32")), line)
     total = relay.sum(relay.cast(valid, "int32"), axis=(1,))
     return Tuple([total, in_front(data, valid, -1), in_front(numbers, valid, -1)])
@@ -331,7 +332,7 @@ def expand_non_max_suppression(
         raise Unsupported("a limit or an overlap that is computed, or no overlap at all")
     images, boxes, width = fixed_shape(data)
     dtype = tensor_type(data).dtype
-    line = relay.const(np.arange(boxes, dtype=np.int32)[None])
+    line = relay.const(allocation.arange(boxes, dtype=np.int32)[None])
     counts = relay.expand_dims(relay.cast(valid_count, "int32"), 1)
     score = relay.take(data, number(score_index, "int32"), axis=2)
     keys = relay.where(relay.less(line, counts), score, number(float(np.finfo(dtype).min), dtype))
@@ -349,7 +350,7 @@ def expand_non_max_suppression(
     if id_index >= 0 and not force_suppress:
         kind = relay.strided_slice(rows, [id_index], [id_index + 1], [1], axes=[2])
         corners = _apart(corners, kind)
-    ranks = relay.Constant(np.arange(boxes, 0, -1, dtype=numpy_dtype(dtype))[None])
+    ranks = relay.Constant(allocation.arange(boxes, 0, -1, dtype=numpy_dtype(dtype))[None])
     marks = relay.where(takes_part, ranks, number(0, dtype))
     overlap = np.float32(bound) * np.nextafter(np.float32(1), np.float32(0))
     listed = call(
@@ -388,7 +389,7 @@ def _mark_boxes(listed: Expr, images: int, boxes: int) -> Expr:
     """Return which boxes a list of (image, class, box) names."""
     image, _, box = relay.split(listed, 3, axis=1)
     indices = relay.transpose(relay.concatenate([image, box], axis=1), [1, 0])
-    zeros = relay.const(np.zeros((images, boxes), np.int32))
+    zeros = relay.const(allocation.zeros((images, boxes), np.int32))
     ones = relay.ones_like(relay.cast(relay.squeeze(box, [1]), "int32"))
     marked = relay.scatter_nd(zeros, indices, ones, mode="update")
     return relay.greater(marked, number(0, "int32"))

@@ -1,0 +1,566 @@
+"""One Relay model through formats: written, run by what the format belongs to, and read again.
+
+Each format has a judge that shares no code with the bridge: ONNX Runtime, MXNet, PyTorch, TVM, the
+executor of ML Programs, that of layers of Core ML's NeuralNetworks, and NNEF's specification in
+NumPy over the graph that Khronos' parser reads. What a format gives when it is read again goes on
+to other formats, which are judged in turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import tempfile
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from support.random_graphs import Item
+from support.typed_graphs import Choice, TypedGraph, operators_of
+
+import serde
+from serde._optional import is_installed
+from serde.errors import ConverterBug, SerdeError, TypeInferenceError, UnsupportedModelError
+from serde.relay import Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import TensorType
+from serde.relay.run.interpreter import run
+
+__all__ = ["JUDGES", "Fault", "Finding", "Judge", "Refused", "Trail", "available", "judge_model"]
+
+Array = np.ndarray
+
+SINGLE = frozenset(["coreml", "mlmodel", "nnef"])
+"""Formats that hold float64 as float32."""
+
+
+NOT_READ = ("a function of TIR", "data-dependent expression")
+"""What is written, but not read again: TVM's own functions; lengths that values tell PyTorch."""
+
+
+class Refused(Exception):
+    """The format cannot say something of a model."""
+
+
+class Fault(Exception):
+    """Something is wrong with a conversion.
+
+    Attributes:
+        kind: ``wrong`` (other results), ``bug`` (an exception of no class of serde's, or
+            `ConverterBug`), ``error`` (an error of serde's that is no refusal), ``engine`` (what
+            runs the format does not run it).
+        said: What was found.
+    """
+
+    def __init__(self, kind: str, said: str) -> None:
+        super().__init__(f"{kind}: {said}")
+        self.kind = kind
+        self.said = said
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a conversion of a graph.
+
+    Attributes:
+        seed: What the graph was made from.
+        path: The formats that it went through, such as ``onnx>torch``.
+        kind: See :class:`Fault`.
+        said: What was found.
+        operators: The operators of the model.
+    """
+
+    seed: int
+    path: str
+    kind: str
+    said: str
+    operators: tuple[str, ...]
+
+
+class Judge(ABC):
+    """Writes a model in a format, and runs what was written.
+
+    Attributes:
+        name: Name of the format, or of a form of it.
+        format: Name of the format.
+        package: What is needed to run it.
+        suffix: End of the name of a file.
+        options: Options of writing.
+    """
+
+    name: str
+    format: str
+    package: str
+    suffix: str
+    options: Mapping[str, Any] = {}
+
+    @abstractmethod
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Return what a file gives, for inputs in the order of the model that it was written of."""
+
+    def write(self, model: RelayModel, folder: Path) -> Path:
+        """Write a model, and return the file."""
+        path = folder / f"{self.name}{self.suffix}"
+        serde.from_relay(model, format=self.format, path=path, overwrite=True, **self.options)
+        return path
+
+    def read(self, path: Path, model: RelayModel) -> RelayModel:
+        """Return what a file that was written of a model is read as."""
+        return serde.to_relay(path)
+
+
+class OnnxJudge(Judge):
+    """ONNX Runtime, or ONNX's reference where that has no kernel."""
+
+    name = format = "onnx"
+    package = "onnxruntime"
+    suffix = ".onnx"
+
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Run a file."""
+        import onnx
+        from support.random_checks import run_exported
+
+        proto = onnx.load(path)
+        onnx.checker.check_model(proto, full_check=True)
+        names = [each.name for each in proto.graph.input]
+        return run_exported(proto, dict(zip(names, feeds, strict=True)))
+
+
+class MxnetJudge(Judge):
+    """MXNet 1.9."""
+
+    name = format = "mxnet"
+    package = "mxnet"
+    suffix = "-symbol.json"
+
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Run a file."""
+        from serde.compat import import_mxnet
+
+        mx = import_mxnet()
+        symbol = mx.sym.load(str(path))
+        params = path.with_name(path.name.replace("-symbol.json", "-0000.params"))
+        semantics = '"is_np_shape"' in path.read_text()
+        held = _load_params(mx, params) if params.exists() else {}
+        with mx.util.np_shape(semantics):
+            values = {name.partition(":")[2]: array for name, array in dict(held).items()}
+            names = [each for each in symbol.list_inputs() if each not in values]
+            given = dict(zip(model.meta.inputs, feeds, strict=True))
+            values |= {name: mx.nd.array(given[name], dtype=given[name].dtype) for name in names}
+            executor = symbol.bind(
+                mx.cpu(),
+                args={name: values[name] for name in symbol.list_arguments()},
+                aux_states={name: values[name] for name in symbol.list_auxiliary_states()},
+                grad_req="null",
+            )
+            return [each.asnumpy() for each in executor.forward(is_train=False)]
+
+    def read(self, path: Path, model: RelayModel) -> RelayModel:
+        """Read a file, which names no inputs whose values count for nothing."""
+        nodes = json.loads(path.read_text())["nodes"]
+        named = {each["name"] for each in nodes if each["op"] == "null"}
+        inputs = [each for each in model.inputs() if each.name_hint in named]
+        return serde.to_relay(
+            path,
+            input_shapes={each.name_hint: tuple(each.type.shape) for each in inputs},
+            input_dtypes={each.name_hint: each.type.dtype for each in inputs},
+            widen_weights=False,
+        )
+
+
+def _load_params(mx: Any, path: Path) -> Any:
+    """Return the arrays of a file, which MXNet loads in the semantics of shapes it was saved in."""
+    try:
+        return mx.nd.load(str(path))
+    except mx.base.MXNetError:
+        with mx.util.np_shape(True):
+            return mx.nd.load(str(path))
+
+
+class TorchJudge(Judge):
+    """PyTorch, operator by operator; files are programs of ``torch.export``."""
+
+    name = format = "torch"
+    package = "torch"
+    suffix = ".pt2"
+
+    def write(self, model: RelayModel, folder: Path) -> Path:
+        """Write the folder that is run."""
+        path = folder / "torch-model"
+        serde.from_relay(model, format="torch", path=path, overwrite=True)
+        return path
+
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Run the folder's module."""
+        import torch
+
+        from serde.torch.engine import _open_folder
+
+        engine = _open_folder(path)
+        with torch.no_grad():
+            return list(engine.run(dict(zip(engine.inputs, feeds, strict=True))))
+
+    def read(self, path: Path, model: RelayModel) -> RelayModel:
+        """Write and read a program."""
+        program = path.with_name("torch.pt2")
+        with contextlib.redirect_stdout(io.StringIO()):  # torch.export prints the graph it refuses
+            serde.from_relay(model, format="torch", path=program, overwrite=True)
+        return serde.to_relay(program)
+
+
+class RelaxJudge(Judge):
+    """TVM, compiled without optimisations."""
+
+    name = format = "relax"
+    package = "tvm"
+    suffix = ".json"
+
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Compile and run a file."""
+        from serde.bridge import get_bridge
+        from serde.relax.engine import RelaxEngine
+
+        bridge = get_bridge("relax")
+        native = bridge.load(path, None, bridge.import_options())
+        weights = [each.array() for each in native.weights.values()]
+        target = '{"kind": "llvm", "opt-level": 0}'
+        engine = RelaxEngine(native.module, native.inputs, native.outputs, weights, target=target)
+        return engine.run(dict(zip(native.inputs, feeds, strict=True)))
+
+
+class RelayJudge(Judge):
+    """Relay's own text, run by the interpreter, which other formats judge."""
+
+    name = format = "relay"
+    package = "serde"
+    suffix = ".relay"
+
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Run a file."""
+        return evaluate(serde.to_relay(path), dict(zip(model.meta.inputs, feeds, strict=True)))
+
+
+class NnefJudge(Judge):
+    """NNEF's specification in NumPy, over the graph that Khronos' parser reads."""
+
+    name = format = "nnef"
+    package = "nnef"
+    suffix = ".nnef"
+
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Run a folder."""
+        import nnef
+        from support.nnef_reference import run as run_graph
+
+        graph = nnef.load_graph(str(path), stdlib="", lowered=[])
+        nnef.infer_shapes(graph)
+        found = run_graph(graph, dict(zip(graph.inputs, feeds, strict=True)))
+        return [found[name] for name in graph.outputs]
+
+
+class ProgramJudge(Judge):
+    """The tests' executor of ML Programs."""
+
+    name = format = "coreml"
+    package = "coremltools"
+    suffix = ".mlpackage"
+    options: Mapping[str, Any] = {
+        "minimum_deployment_target": "iOS18",
+        "compute_precision": "float32",
+        "allow": {"int64-as-int32", "float64-as-float32"},
+    }
+
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Run a package."""
+        from support.coreml_models import tools
+        from support.mil_executor import execute
+
+        inputs = tools().utils.load_spec(str(path)).description.input
+        given = {
+            each.name: np.atleast_1d(value).astype(_held(value.dtype.name))
+            for each, value in zip(inputs, feeds, strict=True)
+        }
+        return execute(path, given)
+
+
+class NetworkJudge(Judge):
+    """The tests' executor of layers of NeuralNetworks."""
+
+    name = "mlmodel"
+    format = "coreml"
+    package = "coremltools"
+    suffix = ".mlmodel"
+    options: Mapping[str, Any] = {
+        "minimum_deployment_target": "iOS14",
+        "allow": {"integers-as-float32", "float64-as-float32"},
+    }
+
+    def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
+        """Run a file."""
+        from support.coreml_networks import message_of
+        from support.nn_layers import evaluate_network
+
+        message = message_of(path)
+        names = [each.name for each in message.description.input]
+        given = {name: np.atleast_1d(each) for name, each in zip(names, feeds, strict=True)}
+        found = evaluate_network(message, given)
+        return [found[each.name] for each in message.description.output]
+
+
+def _held(dtype: str) -> str:
+    """Return the dtype of Core ML's inputs that stands for one of Relay's."""
+    integers = ("bool", "int8", "int16", "int64", "uint8", "uint16", "uint32", "uint64")
+    return "int32" if dtype in integers else "float32" if dtype == "float64" else dtype
+
+
+JUDGES: Mapping[str, Judge] = {
+    each.name: each
+    for each in (
+        RelayJudge(), OnnxJudge(), MxnetJudge(), TorchJudge(), RelaxJudge(), NnefJudge(),
+        ProgramJudge(), NetworkJudge(),
+    )
+}  # fmt: skip
+"""Judges by the names of formats."""
+
+
+def available() -> list[str]:
+    """Names of the judges whose packages are installed."""
+    return [name for name, each in JUDGES.items() if is_installed(each.package)]
+
+
+def evaluate(model: RelayModel, feeds: Mapping[str, Array]) -> list[Array]:
+    """Return what Relay's interpreter gives for inputs by name, in the dtypes of the model's."""
+    values: dict[str, Any] = {name: weight.array() for name, weight in model.params.items()}
+    for variable in model.inputs():
+        values[variable.name_hint] = _fitting(feeds[variable.name_hint], variable)
+    result = run(model.main, [values[each.name_hint] for each in model.main.params], mod=model.mod)
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _fitting(value: Array, variable: Var) -> Array:
+    """Return a value in the dtype of an input, and with an axis where formats add one."""
+    type_ = variable.type
+    assert isinstance(type_, TensorType)
+    array = np.asarray(value).astype(type_.dtype)
+    return array.reshape(1) if type_.rank == 1 and array.ndim == 0 else array
+
+
+def compare(found: Sequence[Any], outputs: Sequence[Item], *, single: bool) -> None:
+    """Raise where results are not those of a graph.
+
+    Args:
+        found: The results.
+        outputs: What they should be.
+        single: Whether float64 is computed as float32.
+
+    Raises:
+        Fault: They are not.
+    """
+    if len(found) != len(outputs):
+        raise Fault("wrong", f"{len(found)} results, expected {len(outputs)}")
+    for index, (result, output) in enumerate(zip(found, outputs, strict=True)):
+        wanted = output.runs[0] if output.is_float else output.value
+        actual = np.asarray(result)
+        if actual.shape == (1,) and wanted.shape == ():
+            actual = actual.reshape(())
+        if actual.shape != wanted.shape:
+            raise Fault("wrong", f"result {index}: shape {actual.shape}, expected {wanted.shape}")
+        apart = np.abs(actual.astype(np.float64) - wanted.astype(np.float64))
+        bound = _tolerance(output, single)
+        if not np.all(apart <= bound):
+            most = float(np.max(np.where(apart <= bound, 0, apart)))
+            raise Fault("wrong", f"result {index}: off by {most:.3g} of {output.value.dtype}")
+
+
+def _tolerance(output: Item, single: bool) -> Array | float:
+    if not output.is_float:
+        return 0.0
+    scale = float(np.abs(output.runs[0]).max(initial=1.0))
+    least = 2e-5 if single or output.dtype != "float64" else 1e-9
+    return output.tolerance + least * scale
+
+
+@dataclass
+class Trail:
+    """What became of one graph.
+
+    Attributes:
+        findings: What is wrong.
+        agreed: How often results agreed, by path.
+        refused: Reasons of refusals, by path.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    agreed: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, list[str]] = field(default_factory=dict)
+
+
+def judge_model(
+    judge: Judge, choice: Choice, folder: Path, *, back: bool = True, mixed: bool = False
+) -> RelayModel | None:
+    """Write a model, run it, compare; return what it is read as.
+
+    Args:
+        judge: The format.
+        choice: The model, its inputs, and what it must give.
+        folder: Where to write.
+        back: Whether to read it again.
+        mixed: Whether it came through a format that computes float64 as float32.
+
+    Raises:
+        Refused: It cannot be said.
+        Fault: It is wrong.
+    """
+    feeds = [choice.feeds[name] for name in choice.model.meta.inputs]
+    single = mixed or judge.name in SINGLE
+    path = _attempt(lambda: judge.write(choice.model, folder))
+    given = [
+        _fitting(value, variable)
+        for value, variable in zip(feeds, choice.model.inputs(), strict=True)
+    ]
+    compare(_engine(lambda: judge.run(path, choice.model, given)), choice.outputs, single=single)
+    if not back:
+        return None
+    try:
+        again = _attempt(lambda: judge.read(path, choice.model))
+    except Refused as refused:
+        if _is_open(choice.model) or any(each in str(refused) for each in NOT_READ):
+            return None
+        raise Fault("error", f"read back: {refused}") from refused
+    except Fault as fault:
+        raise Fault(fault.kind, f"read back: {fault.said}") from fault
+    named = named_feeds(again, choice)
+    try:
+        compare(_attempt(lambda: evaluate(again, named)), choice.outputs, single=single)
+    except Fault as fault:
+        raise Fault(fault.kind, f"read back: {fault.said}") from fault
+    return again
+
+
+def _is_open(model: RelayModel) -> bool:
+    types = [each.type for each in model.inputs()]
+    return any(isinstance(each, TensorType) and each.concrete_shape is None for each in types)
+
+
+def named_feeds(model: RelayModel, choice: Choice) -> dict[str, Array]:
+    """Return the inputs of a graph by the names that they have in what was read of it."""
+    names = model.meta.inputs
+    if set(names) <= choice.feeds.keys():
+        return {name: choice.feeds[name] for name in names}
+    return dict(zip(names, choice.feeds.values(), strict=True))
+
+
+def _attempt(step: Callable[[], Any]) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return step()
+    except (UnsupportedModelError, TypeInferenceError) as error:
+        raise Refused(_line(error)) from error
+    except ConverterBug as error:
+        raise Fault("bug", _line(error)) from error
+    except SerdeError as error:
+        raise Fault("error", _line(error)) from error
+    except (Fault, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise Fault("bug", _line(error)) from error
+
+
+def _engine(step: Callable[[], list[Array]]) -> list[Array]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return step()
+    except Exception as error:
+        raise Fault("engine", _line(error)) from error
+
+
+def _line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+
+
+def sayable(judge: Judge, graph: TypedGraph, folder: Path, trail: Trail) -> Choice | None:
+    """Return the model of those nodes of a graph that a format can say, where there are any."""
+    whole = graph.without(frozenset())
+    if whole is not None:
+        try:
+            _attempt(lambda: judge.write(whole.model, folder))
+            return whole
+        except Refused:
+            pass
+        except Fault:
+            return whole
+    found: set[str] = set()
+    for item in graph.items:
+        names = operators_of(item.expr)
+        if names & found:
+            continue
+        single = graph.maker.choice([item])
+        try:
+            _attempt(lambda: judge.write(single.model, folder))  # noqa: B023
+        except Refused as error:
+            trail.refused.setdefault(judge.name, []).append(str(error))
+            found |= graph.own_operators(item)
+        except Fault:
+            continue
+    return graph.without(frozenset(found))
+
+
+def follow(
+    graph: TypedGraph, names: Sequence[str], onwards: Callable[[str], Sequence[str]]
+) -> Trail:
+    """Take a graph through formats, and each thing that is read of them through others.
+
+    Args:
+        graph: The graph.
+        names: The formats.
+        onwards: Gives, for a format, those that what was read of it is written in.
+    """
+    trail = Trail()
+    for name in names:
+        with tempfile.TemporaryDirectory() as directory:
+            _follow_one(graph, name, onwards(name), Path(directory), trail)
+    return trail
+
+
+def _follow_one(
+    graph: TypedGraph, name: str, targets: Sequence[str], folder: Path, trail: Trail
+) -> None:
+    judge = JUDGES[name]
+    choice = sayable(judge, graph, folder, trail)
+    if choice is None:
+        return
+    try:
+        again = judge_model(judge, choice, folder, back=True)
+    except Refused as error:
+        trail.refused.setdefault(name, []).append(str(error))
+        return
+    except Fault as fault:
+        _note(trail, graph.seed, name, fault, choice)
+        return
+    trail.agreed[name] = 1
+    if again is None:
+        return
+    read = Choice(choice.outputs, again, named_feeds(again, choice))
+    for target in targets:
+        path = f"{name}>{target}"
+        try:
+            judge_model(JUDGES[target], read, folder, back=False, mixed=name in SINGLE)
+        except Refused as error:
+            trail.refused.setdefault(path, []).append(str(error))
+        except Fault as fault:
+            _note(trail, graph.seed, path, fault, choice)
+        else:
+            trail.agreed[path] = 1
+
+
+def _note(trail: Trail, seed: int, path: str, fault: Fault, choice: Choice) -> None:
+    names = tuple(sorted(operators_of(choice.model.main.body)))
+    trail.findings.append(Finding(seed, path, fault.kind, fault.said, names))
