@@ -154,7 +154,6 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
     def convert(self, node: Node[AnyValue], scope: Values, label: str) -> Sequence[AnyValue]:
         """Return the value of a binding."""
         self.report.nodes += 1
-        budget().draw("nodes", 1, f"{label}: reading functions where they are called")
         binding = node.source
         try:
             found = self.value(binding.value, scope, label)
