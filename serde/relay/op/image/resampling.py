@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -154,7 +155,13 @@ def _axes(
 
 
 def _scaled_length(length: Dim, ratio: float) -> Dim:
-    """Return a length times a ratio of float32, rounded down."""
+    """Return a length times a ratio of float32, rounded down.
+
+    Raises:
+        TypeInferenceError: The ratio is none.
+    """
+    if not 0 < ratio < math.inf:
+        raise TypeInferenceError(f"a length is scaled by {ratio}")
     if isinstance(length, int):
         return int(np.floor(length * ratio))
     exact = Fraction(ratio)
