@@ -99,8 +99,8 @@ class Target:
 
     def _unpack(self, data: bytes) -> Case | None:
         try:
-            case = Case.unpack(self.format, "guided", data)
-        except (zipfile.BadZipFile, ValueError, StopIteration, OSError, NotImplementedError):
+            case = Case.unpack("guided", data)
+        except (zipfile.BadZipFile, ValueError, StopIteration, OSError, KeyError, TypeError):
             return None
         safe = all(not Path(name).is_absolute() and ".." not in name for name in case.files)
         return case if safe and case.files and case.format in FORMATS else None

@@ -15,7 +15,7 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -103,7 +103,7 @@ class Judge:
             source, written = self._folders()
             with contextlib.suppress(SerdeError), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                _convert(case.write(source), case.format, target, written)
+                _convert(case.write(source), case.format, target, written, case.options)
 
     def _folders(self) -> tuple[Path, Path]:
         """Return empty folders for a source and a target."""
@@ -135,7 +135,8 @@ class Judge:
         try:
             with _alarm(allowed * PATIENCE), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                _convert(path, None if detect else case.format, target, written)
+                format = None if detect else case.format
+                _convert(path, format, target, written, case.options)
             self.gave_model = True
         except _Timeout as error:
             found = _finding("slow", error, target)
@@ -159,16 +160,17 @@ class Judge:
         return found
 
 
-def _convert(path: Path, format: str | None, target: str, folder: Path) -> None:
+def _convert(
+    path: Path, format: str | None, target: str, folder: Path, options: Mapping[str, Any]
+) -> None:
     if target == READ:
-        model = serde.to_relay(path, format=format)
+        model = serde.to_relay(path, format=format, **options)
         for weight in model.params.values():
             for _ in weight.chunks():
                 pass
-    else:
-        serde.convert(
-            path, folder / f"m{SUFFIXES[target]}", source_format=format, target_format=target
-        )
+        return
+    written = folder / f"m{SUFFIXES[target]}"
+    serde.convert(path, written, source_format=format, target_format=target, **options)
 
 
 def _judge_error(error: BaseException, target: str) -> Finding | None:

@@ -206,8 +206,7 @@ def replay(path: Path, to: str) -> int:
     """Run a finding again; return how many of its targets still fail."""
     facts_path = path.with_suffix(".json")
     facts = json.loads(facts_path.read_text()) if facts_path.exists() else {}
-    format = path.resolve().parent.name
-    case = Case.unpack(format, path.stem, path.read_bytes())
+    case = Case.unpack(path.stem, path.read_bytes())
     failed = 0
     limit_memory(ADDRESSES)
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch()) as folder:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,8 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+_DTYPE_NAME = re.compile("[<>=|]?[A-Za-z_][A-Za-z_0-9]*")
 
 _EXTENDED = frozenset(
     {
@@ -65,7 +69,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         import ml_dtypes
 
         return np.dtype(getattr(ml_dtypes, name))
-    return np.dtype(name)
+    return _plain_dtype(name)
 
 
 def dtype_name(dtype: Any) -> str:
@@ -75,8 +79,21 @@ def dtype_name(dtype: Any) -> str:
         TypeError: `dtype` is none of these.
     """
     if isinstance(dtype, str):
-        return dtype if dtype in _EXTENDED else np.dtype(dtype).name
+        return dtype if dtype in _EXTENDED else _plain_dtype(dtype).name
     return np.dtype(dtype).name
+
+
+@lru_cache(maxsize=256)
+def _plain_dtype(name: str) -> np.dtype[Any]:
+    """Return one of NumPy's own dtypes of numbers; its parser takes lists of fields as well.
+
+    Raises:
+        TypeError: There is no such dtype.
+    """
+    found = np.dtype(name) if _DTYPE_NAME.fullmatch(name) else None
+    if found is None or found.kind not in "biufc":
+        raise TypeError(f"there is no dtype of numbers called {name[:100]!r}")
+    return found
 
 
 _ALIGNMENT = 64

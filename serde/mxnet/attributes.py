@@ -10,7 +10,7 @@ import re
 import types
 import typing
 from typing import Any as AnyValue
-from typing import Union
+from typing import Final, Union
 
 import numpy as np
 
@@ -21,8 +21,17 @@ from serde.weights import numpy_dtype
 
 __all__ = ["decode_attribute", "dtype_of_code", "encode_attribute"]
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)\Z", re.I)
-_INTEGER = re.compile(r"[+-]?\d+L?\Z")
+_NUMBER = re.compile(
+    r"[+-]?(\d+(\.\d*)?(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|inf|nan)\Z", re.IGNORECASE | re.ASCII
+)
+_INTEGER = re.compile(r"[+-]?\d+L?\Z", re.ASCII)
+
+
+_LEAST: Final = -(2**63)
+"""The least integer that MXNet reads."""
+
+_MOST_DIGITS: Final = 30
+"""Of an integer, leading zeros among them."""
 
 
 def dtype_of_code(code: int) -> str:
@@ -52,6 +61,8 @@ def decode_attribute(raw: AnyValue, hint: AnyValue) -> AnyValue:
     if bool in members and raw.lower() in ("true", "false", "1", "0"):
         return raw.lower() in ("true", "1")
     if any(typing.get_origin(member) is np.dtype or member is np.dtype for member in members):
+        if raw not in DTYPES:
+            raise ValueError(f"{raw!r} is no dtype of MXNet")
         return numpy_dtype(raw)
     if any(member is str or typing.get_origin(member) is typing.Literal for member in members):
         return raw
@@ -83,10 +94,18 @@ def _value(text: str) -> AnyValue:
     if text == "None":
         return None
     if _INTEGER.match(text):
-        return int(text.rstrip("L"))
+        return _integer(text.rstrip("L"))
     if _NUMBER.match(text):
         return float(text)
     raise ValueError(f"{text!r} is no number")
+
+
+def _integer(text: str) -> int:
+    """Return an integer, which MXNet reads into 64 bits at most."""
+    number = int(text) if len(text) <= _MOST_DIGITS else _LEAST - 1
+    if not _LEAST <= number <= -_LEAST - 1:
+        raise ValueError(f"{text[:_MOST_DIGITS]} has more than 64 bits")
+    return number
 
 
 def _items(text: str) -> list[str]:

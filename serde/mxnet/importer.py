@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
 from serde.errors import FormatError, OptionError, raise_if_refused
@@ -87,6 +88,9 @@ OUTPUT_NAMES = {
     ),
 }
 """Operators whose outputs have names of their own."""
+
+_NUMBER: Final = re.compile("-?[0-9]{1,18}")
+"""An integer as serde and MXNet note it on a variable."""
 
 WEIGHTED = frozenset({"BatchNorm", "Convolution", "Deconvolution", "FullyConnected"})
 """Operators whose data has the dtype of their weight."""
@@ -362,11 +366,8 @@ def _label_shapes(scope: Scope) -> dict[int, Sequence[DimLike]]:
 
 def _in_noted_order(inputs: Sequence[Var], graph: MxnetGraph) -> list[Var]:
     """Return the inputs in the order that is noted on all of them, if there is one."""
-    places = {
-        node.name: int(node.hidden[INPUT_KEY])
-        for node in graph.variables
-        if node.hidden.get(INPUT_KEY, "").isdigit()
-    }
+    noted = {node.name: _noted_number(node, INPUT_KEY) for node in graph.variables}
+    places = {name: number for name, number in noted.items() if number is not None}
     if not {each.name_hint for each in inputs} <= places.keys():
         return list(inputs)
     return sorted(inputs, key=lambda each: places[each.name_hint])
@@ -414,10 +415,16 @@ def _output_name(node: Node, index: int, several: bool) -> str:
     return f"{node.name}_output"
 
 
+def _noted_number(node: Node, key: str) -> int | None:
+    """Return a small integer that is noted on a variable; None where there is none."""
+    text = node.hidden.get(key, "")
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
 def _declared_dtype(node: Node) -> str | None:
     """Return the dtype noted on a variable when it was made, if it is known."""
-    code = node.hidden.get("__dtype__", "")
-    return dtype_of_code(int(code)) if code.lstrip("-").isdigit() else None
+    code = _noted_number(node, "__dtype__")
+    return None if code is None else dtype_of_code(code)
 
 
 def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
@@ -431,7 +438,7 @@ def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
     """
     if DIMS_KEY in node.hidden:
         dims = node.hidden[DIMS_KEY].split(",")
-        return tuple(int(dim) if dim.isdigit() else dim for dim in dims)
+        return tuple(int(dim) if _NUMBER.fullmatch(dim) else dim for dim in dims)
     text = node.hidden.get("__shape__")
     if text is None or len(text) > 1000:
         return None

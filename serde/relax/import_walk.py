@@ -16,7 +16,7 @@ from serde.errors import (
     TypeInferenceError,
     Unsupported,
 )
-from serde.limits import MAX_EXPANDED_NODES, MAX_NESTING
+from serde.limits import MAX_NESTING
 from serde.relax.framework import load
 from serde.relax.import_context import ImportContext
 from serde.relax.lengths import Lengths, Scalar, Shape
@@ -153,8 +153,6 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
     def convert(self, node: Node[AnyValue], scope: Values, label: str) -> Sequence[AnyValue]:
         """Return the value of a binding."""
         self.report.nodes += 1
-        if self.report.nodes > MAX_EXPANDED_NODES:
-            raise FormatError(f"more than {MAX_EXPANDED_NODES} nodes once functions are expanded")
         binding = node.source
         try:
             found = self.value(binding.value, scope, label)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
 from serde.relay.ir.types import TensorType
 
 __all__ = ["TypedContext"]
@@ -32,6 +33,29 @@ class TypedContext(ABC, Generic[ValueT]):
         if shape is None:
             raise Unsupported(f"needs a fixed shape, found {type_!r}")
         return shape
+
+    def ranked(self, x: ValueT, *ranks: int) -> TensorType:
+        """Return the type of a tensor that has one of some numbers of axes.
+
+        Raises:
+            Unsupported: It has another.
+        """
+        type_ = self.type(x)
+        if type_.rank not in ranks:
+            wanted = " or ".join(map(str, ranks))
+            raise Unsupported(f"expected a tensor of {wanted} axes, found {type_!r}")
+        return type_
+
+    def axis_dim(self, x: ValueT, axis: int) -> Dim:
+        """Return the length of an axis of a tensor.
+
+        Raises:
+            Unsupported: It has no such axis.
+        """
+        type_ = self.type(x)
+        if not -type_.rank <= axis < type_.rank:
+            raise Unsupported(f"needs axis {axis}, found {type_!r}")
+        return type_.shape[axis]
 
     def static_lengths(self, x: ValueT, axes: Iterable[int]) -> tuple[int, ...]:
         """Return the lengths of some axes of a tensor, the others being as they may.

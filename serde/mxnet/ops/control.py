@@ -14,6 +14,7 @@ from functools import partial
 import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.bodies import arrange, choose, only_result
 from serde.mxnet.builder import Subgraph, Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
@@ -367,16 +368,6 @@ def _variable(name: str, x: Expr) -> Var:
     return Var(name, x.checked_type)
 
 
-def _arrange(count: int, groups: Sequence[tuple[Sequence[Expr], Sequence[int]]]) -> list[Expr]:
-    """Return the values of a graph's variables: each group's at the indices given for it."""
-    values: dict[int, Expr] = {}
-    for group, indices in groups:
-        values.update(zip(indices, group, strict=True))
-    if sorted(values) != list(range(count)):
-        raise Unsupported(f"expected values for {count} variables, found {sorted(values)}")
-    return [values[place] for place in range(count)]
-
-
 def _truth(ctx: ImportContext, x: Expr) -> Expr:
     return relay.cast(relay.reshape(x, ()), "bool")
 
@@ -394,6 +385,8 @@ def import_foreach(
     walked, count = len(in_data_locs), len(in_data_locs) + len(in_state_locs)
     data = [relay.reshape(x, (-1, 1)) if ctx.type(x).rank == 1 else x for x in inputs[:walked]]
     states, captures = inputs[walked:count], inputs[count:]
+    if any(not ctx.type(x).rank for x in data):
+        raise Unsupported("a scalar has no slices")
     slices = [
         Var(f"slice{i}", TensorType(ctx.type(x).shape[1:], ctx.type(x).dtype))
         for i, x in enumerate(data)
@@ -401,7 +394,9 @@ def import_foreach(
     carried = [_variable(f"state{i}", x) for i, x in enumerate(states)]
     taken = [_variable(f"captured{i}", x) for i, x in enumerate(captures)]
     groups = [(slices, in_data_locs), (carried, in_state_locs), (taken, remain_locs)]
-    found = ctx.subgraph(ctx.graph(0), *_arrange(len(inputs), groups))
+    found = ctx.subgraph(ctx.graph(0), *arrange(len(inputs), groups))
+    if not 0 <= num_out_data == len(found) - len(states):
+        raise Unsupported(f"a body with {len(found)} results for {len(states)} states")
     results = relay.Tuple([*found[num_out_data:], *found[:num_out_data]])
     body = Function([*carried, *slices, *taken], results)
     scan = call("serde.scan", tuple(states), tuple(data), tuple(captures), body=body)
@@ -419,10 +414,13 @@ def import_cond(
     else_input_locs: Indices,
 ) -> Sequence[Expr]:
     indices = (cond_input_locs, then_input_locs, else_input_locs)
-    (condition,), *branches = (
-        ctx.subgraph(ctx.graph(i), *(inputs[place] for place in own))
-        for i, own in enumerate(indices)
+    conditions, *branches = (
+        ctx.subgraph(ctx.graph(i), *choose(inputs, own)) for i, own in enumerate(indices)
     )
+    condition = only_result(conditions)
+    if any(len(branch) != num_outputs for branch in branches):
+        found = " and ".join(str(len(branch)) for branch in branches)
+        raise Unsupported(f"expected {num_outputs} results of both branches, found {found}")
     one, two = (relay.Tuple(list(branch)) for branch in branches)
     chosen = If(_truth(ctx, condition), one, two)
     chosen.type = one.type
@@ -440,8 +438,13 @@ def import_while_loop(
     func_var_locs: Indices,
 ) -> Sequence[Expr]:
     """MXNet's stacks are as long as there are iterations at most, so they go round as states."""
+    if any(not 0 <= place < len(func_input_locs) for place in func_var_locs):
+        raise Unsupported(f"func_var_locs={func_var_locs} for {len(func_input_locs)} inputs")
     names = [func_input_locs[place] for place in func_var_locs]
-    states = [inputs[place] for place in names]
+    states = choose(inputs, names)
+    choose(inputs, (*func_input_locs, *cond_input_locs))
+    if len(set(names)) < len(names):
+        raise Unsupported(f"func_var_locs={func_var_locs} name a state twice")
     others = [place for place in range(len(inputs)) if place not in names]
     carried = {place: _variable(f"state{place}", inputs[place]) for place in names}
     taken = {place: _variable(f"captured{place}", inputs[place]) for place in others}
@@ -449,9 +452,12 @@ def import_while_loop(
     number = Var("number", SCALAR)
     found = ctx.subgraph(ctx.graph(1), *(inside[place] for place in func_input_locs))
     rows, nexts = found[:num_out_data], found[num_out_data:]
+    if not 0 <= num_out_data == len(found) - len(names):
+        raise Unsupported(f"a body with {len(found)} results for {len(names)} states")
     following = {**taken, **dict(zip(names, nexts, strict=True))}
-    (again,) = ctx.subgraph(ctx.graph(0), *(following[place] for place in cond_input_locs))
-    (begins,) = ctx.subgraph(ctx.graph(0), *(inputs[place] for place in cond_input_locs))
+    asked = [following[place] for place in cond_input_locs]
+    again = only_result(ctx.subgraph(ctx.graph(0), *asked))
+    begins = only_result(ctx.subgraph(ctx.graph(0), *choose(inputs, cond_input_locs)))
     stacks = [
         Var(f"stack{i}", TensorType((max_iterations, *ctx.type(row).shape), ctx.type(row).dtype))
         for i, row in enumerate(rows)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -201,6 +203,7 @@ def import_around(ctx: ImportContext, x: Expr, *, decimals: int = 0) -> Expr:
     is_whole = not is_float(ctx.type(x).dtype)
     if is_whole and decimals >= 0:
         return x
+    iterations(2 * abs(decimals), f"decimals={decimals}")
     for _ in range(abs(decimals)):
         x = up(x, ten)
     x = x if is_whole else relay.serde.round_even(x)
@@ -254,10 +257,11 @@ def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> 
 @OPS.imports("smooth_l1")
 def import_smooth_l1(ctx: ImportContext, data: Expr, *, scalar: float = 1.0) -> Expr:
     squared = scalar * scalar
+    bound = 1 / squared if squared else math.inf
     inner = relay.multiply(relay.multiply(data, data), scalar_like(ctx, data, 0.5 * squared))
     size = relay.abs(data)
-    outer = relay.subtract(size, scalar_like(ctx, data, 0.5 / squared))
-    return relay.where(relay.less(size, scalar_like(ctx, data, 1 / squared)), inner, outer)
+    outer = relay.subtract(size, scalar_like(ctx, data, 0.5 * bound))
+    return relay.where(relay.less(size, scalar_like(ctx, data, bound)), inner, outer)
 
 
 @OPS.imports("_contrib_quadratic")

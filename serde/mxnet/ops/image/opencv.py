@@ -154,6 +154,8 @@ def resize_images(ctx: ImportContext, data: Expr, width: int, height: int, inter
         raise Unsupported(f"interp={interp} is no way of interpolation of OpenCV's resize")
     have = ctx.static_lengths(data, (rank - 3, rank - 2))
     want = (height, width)
+    if min(*have, *want) < 1:
+        raise Unsupported(f"an image of {have[0]} x {have[1]} resized to {height} x {width}")
     if have == want:
         return data
     axes = list(zip(have, want, strict=True))
@@ -240,6 +242,7 @@ def import_copy_make_border(
     if not 0 <= type <= 4:
         raise Unsupported(f"type={type} is no border of OpenCV")
     dtype = ctx.type(src).dtype
+    ctx.ranked(src, 3)
     rows, columns, channels = ctx.static_shape(src)
     if type:
         for axis, sides in enumerate(((top, rows, bot), (left, columns, right))):

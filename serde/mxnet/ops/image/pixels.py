@@ -122,6 +122,8 @@ def adjust_pixels(ctx: ImportContext, data: Expr, adjust: Callable[[Expr], Expr]
 @OPS.imports("_image_adjust_lighting")
 def import_adjust_lighting(ctx: ImportContext, data: Expr, *, alpha: tuple[float, ...]) -> Expr:
     require_colours(ctx, data)
+    if len(alpha) != LIGHT.shape[1]:
+        raise Unsupported(f"alpha={alpha}: expected {LIGHT.shape[1]} numbers")
     light = relay.Constant(LIGHT @ np.array(alpha, np.float32))
     return adjust_pixels(ctx, data, lambda x: relay.add(x, light))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any as AnyValue
@@ -42,7 +43,7 @@ def import_bilinear_resize(
     align_corners: bool = True,
 ) -> Expr:
     """`mode` tells where the lengths come from; an empty result is made here."""
-    lengths = ctx.type(data).shape[2:]
+    lengths = ctx.ranked(data, 4).shape[2:]
     if mode == "like":
         if like is None:
             raise Unsupported("mode='like' needs a second input")
@@ -92,6 +93,8 @@ def _scaled_lengths(
     They are an expression where a length is a symbol and its scale no short fraction.
     """
     size: list[Dim] = []
+    if not all(map(math.isfinite, scales)):
+        raise Unsupported(f"scales {list(scales)}")
     for length, scale in zip(lengths, scales, strict=True):
         ratio = Fraction(float(np.float32(scale)))
         if isinstance(length, int):

@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -32,7 +33,7 @@ def import_diff(ctx: ImportContext, a: Expr, *, n: int = 1, axis: int = -1) -> E
         raise Unsupported(f"n={n} is negative")
     along = normalize_axis(axis, ctx.type(a).rank)
     length = ctx.type(a).shape[along]
-    for _ in range(min(n, length) if isinstance(length, int) else n):
+    for _ in iterations(min(n, length) if isinstance(length, int) else n, f"n={n}"):
         a = _differences(a, along)
     return a
 

@@ -244,6 +244,8 @@ def import_insert_tensor(
 
     Where each goes is found by sorting the indices of the new, doubled, among odd ones of the old.
     """
+    if not others:
+        raise Unsupported("an insertion without places")
     *tensors, obj = others
     data, along, length = _flatten_unless_axis(ctx, arr, at.axis)
     if ctx.type(obj).rank != 1:

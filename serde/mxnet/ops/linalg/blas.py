@@ -130,4 +130,6 @@ def import_khatri_rao(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Exp
         pairs = relay.multiply(relay.expand_dims(left, 1), relay.expand_dims(right, 0))
         return relay.reshape(pairs, (-3, 0))
 
+    if not args:
+        raise Unsupported("a product of no matrices")
     return reduce(multiply_rows, args)

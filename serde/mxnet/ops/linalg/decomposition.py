@@ -14,6 +14,7 @@ from serde.mxnet.ops.linalg.blas import TriangularFactor, product_of, scale_by, 
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axes
 from serde.relay.op.linalg.columns import identity_like
 
 
@@ -135,10 +136,8 @@ def import_tensorsolve(
     """The axes named go behind the others; those behind as many as `b` has are the unknowns'."""
     left, right = _as_floats(ctx, a, b)
     rank, given = ctx.type(left).rank, ctx.type(right).rank
-    order = list(range(rank))
-    for axis in a_axes or ():
-        order.remove(axis % rank)
-        order.append(axis % rank)
+    behind = normalize_axes(a_axes or (), rank)
+    order = [*(axis for axis in range(rank) if axis not in behind), *behind]
     if order != sorted(order):
         left = relay.transpose(left, order)
     unknown = ctx.static_shape(left)[given:]

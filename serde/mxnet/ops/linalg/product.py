@@ -17,6 +17,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
@@ -130,6 +131,9 @@ def _contract(a: Expr, b: Expr, left: Sequence[int], right: Sequence[int]) -> Ex
     if len(left) != len(right):
         raise Unsupported(f"{len(left)} axes against {len(right)}")
     ranks = [each.checked_type.rank for each in (a, b)]  # type: ignore[union-attr]
+    left, right = normalize_axes(left, ranks[0]), normalize_axes(right, ranks[1])
+    if sum(ranks) > len(ascii_letters):
+        raise Unsupported(f"a product of tensors of rank {ranks[0]} and {ranks[1]}")
     letters = iter(ascii_letters)
     first = [next(letters) for _ in range(ranks[0])]
     pairs = {axis % ranks[1]: first[other] for axis, other in zip(right, left, strict=True)}
@@ -168,7 +172,7 @@ def import_polyval(ctx: ImportContext, p: Expr, x: Expr) -> Expr:
     dtype = ctx.type(x).dtype
     wide = "int32" if dtype in ("int8", "uint8") else dtype
     given, factors = (relay.cast(each, wide) if wide != dtype else each for each in (x, p))
-    if ctx.type(p).shape[0] == 0:
+    if ctx.ranked(p, 1).shape[0] == 0:
         return relay.zeros_like(x)
     value, factor = Var("value", ctx.type(given)), Var("factor", TensorType((), wide))
     place = Var("place", ctx.type(given))

@@ -23,6 +23,7 @@ from serde.mxnet.ops.qnn.fused import (
     Step,
     Weights,
     activations,
+    layer_inside,
     levels_of,
     quantized_weights,
     real_result,
@@ -99,7 +100,7 @@ def import_sg_mkldnn_conv(
     layers, functions = activations(
         ctx, ("Convolution", "BatchNorm"), ("relu", "leaky", "gelu", "clip")
     )
-    attrs = layers["Convolution"]
+    attrs = layer_inside(layers, "Convolution")
     bias_count = 0 if attrs["no_bias"] else 1
     counts = [2, bias_count, 4 if with_bn else 0, 1 if with_sum else 0, 2, 2 if with_sum else 0]
     (data, weight), biases, norm, others, ends, other_ends = split_inputs(inputs, counts)
@@ -107,7 +108,7 @@ def import_sg_mkldnn_conv(
         raise Unsupported("a function before a sum in a quantised convolution: MXNet fails")
     bias = biases[0] if biases else None
     if with_bn:
-        weight, bias = _fold_norm(ctx, weight, bias, norm, layers["BatchNorm"])
+        weight, bias = _fold_norm(ctx, weight, bias, norm, layer_inside(layers, "BatchNorm"))
     conv = ConvAttributes(**{field.name: attrs[field.name] for field in fields(ConvAttributes)})
     layer = _Layer(ctx, data, magnitude(*ends), _attributes(conv))
     positive = [name for name, _ in functions] in (["relu"], ["clip"])

@@ -5,7 +5,7 @@ MXNet multiplies by scales, the levels of a unit; a step is the inverse of a sca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Final
@@ -168,6 +168,17 @@ def activations(
             raise Unsupported(f"{op} of quantised numbers with {attrs}")
         functions.append((name, _step(ctx, op, attrs)))
     return attributes, functions
+
+
+def layer_inside(layers: Mapping[str, dict[str, AnyValue]], op: str) -> dict[str, AnyValue]:
+    """Return the attributes of one of the layers inside a node.
+
+    Raises:
+        Unsupported: There is none.
+    """
+    if op not in layers:
+        raise Unsupported(f"no {op} is inside")
+    return layers[op]
 
 
 def _operators(graph: Graph, version: int) -> list[tuple[str, dict[str, AnyValue]]]:

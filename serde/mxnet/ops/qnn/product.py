@@ -17,6 +17,7 @@ from serde.mxnet.ops.qnn.fused import (
     Step,
     Weights,
     activations,
+    layer_inside,
     levels_of,
     quantized_weights,
     real_result,
@@ -91,7 +92,7 @@ def import_sg_mkldnn_fully_connected(
     if not quantized:
         return ctx.subgraph(ctx.graph(0), *inputs)
     layers, functions = activations(ctx, ("FullyConnected",), (*POSITIVE, "gelu"))
-    attrs = layers["FullyConnected"]
+    attrs = layer_inside(layers, "FullyConnected")
     count = 2 if attrs["no_bias"] else 3
     pairs = 1 if channel_wise_quantize else count
     (data, weight, *biases), ranges = split_inputs(inputs, [count, 2 * pairs])

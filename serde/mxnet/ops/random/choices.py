@@ -113,6 +113,7 @@ def import_choice(
     if len(inputs) != (a is None) + weighted:
         raise Unsupported(f"{len(inputs)} tensors for a={a}, weighted={weighted}")
     if a is None:
+        ctx.ranked(inputs[0], 1)
         (a,) = ctx.static_shape(inputs[0])
     wanted = lengths(size or ())
     count = math.prod(wanted)

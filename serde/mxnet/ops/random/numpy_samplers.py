@@ -17,6 +17,7 @@ from serde.mxnet.ops.random.samplers import DType, Size, dtype_or_float32, lengt
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import broadcast
+from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
 FLOAT32 = np.dtype(np.float32)
@@ -49,7 +50,8 @@ def _sample_for_each(ctx: ImportContext, inputs: Sequence[Expr], size: Size, dty
     shapes = [ctx.type(x).concrete_shape for x in inputs]
     fixed = [shape for shape in shapes if shape is not None]
     if len(fixed) == len(shapes):
-        return Sample(dtype, (*front, *np.broadcast_shapes(*fixed)))
+        whole = TensorType(broadcast(*fixed)).concrete_shape
+        return Sample(dtype, (*front, *(whole or ())))
     like = reduce(relay.add, [relay.cast(x, "float32") for x in inputs])
     if front:
         ones = (1,) * len(ctx.type(like).shape)

@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 from typing import Literal, TypeGuard
 
 import serde.relay as relay
+from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
@@ -132,7 +133,11 @@ def import_rnn(
         attrs["cell_clip"] = bounds
     directions, output = 2 if bidirectional else 1, projection_size or state_size
     pieces = _Vector(ctx, parameters)
+    ctx.ranked(data, 3)
     width = ctx.static_lengths(data, (2,))[0]
+    if state_size < 1:
+        raise Unsupported(f"state_size={state_size}")
+    iterations(num_layers, f"num_layers={num_layers}")
     widths = [width, *[directions * output] * (num_layers - 1)]
     order, sizes = ORDER[mode], (state_size, output, projection_size)
     weights = [_weights(pieces, each, sizes, directions, order) for each in widths]
@@ -185,7 +190,7 @@ def _states(
     count = 2 if mode == "lstm" else 1
     if len(given) != count + use_sequence_length:
         raise Unsupported(f"expected {count + use_sequence_length} states, found {len(given)}")
-    begin = [None if ctx.type(state).shape[1] == 0 else state for state in given[:count]]
+    begin = [None if ctx.ranked(state, 3).shape[1] == 0 else state for state in given[:count]]
     if not use_sequence_length:
         return begin, None
     return begin, relay.cast(given[-1], "int32")

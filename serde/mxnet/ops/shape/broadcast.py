@@ -64,6 +64,8 @@ def import_broadcast_axis(
     ctx: ImportContext, data: Expr, *, axis: tuple[int, ...] = (), size: tuple[int, ...] = ()
 ) -> Expr:
     """An axis that is not named may have any length, even one that is not known."""
+    if len(axis) != len(size):
+        raise Unsupported(f"{len(size)} lengths for axes {axis}")
     target = list(ctx.type(data).shape)
     repeats = [1] * len(target)
     for each, length in zip(normalize_axes(axis, len(target)), size, strict=True):
@@ -84,10 +86,11 @@ def import_broadcast_like(
 ) -> Expr:
     if lhs_axes is None or rhs_axes is None:
         return relay.broadcast_to_like(lhs, rhs)
+    if len(lhs_axes) != len(rhs_axes):
+        raise Unsupported(f"axes {lhs_axes} like {rhs_axes}")
     target = list(ctx.type(lhs).shape)
-    lengths = ctx.type(rhs).shape
     for left, right in zip(lhs_axes, rhs_axes, strict=True):
-        target[normalize_axis(left, len(target))] = lengths[right]
+        target[normalize_axis(left, len(target))] = ctx.axis_dim(rhs, right)
     return relay.broadcast_to(lhs, target)
 
 

@@ -156,8 +156,8 @@ def import_arange(
     if stop is None and infer_range:
         raise Unsupported("infer_range=True: the length follows from what the result meets")
     first, last = (0.0, start) if stop is None else (start, stop)
-    if step == 0 or repeat < 1:
-        raise Unsupported(f"a range of step {step} and repeat {repeat}")
+    if step == 0 or repeat < 1 or not all(map(math.isfinite, (first, last, step))):
+        raise Unsupported(f"a range from {first} to {last} by {step} with repeat {repeat}")
     count = max(0, math.ceil((last - first) / step))
     if dtype not in ("float32", "float64"):
         first, step = math.trunc(first), math.trunc(step)
@@ -201,7 +201,7 @@ def export_arange(
 def axis_indices(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str = "int32") -> Expr:
     """Return the indices along an axis, or of all elements, counted from 0, as a vector."""
     length: Dim = 1
-    for each in ctx.type(x).shape if axis is None else [ctx.type(x).shape[axis]]:
+    for each in ctx.type(x).shape if axis is None else [ctx.axis_dim(x, axis)]:
         length = length * each
     if isinstance(length, int):
         return relay.Constant(allocation.arange(length, dtype=dtype))
@@ -238,6 +238,8 @@ def import_arange_like(
     if repeat < 0:
         step = -step
     dtype = numpy_dtype(ctx.type(data).dtype)
+    if not math.isfinite(start) or not math.isfinite(step):
+        raise Unsupported(f"a range from {start} by {step}")
     if dtype not in (np.float32, np.float64):
         start, step = int(start), int(step)
     numbers = relay.cast(numbers, dtype)

@@ -8,6 +8,7 @@ import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
+from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
@@ -172,6 +173,7 @@ def export_matrix_set_diag(
     (width,) = ctx.static_lengths(diagonal, [-1])
     indices = allocation.zeros((rows, columns), np.int64)
     on = allocation.zeros((rows, columns), np.bool_)
+    iterations(k2 - k1 + 1, f"diagonals {k1} to {k2}")
     for k in range(k1, k2 + 1):
         length = min(rows + min(k, 0), columns - max(k, 0))
         right = super_diag_right_align if k >= 0 else sub_diag_right_align

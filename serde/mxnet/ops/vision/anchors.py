@@ -29,6 +29,8 @@ def import_multibox_prior(
     offsets: tuple[float, ...] = (0.5, 0.5),
 ) -> Expr:
     """Boxes of all sizes have the first ratio, in Relay they are square."""
+    if not sizes or not ratios:
+        raise Unsupported(f"sizes={sizes} and ratios={ratios} make no boxes")
     rest = (steps, offsets, clip)
     if ratios[0] == 1:
         return relay.vision.multibox_prior(data, sizes, ratios, *rest)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
+import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const, tensor_type
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.shapes import join_dim, normalize_axis, require_float
 from serde.relay.ir.types import TensorType
 
 __all__ = [
@@ -58,10 +57,11 @@ def indices_along(data: Expr, axis: int) -> Expr:
     Where that is a symbol, they are counted on the matrices themselves, so that it keeps its name.
     """
     type_ = tensor_type(data)
-    length = type_.shape[axis]
+    own = normalize_axis(axis, type_.rank)
+    length = type_.shape[own]
     if isinstance(length, int):
-        return const(np.arange(length), "int64")
-    others = tuple(each for each in range(type_.rank) if each != axis % type_.rank)
+        return const(allocation.arange(length), "int64")
+    others = tuple(each for each in range(type_.rank) if each != own)
     nothing = call("sum", call("zeros_like", data), axis=others)
     ones = call("ones_like", call("cast", nothing, dtype="int64"))
     return call("cumsum", ones, axis=0, exclusive=True)

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.limits import MAX_RANK
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample
@@ -290,8 +291,8 @@ def _normalize_new_axis(axis: int, rank: int) -> int:
 
 
 def _expand_dims_type(data: TensorType, *, axis: int, num_newaxis: int) -> TensorType:
-    if num_newaxis < 0:
-        raise TypeInferenceError(f"num_newaxis {num_newaxis} must not be negative")
+    if not 0 <= num_newaxis <= MAX_RANK:
+        raise TypeInferenceError(f"num_newaxis {num_newaxis} is not within 0 and {MAX_RANK}")
     at = _normalize_new_axis(axis, data.rank)
     return TensorType((*data.shape[:at], *[1] * num_newaxis, *data.shape[at:]), data.dtype)
 
