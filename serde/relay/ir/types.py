@@ -59,7 +59,7 @@ class TensorType:
     __slots__ = ("_hash", "dtype", "shape")
 
     def __init__(self, shape: Iterable[DimLike] = (), dtype: AnyValue = "float32") -> None:
-        self.shape: tuple[Dim, ...] = tuple(as_dim(dim) for dim in shape)
+        self.shape: tuple[Dim, ...] = tuple(map(as_dim, shape))
         if len(self.shape) > MAX_RANK:
             raise TypeInferenceError(
                 f"a tensor of {len(self.shape)} axes, of which it may have {MAX_RANK}"
