@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import require_fixed
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
@@ -70,7 +71,7 @@ def _compute_positions(
     if size == 1:
         both = ctx.emit("Mul", ctx.const([0.5], np.float64), ctx.emit("Add", start, end))
         return ctx.emit("Mul", both, last)
-    steps = np.arange(size).reshape([-1, 1] if axis == 0 else [1, -1])
+    steps = arange(size).reshape([-1, 1] if axis == 0 else [1, -1])
     span = ctx.emit("Mul", ctx.emit("Sub", end, start), last)
     along = ctx.emit("Mul", ctx.const(steps, np.float64), span)
     moved = ctx.emit("Div", along, ctx.const([size - 1], np.float64))

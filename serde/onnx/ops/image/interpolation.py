@@ -7,10 +7,11 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.allocation import zeros
+from serde.limits import budget
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, emit_where
-from serde.onnx.ops.shape.reshape import require_short
 from serde.relay.ir.dims import Dim, product
 from serde.relay.op.image.interpolation import Interpolation
 from serde.weights import Array
@@ -46,7 +47,7 @@ def interpolate(
     exact = how.method == "nearest_neighbor" or given.dtype == "float64"
     work = given.dtype if exact else "float32"
     found = as_dtype(ctx, x, work)
-    beyond: Array = np.zeros((1,) * given.rank, np.bool_)
+    beyond: list[Array] = []
     for i, letter in enumerate(SPATIAL[ndim]):
         axis = layout.index(letter)
         shape = [-1 if each == axis else 1 for each in range(given.rank)]
@@ -54,9 +55,9 @@ def interpolate(
             ctx.static_lengths(x, [axis]),
             require_fixed([result.shape[axis]], "size"),
         )
-        require_short(size, f"size {size}")
+        budget().draw("constants", 8 * size, f"the places of {size:,} elements")
         indices = how.places(length, size, region[i], region[ndim + i])
-        beyond = beyond | ((indices < 0) | (indices > length - 1)).reshape(shape)
+        beyond.append(((indices < 0) | (indices > length - 1)).reshape(shape))
         parts = []
         for index, weight in how.taps(indices, length):
             part = ctx.emit("Gather", found, ctx.const(index, np.int64), axis=axis)
@@ -66,8 +67,11 @@ def interpolate(
         found = parts[0]
         for part in parts[1:]:
             found = ctx.emit("Add", found, part)
-    if how.mode == "tf_crop_and_resize" and beyond.any():
-        found = emit_where(ctx, ctx.const(beyond), ctx.const(outside, work), found, work)
+    if how.mode == "tf_crop_and_resize" and any(each.any() for each in beyond):
+        marks = zeros(np.broadcast_shapes(*(each.shape for each in beyond)), np.bool_)
+        for each in beyond:
+            marks |= each
+        found = emit_where(ctx, ctx.const(marks), ctx.const(outside, work), found, work)
     return found if work == result.dtype else cast(ctx, found, result.dtype)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serde.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.reduce import emit_reduce
@@ -60,7 +61,7 @@ def emit_arange(ctx: ExportContext, count: Dim, rank: int) -> Value:
     """Return 0, 1, ... below `count` as float64 on the first of `rank` axes."""
     shape = [-1] + [1] * (rank - 1)
     if isinstance(count, int):
-        return ctx.const(np.arange(count).reshape(shape), np.float64)
+        return ctx.const(arange(count).reshape(shape), np.float64)
     end = ctx.emit("Reshape", ctx.shape([count]), ctx.const(np.zeros(0), np.int64))
     steps = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
     return ctx.emit("Reshape", cast(ctx, steps, np.float64), ctx.ints(shape))

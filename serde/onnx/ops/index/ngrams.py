@@ -108,7 +108,7 @@ def _shift_items(rows: Expr, length: int, distance: int) -> Iterator[Expr]:
 def _zero_counts(ctx: ImportContext, rows: Expr, count: int) -> Expr:
     """Return zeros for n-grams whose length is not counted."""
     none = relay.sum(relay.cast(relay.not_equal(rows, rows), "int64"), axis=1, keepdims=True)
-    return relay.add(none, ctx.array(np.zeros((1, count), np.int64)))
+    return relay.add(none, ctx.array(zeros((1, count), np.int64)))
 
 
 def _apply_weights(ctx: ImportContext, counts: Expr, weights: Sequence[float], mode: str) -> Expr:

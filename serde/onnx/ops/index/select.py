@@ -8,8 +8,7 @@ import numpy as np
 from onnx import helper
 
 import serde.relay as relay
-from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
+from serde.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, cast_to_bool, fill, to_int64
@@ -34,13 +33,11 @@ def export_one_hot(
     dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """Written as a comparison: OneHot counts negative indices from the end, Relay ignores them."""
-    if depth * 8 > MAX_INLINE_BYTES:
-        raise Unsupported(f"depth {depth}, whose list of classes is too long to write")
     rank = ctx.result_type().rank
     position = axis % rank
     shape = [1] * rank
     shape[position] = depth
-    counted = np.arange(depth).reshape(shape)
+    counted = arange(depth).reshape(shape)
     marks = ctx.emit(
         "Equal", unsqueeze(ctx, indices, [position]), ctx.const(counted, ctx.type(indices).dtype)
     )

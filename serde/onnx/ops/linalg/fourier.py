@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
-from serde.allocation import arange, ones, repeat
+from serde.allocation import arange, ones, repeat, zeros
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -54,12 +54,12 @@ def export_stft(
 ) -> Value:
     """A convolution with the twiddle factors ``exp(-2j * pi * k * n / N)`` times the window."""
     dtype = ctx.type(x).dtype
-    frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
-    taps = np.arange(win_length)
+    frequencies = arange(n_fft // 2 + 1 if onesided else n_fft)
+    taps = arange(win_length)
     twiddles = np.exp(-2j * np.pi * np.outer(frequencies, taps) / win_length)
     if normalized:
         twiddles = twiddles / np.sqrt(n_fft)
-    filters = np.zeros((2 * len(frequencies), 1, n_fft))
+    filters = zeros((2 * len(frequencies), 1, n_fft))
     filters[:, 0, :win_length] = np.concatenate([twiddles.real, twiddles.imag])
     if window.data is not None:
         filters[..., :win_length] *= window.data[:win_length]
@@ -70,7 +70,7 @@ def export_stft(
         if given > n_fft:
             shaped = ctx.emit("Slice", shaped, ctx.ints([0]), ctx.ints([n_fft]))
         if given < n_fft:
-            shaped = ctx.emit("Concat", shaped, ctx.const(np.zeros(n_fft - given), dtype), axis=0)
+            shaped = ctx.emit("Concat", shaped, ctx.const(zeros(n_fft - given), dtype), axis=0)
         weight = ctx.emit("Mul", ctx.const(filters, dtype), shaped)
     batched = ctx.type(x).rank == 2
     signals = unsqueeze(ctx, x, [1] if batched else [0, 1])
@@ -251,7 +251,7 @@ def _frame_indices(ctx: ImportContext, length: Expr, size: Expr, step: Expr) -> 
             raise Unsupported(f"frames of {width} every {hop} of {total} elements")
         starts = arange(1 + (total - width) // hop) * hop
         indices = repeat(starts[:, None], width, axis=1)
-        return relay.Constant(indices + np.arange(width))
+        return relay.Constant(indices + arange(width))
     count = relay.add(relay.divide(relay.subtract(length, size), step), const_int64(1))
     frame = build_arange(count)
     within = build_arange(size)

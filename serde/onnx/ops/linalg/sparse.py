@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.allocation import repeat
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, fill
@@ -24,7 +25,7 @@ def _read_csr(ctx: ExportContext, indices: Value, indptr: Value) -> np.ndarray[A
         Unsupported: It is computed, or two elements have one index.
     """
     counts = np.diff(ctx.constant(indptr))
-    rows = np.repeat(np.arange(len(counts)), counts)
+    rows = repeat(np.arange(len(counts)), counts)
     positions = np.stack([rows, ctx.constant(indices)[: len(rows)]], -1).astype(np.int64)
     if len(np.unique(positions, axis=0)) < len(positions):
         raise Unsupported("a sparse matrix with two elements in one place")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import full
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
@@ -92,12 +93,14 @@ def import_matmul_nbits(
         raise Unsupported("g_idx")
     if bits not in (2, 4, 8) or weight_prepacked:
         raise Unsupported(f"bits={bits}, weight_prepacked={weight_prepacked}")
+    if min(K, N, block_size) < 1:
+        raise Unsupported(f"{N} rows of {K} in blocks of {block_size}")
     blocks = -(-K // block_size)
     rows = _unpack_bits(relay.reshape(b, (N, -1)), bits, N)
     levels = relay.strided_slice(rows, begin=[0], end=[K], strides=[1], axes=[1])
     factors = relay.reshape(scales, (N, blocks))
     if zero_points is None:
-        middle = np.full((N, blocks), 1 << bits - 1, np.uint8)
+        middle = full((N, blocks), 1 << bits - 1, np.uint8)
         weight = _dequantize(levels, factors, relay.Constant(middle), block_size)
     elif ctx.type(zero_points).dtype == "uint8":
         packed = _unpack_bits(relay.reshape(zero_points, (N, -1)), bits, N)

@@ -6,9 +6,12 @@ coupling, 2004, second approach), iterated as LIBSVM does; its stopping rule is 
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import eye, full, iterations, zeros
 from serde.onnx.import_context import ImportContext
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
@@ -37,12 +40,12 @@ def couple_probabilities(ctx: ImportContext, chance: Expr, classes: int) -> Expr
     known, fit = Var("probabilities", state), Var("gram", ctx.type(gram))
     body = Tuple([relay.const(True, "bool"), _iterate(known, fit, classes)])
     function = Function([number, known, fit], body)
-    iterations = relay.const(max(_MIN_ITERATIONS, classes), "int64")
+    limit = relay.const(max(_MIN_ITERATIONS, classes), "int64")
     start = relay.add(
         relay.multiply(relay.sum(chance, axis=1, keepdims=True), relay.const(np.float32(0.0))),
-        ctx.array(np.full((1, classes), 1.0 / classes, np.float32)),
+        ctx.array(full((1, classes), 1.0 / classes, np.float32)),
     )
-    return TupleGetItem(call("serde.loop", iterations, None, (start,), (gram,), body=function), 0)
+    return TupleGetItem(call("serde.loop", limit, None, (start,), (gram,), body=function), 0)
 
 
 def _build_gram(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
@@ -60,16 +63,15 @@ def _build_gram(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
     transposed = relay.transpose(matrix, axes=(0, 2, 1))
     outside = relay.negative(relay.multiply(matrix, transposed))
     diagonal = relay.sum(relay.multiply(matrix, matrix), axis=1, keepdims=True)
-    eye = ctx.array(np.eye(classes, dtype=np.float32))
-    return relay.add(outside, relay.multiply(diagonal, eye))
+    identity = ctx.array(eye(classes, dtype=np.float32))
+    return relay.add(outside, relay.multiply(diagonal, identity))
 
 
 def _pair_matrices(classes: int) -> tuple[Array, Array]:
     """Return where in a matrix of classes the probability of each pair goes, and its rest."""
-    pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
-    upper = np.zeros((classes, classes, len(pairs)), np.float32)
-    lower = np.zeros_like(upper)
-    for column, (i, j) in enumerate(pairs):
+    shape = (classes, classes, classes * (classes - 1) // 2)
+    upper, lower = zeros(shape, np.float32), zeros(shape, np.float32)
+    for column, (i, j) in enumerate(combinations(range(classes), 2)):
         upper[i, j, column] = lower[j, i, column] = 1.0
     return upper.reshape(classes**2, -1), lower.reshape(classes**2, -1)
 
@@ -81,7 +83,7 @@ def _iterate(known: Expr, gram: Expr, classes: int) -> Expr:
     value = relay.sum(relay.multiply(p, product), axis=1, keepdims=True)
     error = relay.max(relay.abs(relay.subtract(product, value)), axis=1, keepdims=True)
     one, two = relay.const(np.float32(1.0)), relay.const(np.float32(2.0))
-    for position in range(classes):
+    for position in iterations(classes, "the steps of coupled probabilities"):
         row = relay.take(gram, relay.const(np.int32(position)), axis=1, mode="fast")
         own, linear = _take_column(row, position), _take_column(product, position)
         step = relay.divide(relay.subtract(value, linear), own)
@@ -90,7 +92,7 @@ def _iterate(known: Expr, gram: Expr, classes: int) -> Expr:
         value = relay.divide(
             relay.add(value, relay.multiply(step, gain)), relay.multiply(scale, scale)
         )
-        unit = np.zeros((1, classes), np.float32)
+        unit = zeros((1, classes), np.float32)
         unit[0, position] = 1.0
         p = relay.divide(relay.add(p, relay.multiply(step, relay.Constant(unit))), scale)
         product = relay.divide(relay.add(product, relay.multiply(step, row)), scale)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import iterations, zeros
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
@@ -141,7 +143,8 @@ class _Pairs:
         self._counts = counts
         self._starts = np.cumsum([0, *counts])
         n = len(counts)
-        self.classes = [(i, j) for i in range(n) for j in range(i + 1, n)]
+        iterations(n * (n - 1) // 2, "the decisions between pairs of classes")
+        self.classes = list(combinations(range(n), 2))
 
     def factors(self, coefficients: Sequence[float]) -> Array:
         """Return the factor of every support vector in every decision.
@@ -151,7 +154,7 @@ class _Pairs:
         given = _to_matrix(coefficients, len(self._counts) - 1)
         if given.shape[1] != self._starts[-1]:
             raise Unsupported(f"{given.size} coefficients for {self._starts[-1]} support vectors")
-        found = np.zeros((len(self.classes), given.shape[1]), np.float32)
+        found = zeros((len(self.classes), given.shape[1]), np.float32)
         for row, (i, j) in enumerate(self.classes):
             one, other = (slice(self._starts[k], self._starts[k + 1]) for k in (i, j))
             found[row, one] = given[j - 1, one]
@@ -160,7 +163,7 @@ class _Pairs:
 
     def members(self) -> tuple[Array, Array]:
         """Return for each class which pairs it is the first of, and which the second."""
-        found = np.zeros((2, len(self._counts), len(self.classes)), np.float32)
+        found = zeros((2, len(self._counts), len(self.classes)), np.float32)
         for column, pair in enumerate(self.classes):
             for side, each in enumerate(pair):
                 found[side, each, column] = 1.0

@@ -9,8 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
+from serde.allocation import arange, repeat
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
 from serde.onnx.ops.elementwise.convert import cast, comparison_dtype, compute_dtype
@@ -103,14 +102,12 @@ def _find_parts(ctx: ExportContext, length: Dim, out: int) -> tuple[Value, Value
 
     They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
     """
-    whole = length if isinstance(length, int) else out
-    if 8 * out * (-(-whole // out) + 1) > MAX_INLINE_BYTES:
-        raise Unsupported(f"{out} parts of an axis of {length} are too large to write")
     if isinstance(length, int):
-        number = np.arange(out)
+        number = arange(out)
         starts = number * length // out
         stops = -(-(number + 1) * length // out)
-        indices = starts[:, None] + np.arange((stops - starts).max())
+        longest = int((stops - starts).max())
+        indices = repeat(starts[:, None], longest, axis=1) + arange(longest)
         inside = indices < stops[:, None]
         own = np.minimum(indices, stops[:, None] - 1)
         return ctx.const(own, np.int64), ctx.const(inside), ctx.const(stops - starts, np.int64)

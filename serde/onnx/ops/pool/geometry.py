@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.allocation import arange, ones
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -62,13 +63,14 @@ class Geometry:
 
     def scale(self, lengths: Sequence[int]) -> Array:
         """Return for each window its size over the number of its elements that hold data."""
-        result: Array = np.ones((1, 1), np.float64)
+        counts = [self._count(axis, length) for axis, length in enumerate(lengths)]
+        result = ones((1, 1, *require_fixed(counts, "windows")))
         for axis, length in enumerate(lengths):
-            (count,) = require_fixed([self._count(axis, length)], "windows")
-            starts = np.arange(count) * self.strides[axis] - self.padding[axis]
-            indices = starts[:, None] + np.arange(self.size[axis]) * self.dilations[axis]
-            inside = ((indices >= 0) & (indices < length)).sum(1)
-            result = result[..., None] * (self.size[axis] / np.maximum(inside, 1))
+            size, gap = self.size[axis], self.dilations[axis]
+            starts = arange(result.shape[2 + axis]) * self.strides[axis] - self.padding[axis]
+            first, behind = (np.clip(-((start - starts) // -gap), 0, size) for start in (0, length))
+            ratio = size / np.maximum(behind - first, 1)
+            result *= ratio.reshape([-1 if each == 2 + axis else 1 for each in range(result.ndim)])
         return result
 
 

@@ -10,6 +10,7 @@ import onnx
 from onnx import helper
 
 import serde.relay as relay
+from serde.allocation import zeros
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -74,7 +75,7 @@ def export_quantize_linear(
     kind = helper.np_dtype_to_tensor_dtype(out_dtype)
     explicit = zero_point is None and dtype != "uint8"
     if explicit and ctx.version < 21:
-        zero_point = ctx.const(np.zeros(ctx.static_shape(scale)), out_dtype)
+        zero_point = ctx.const(zeros(ctx.static_shape(scale)), out_dtype)
         explicit = False
     return ctx.emit(
         "QuantizeLinear",

@@ -8,7 +8,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, const_int64, fill, to_int64
@@ -57,16 +56,6 @@ def emit_range(ctx: ExportContext, count: Value) -> Value:
 def reshape_along(ctx: ExportContext, x: Value, axis: int, rank: int) -> Value:
     """Return a vector as a tensor of `rank` whose only long axis is `axis`."""
     return ctx.emit("Reshape", x, ctx.ints([-1 if each == axis else 1 for each in range(rank)]))
-
-
-def require_short(count: int, what: str) -> None:
-    """Refuse a table of `count` int64 that is too large to stand in the graph.
-
-    Raises:
-        Unsupported: It is; the message names it as `what`.
-    """
-    if count * 8 > MAX_INLINE_BYTES:
-        raise Unsupported(f"{what}, whose table of {count} places is too large to write")
 
 
 def emit_reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:

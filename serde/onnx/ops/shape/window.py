@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serde.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.shape.reshape import emit_range, require_short, reshape_along
+from serde.onnx.ops.shape.reshape import emit_range, reshape_along
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import pool_dim
@@ -54,12 +55,11 @@ class Windows:
         for i, (axis, size, stride, gap) in enumerate(
             zip(axes, sizes, strides, dilations, strict=True)
         ):
-            require_short(size, f"a window of {size}")
             before, after = pads[i], pads[len(axes) + i]
             count = pool_dim(shape[axis], size, stride, before + after, gap, ceil_mode=ceil_mode)
             counts.append(count)
             sides.append((before, after + (stride - 1 if ceil_mode else 0)))
-            indices.append(_window_indices(ctx, count, stride, np.arange(size) * gap))
+            indices.append(_window_indices(ctx, count, stride, arange(size) * gap))
         return cls(axes, counts, sides, indices, sizes)
 
     def pad(self, ctx: ExportContext, x: Value, rank: int, fill: Value) -> Value:

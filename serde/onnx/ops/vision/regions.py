@@ -8,6 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import require_fixed
@@ -15,7 +16,7 @@ from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.image.sampling import LINEAR, clamp, flatten_pixels, length_as_float64, sample
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.layout import to_layout
-from serde.onnx.ops.shape.reshape import emit_range, require_short, reshape_along, unsqueeze
+from serde.onnx.ops.shape.reshape import emit_range, reshape_along, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
@@ -84,7 +85,6 @@ class _Samples:
         axis: int,
     ) -> _Samples:
         """Return the samples between edges, float32 or float64 of shape (regions, 1, 1, 1, 1)."""
-        require_short(bins, f"pooled_size {bins}")
         start, end = edges
         dtype = ctx.type(start).dtype
         one, half = ctx.const(1, dtype), ctx.const(0.5, dtype)
@@ -101,7 +101,7 @@ class _Samples:
         steps = reshape_along(ctx, cast(ctx, emit_range(ctx, most), dtype), axis + 1, 5)
         within = ctx.emit("Mul", ctx.emit("Add", steps, half), size)
         within = ctx.emit("Div", within, count)
-        parts = reshape_along(ctx, ctx.const(np.arange(bins), dtype), axis, 5)
+        parts = reshape_along(ctx, ctx.const(arange(bins), dtype), axis, 5)
         at = ctx.emit("Add", ctx.emit("Add", start, ctx.emit("Mul", parts, size)), within)
         position = cast(ctx, at, np.float64)
         whole = length_as_float64(ctx, length)
