@@ -25,12 +25,17 @@ from serde.relay.ir.types import TensorType
 __all__: list[str] = []
 
 
+_NIBBLES = frozenset({"int2", "uint2", "int4", "uint4"})
+
+
 def _cast_type(data: TensorType, *, dtype: np.dtype[AnyValue]) -> TensorType:
     return TensorType(data.shape, dtype)
 
 
 def _convert(data: Array, dtype: np.dtype[AnyValue]) -> Array:
     with np.errstate(all="ignore"):
+        if {data.dtype.name, dtype.name} <= _NIBBLES:  # which ml_dtypes does not convert
+            data = data.astype(np.int8)
         return data.astype(dtype)
 
 

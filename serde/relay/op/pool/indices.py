@@ -10,7 +10,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Tuple, const
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import Array, call, relay_op, sample
-from serde.relay.ir.shapes import pool_dim
+from serde.relay.ir.shapes import pool_dim, require_window
 from serde.relay.ir.traits import Fusion, FusionPattern, Ordering, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
@@ -31,8 +31,9 @@ def _pooled_type(
     ndim = len(pool_size)
     if data.rank != ndim + 2 or ndim not in (1, 2, 3):
         raise TypeInferenceError(f"cannot pool {data!r} by windows of {list(pool_size)}")
-    if len(strides) != ndim or len(dilation) != ndim or len(padding) != 2 * ndim:
-        raise TypeInferenceError(f"expected {ndim} strides and dilations, {2 * ndim} pads")
+    require_window(ndim, pool_size=pool_size, strides=strides, dilation=dilation)
+    if len(padding) != 2 * ndim:
+        raise TypeInferenceError(f"expected {2 * ndim} pads, found {len(padding)}")
     counts = [
         pool_dim(
             data.shape[2 + i],
