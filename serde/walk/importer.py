@@ -259,7 +259,11 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         if isinstance(found, Holes):
             return found
         fold = self.assembly.fold
-        return [each if isinstance(each, Placeholder) else fold(each) for each in found]
+        try:
+            return [each if isinstance(each, Placeholder) else fold(each) for each in found]
+        except TypeInferenceError as error:  # values that are known contradict each other
+            self.report.add(op, ctx.node, str(error))
+            return Holes(ctx.outputs)
 
     def keep(
         self,

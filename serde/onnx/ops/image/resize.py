@@ -351,7 +351,7 @@ def _infer_lengths(
         return None, False
     found: list[Dim] = []
     exact = True
-    for axis, ratio in zip(axes, ctx.constant(scales).tolist(), strict=False):
+    for axis, ratio in zip(axes, map(float, ctx.constant(scales)), strict=False):
         length = ctx.type(x).shape[axis]
         whole = isinstance(length, int) and (length * ratio).is_integer()
         if isinstance(length, int) and whole:

@@ -9,7 +9,13 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample
-from serde.relay.ir.shapes import conv_dim, join_dim, require_float, require_same_dtype
+from serde.relay.ir.shapes import (
+    conv_dim,
+    join_dim,
+    require_float,
+    require_same_dtype,
+    require_window,
+)
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
@@ -48,10 +54,16 @@ def _deformed_type(
         shape.append(join_dim(length, offset.shape[2 + axis]))
     batch = join_dim(data.shape[0], offset.shape[0])
     join_dim(offset.shape[1], taps * (2 * offset_groups))
+    require_window(2, strides=strides, dilation=dilation)
     if bias is not None:
+        if bias.rank != 1:
+            raise TypeInferenceError(f"expected a bias for each channel, found {bias!r}")
         join_dim(bias.shape[0], weight.shape[0])
     if mask is not None:
-        join_dim(mask.shape[1], taps * offset_groups)
+        if mask.rank != 4:
+            raise TypeInferenceError(f"expected a mask for each place, found {mask!r}")
+        for found, wanted in zip(mask.shape, (batch, taps * offset_groups, *shape), strict=True):
+            join_dim(found, wanted)
     return TensorType((batch, weight.shape[0], *shape), data.dtype)
 
 
