@@ -77,6 +77,7 @@ ALLOWED = {
 """The most calls, by module, whose sizes are those of what is there already, or checked before."""
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("path", CONVERTERS, ids=lambda p: p.relative_to(PACKAGE).as_posix())
 def test_converters_make_arrays_by_the_budget(path: Path) -> None:
     found = [ast.unparse(node) for node in sized_calls(ast.parse(path.read_text("utf-8")))]
