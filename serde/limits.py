@@ -35,6 +35,7 @@ __all__ = [
     "MAX_OPERATOR_CHARS",
     "MAX_PROTOBUF_BYTES",
     "MAX_RANK",
+    "MAX_SCRIPT_BYTES",
     "MAX_SPLIT_MANIFEST_BYTES",
     "MAX_SUBGRAPH_DEPTH",
     "MAX_SYMBOL_CONTAINERS",
@@ -67,6 +68,9 @@ MAX_NODES: Final = 10_000_000
 
 MAX_GRAPH_TEXT_BYTES: Final = 1 * 2**30
 """Longest text of a graph (symbol JSON, Relay text)."""
+
+MAX_SCRIPT_BYTES: Final = 2**26
+"""Longest module in TVMScript, which TVM takes a quarter of an hour to parse."""
 
 MAX_ONNX_TEXT_BYTES: Final = 2**28
 """Longest ONNX model in one of its text forms."""
