@@ -25,6 +25,8 @@ _TEXT: Final = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 _INFIX: Final = re.compile(
     rb"[\s)\]][-+*/%<>=|&^@!]+\s|\b(?:not|if|and|or|is|in|lambda)\b|[])]\s*[.\[(]|\w\.[A-Za-z_]|[-~+]\s*[-~+]"
 )
+_TUPLE: Final = re.compile(rb"\s*(\w+) = \((.*)\)\s*$")
+_NAME: Final = re.compile(rb"\w+")
 _INDENT: Final = re.compile(rb"[ \t]*")
 
 
@@ -49,7 +51,9 @@ def _check_source(archive: Archive, name: str) -> None:
         depth = depth + 1 if found[0] in b"([{" else max(0, depth - 1)
         if depth > MAX_DEPTH:
             raise archive.error(f"{name}: brackets nested more than {MAX_DEPTH} deep")
+    sizes: dict[bytes, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
+        _draw_tuple(line, sizes, f"{name}: line {number}")
         short = len(line) <= MAX_DEPTH
         indent = _INDENT.match(line)
         if short or indent is None:
@@ -59,6 +63,23 @@ def _check_source(archive: Archive, name: str) -> None:
 
 
 _MANY: Final = 2**62
+
+
+def _draw_tuple(line: bytes, sizes: dict[bytes, int], what: str) -> None:
+    """Draw for a variable that is a tuple of others: PyTorch writes its type out.
+
+    Args:
+        line: A line of source code.
+        sizes: Fields of the variables that are tuples so far, those inside others included.
+        what: Where it is.
+    """
+    found = _TUPLE.match(line)
+    if found is None:
+        return
+    size = min(sum(sizes.get(each, 1) for each in _NAME.findall(found[2])), _MANY)
+    if size > MAX_DEPTH:
+        budget().draw("nodes", size, f"{what}: the fields of a tuple")
+    sizes[found[1]] = size
 
 
 class _Value:
