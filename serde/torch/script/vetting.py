@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickletools
 import re
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any as AnyValue
 from typing import Final
@@ -113,6 +114,17 @@ _JOINED: Final = {
 }  # fmt: skip
 
 
+_WRITTEN: Final = frozenset(
+    """
+    APPEND APPENDS BINFLOAT BINGET BININT BININT1 BININT2 BINPERSID BINPUT BINUNICODE BINUNICODE8
+    BUILD DICT EMPTY_DICT EMPTY_LIST EMPTY_TUPLE GLOBAL LIST LONG1 LONG_BINGET LONG_BINPUT MARK
+    NEWFALSE NEWOBJ NEWTRUE NONE PROTO REDUCE SETITEM SETITEMS SHORT_BINSTRING STOP TUPLE TUPLE1
+    TUPLE2 TUPLE3
+""".split()
+)  # noqa: SIM905
+"""The steps of pickles that PyTorch's C++ reads."""
+
+
 def _check_pickle(archive: Archive, name: str) -> None:
     """Refuse a pickle that is nested too deep, without making what it holds."""
     data = archive.read(name, MAX_GRAPH_TEXT_BYTES)
@@ -122,11 +134,13 @@ def _check_pickle(archive: Archive, name: str) -> None:
     try:
         for op, argument, _ in pickletools.genops(data):
             count += 1
+            if op.name not in _WRITTEN:
+                raise ValueError(f"a step {op.name}, which PyTorch does not write")
             found = _step(op.name, argument, stack, memo)
             if found.depth > MAX_DEPTH:
                 raise archive.error(f"{name}: values nested more than {MAX_DEPTH} deep")
             largest = max(largest, found.size)
-    except (LookupError, ValueError) as error:
+    except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
         raise archive.error(f"{name}: no pickle: {error}") from None
     if largest > count:
         budget().draw("nodes", largest - count, f"{name}: values that are there again")
