@@ -69,6 +69,10 @@ bench: setup $(TORCH_STAMP)
 	$(BIN)/python benchmarks/startup.py --no-bytecode --runs 5
 	-$(BIN)/python benchmarks/startup.py --cold --runs 5
 	$(BIN)/python benchmarks/nodes.py
+	$(BIN)/python benchmarks/load.py nodes
+	$(BIN)/python benchmarks/load.py together
+	$(BIN)/python benchmarks/load.py row
+	$(BIN)/python benchmarks/load.py weights
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/onnx_import.py
 	$(TORCH_BIN)/python benchmarks/coreml.py
