@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import secrets
 import shutil
@@ -19,6 +18,7 @@ from serde.engine.fitting import bind_inputs
 from serde.errors import FormatError, OptionError, RelayError
 from serde.io.atomic import atomic_group
 from serde.io.tvm_params import read_params, write_params
+from serde.limits import CHUNK_BYTES
 from serde.relax.compiling import CompilableModel, compile_library
 from serde.relax.framework import Framework, load
 from serde.relax.interface import FUNCTION, Interface
@@ -191,8 +191,12 @@ def is_library(path: Path) -> bool:
     with path.open("rb") as file:
         if not file.read(4).startswith(_LIBRARIES):
             return False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(_SYMBOL) >= 0
+        kept = b""
+        while piece := file.read(CHUNK_BYTES):
+            if _SYMBOL in kept + piece:
+                return True
+            kept = piece[-len(_SYMBOL) :]
+    return False
 
 
 def _is_cut_off(path: Path) -> bool:
