@@ -68,7 +68,7 @@ MANY = {
                         " (x)", "float[1, 1, N, M] x"), Refused),
     "window": (model("y, i = MaxPool <kernel_shape = [-2, 0]> (x)",
                      "float[1, 1, 4, 4] x"), Refused),
-    "input_rank": (model("y = Relu (x)", f"float[{', '.join('1' * 100)}] x"), Refused),
+    "input_rank": (model("y = Relu (x)", f"float[{', '.join('1' * 100)}] x"), FormatError),
 }  # fmt: skip
 """The same for other operators."""
 
