@@ -12,6 +12,7 @@ from serde.relay.ir.dims import Any, Dim, DimLike, as_dim, product, substitute
 from serde.weights import dtype_name
 
 __all__ = [
+    "MAX_FIELDS",
     "FuncType",
     "GlobalTypeVar",
     "IncompleteType",
@@ -41,7 +42,8 @@ _C_NAMES: Final = {"int": "int32", "uint": "uint32", "float": "float32", "uint1"
 """Names of element types that TVM takes as C does, and that of a single bit."""
 
 # Shared fields make a short text unfold to any number of them.
-_MAX_LEAVES: Final = 50_000
+MAX_FIELDS: Final = 50_000
+"""Most tensors that a tuple unfolds to."""
 
 
 class TensorType:
@@ -107,8 +109,8 @@ class TupleType:
     def __init__(self, fields: Iterable[Type]) -> None:
         self.fields: tuple[Type, ...] = tuple(fields)
         self._leaves: int = sum(getattr(field, "_leaves", 1) for field in self.fields)
-        if self._leaves > _MAX_LEAVES:
-            raise TypeInferenceError(f"a tuple unfolds to more than {_MAX_LEAVES} tensors")
+        if self._leaves > MAX_FIELDS:
+            raise TypeInferenceError(f"a tuple unfolds to more than {MAX_FIELDS} tensors")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TupleType) and self.fields == other.fields
