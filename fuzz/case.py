@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 __all__ = ["Case"]
 
@@ -21,20 +23,22 @@ class Case:
         name: What it is called.
         files: Contents by path, relative to the folder that they are written to.
         main: The path that is given to the reader: a file, or a folder of them.
+        options: What the reader has to be told, as JSON holds it.
     """
 
     format: str
     name: str
     files: Mapping[str, bytes]
     main: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, format: str, name: str, files: Mapping[str, bytes]) -> Case:
+    def of(cls, format: str, name: str, files: Mapping[str, bytes], **options: Any) -> Case:
         """Return the model that begins with the first of `files`."""
-        return cls(format, name, dict(files), next(iter(files)).partition("/")[0])
+        return cls(format, name, dict(files), next(iter(files)).partition("/")[0], options)
 
     @classmethod
-    def of_paths(cls, format: str, name: str, paths: Iterable[Path]) -> Case:
+    def of_paths(cls, format: str, name: str, paths: Iterable[Path], **options: Any) -> Case:
         """Return the model that the first of some paths holds; folders are taken whole."""
         files: dict[str, bytes] = {}
         for path in paths:
@@ -42,21 +46,22 @@ class Case:
             for each in inside:
                 if each.is_file():
                     files[str(each.relative_to(path.parent))] = each.read_bytes()
-        return cls.of(format, name, files)
+        return cls.of(format, name, files, **options)
 
     @classmethod
-    def unpack(cls, format: str, name: str, data: bytes) -> Case:
-        """Return the case that :meth:`pack` made, of the format that it tells if none is given."""
+    def unpack(cls, name: str, data: bytes) -> Case:
+        """Return the case that :meth:`pack` made."""
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            format = format or archive.comment.decode()
-            return cls.of(format, name, {each: archive.read(each) for each in archive.namelist()})
+            told = json.loads(archive.comment)
+            files = {each: archive.read(each) for each in archive.namelist()}
+            return cls.of(told.pop("format"), name, files, **told)
 
     def pack(self) -> bytes:
         """Return all files as one archive, the main one first."""
         made = io.BytesIO()
         names = sorted(self.files, key=lambda each: each.partition("/")[0] != self.main)
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.comment = self.format.encode()
+            archive.comment = json.dumps({"format": self.format, **self.options}).encode()
             for name in names:
                 archive.writestr(zipfile.ZipInfo(name), self.files[name], zipfile.ZIP_DEFLATED)
         return made.getvalue()

@@ -23,6 +23,7 @@ import atheris
 
 with atheris.instrument_imports(include=["serde"]):
     from fuzz.case import Case
+    from fuzz.forks import fork_instead
     from fuzz.judge import READ, Finding, Judge, scratch
     from fuzz.keeping import Keeper, shrink
     from fuzz.mutators.document import Pool
@@ -66,6 +67,7 @@ class Target:
         self.folder = tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch())
         self.judge = Judge(Path(self.folder.name) / "run")
         with atheris.instrument_imports(include=["serde"]):
+            fork_instead()
             for each in {case.format: case for case in self.seeds}.values():
                 self.judge.warm(each, kinds(to))
 
@@ -99,8 +101,8 @@ class Target:
 
     def _unpack(self, data: bytes) -> Case | None:
         try:
-            case = Case.unpack(self.format, "guided", data)
-        except (zipfile.BadZipFile, ValueError, StopIteration, OSError, NotImplementedError):
+            case = Case.unpack("guided", data)
+        except (zipfile.BadZipFile, ValueError, StopIteration, OSError, KeyError, TypeError):
             return None
         safe = all(not Path(name).is_absolute() and ".." not in name for name in case.files)
         return case if safe and case.files and case.format in FORMATS else None

@@ -15,7 +15,7 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -23,7 +23,6 @@ from typing import Any
 
 import serde
 from fuzz.case import Case
-from fuzz.forks import fork_instead
 from serde.command.cli import exit_code
 from serde.errors import ConverterBug, SerdeError, Unsupported
 
@@ -87,15 +86,16 @@ class Judge:
 
     Args:
         folder: Where files are written; it is emptied.
-        memory: Whether the memory is measured, which takes a Linux of one's own.
+        memory: Whether the memory is measured, where that can be done.
+        seconds: What a run may take besides ten times what its seed took.
     """
 
-    def __init__(self, folder: Path, *, memory: bool = True) -> None:
+    def __init__(self, folder: Path, *, memory: bool = True, seconds: float = SECONDS) -> None:
         self.folder = folder
+        self.allowed = seconds
         self.memory = memory and _reset_peak()
         self.seconds = 0.0
         self.gave_model = False
-        fork_instead()
 
     def warm(self, case: Case, targets: Sequence[str]) -> None:
         """Convert an honest case unjudged, which imports what takes long."""
@@ -103,7 +103,7 @@ class Judge:
             source, written = self._folders()
             with contextlib.suppress(SerdeError), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                _convert(case.write(source), case.format, target, written)
+                _convert(case.write(source), case.format, target, written, case.options)
 
     def _folders(self) -> tuple[Path, Path]:
         """Return empty folders for a source and a target."""
@@ -127,7 +127,7 @@ class Judge:
         source, written = self._folders()
         path = case.write(source)
         before = _listing(source)
-        allowed = SECONDS + TIMES * base
+        allowed = self.allowed + TIMES * base
         held = _resident() if self.memory and _reset_peak() else 0
         found = None
         self.gave_model = False
@@ -135,7 +135,8 @@ class Judge:
         try:
             with _alarm(allowed * PATIENCE), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                _convert(path, None if detect else case.format, target, written)
+                format = None if detect else case.format
+                _convert(path, format, target, written, case.options)
             self.gave_model = True
         except _Timeout as error:
             found = _finding("slow", error, target)
@@ -159,16 +160,17 @@ class Judge:
         return found
 
 
-def _convert(path: Path, format: str | None, target: str, folder: Path) -> None:
+def _convert(
+    path: Path, format: str | None, target: str, folder: Path, options: Mapping[str, Any]
+) -> None:
     if target == READ:
-        model = serde.to_relay(path, format=format)
+        model = serde.to_relay(path, format=format, **options)
         for weight in model.params.values():
             for _ in weight.chunks():
                 pass
-    else:
-        serde.convert(
-            path, folder / f"m{SUFFIXES[target]}", source_format=format, target_format=target
-        )
+        return
+    written = folder / f"m{SUFFIXES[target]}"
+    serde.convert(path, written, source_format=format, target_format=target, **options)
 
 
 def _judge_error(error: BaseException, target: str) -> Finding | None:

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from fuzz.case import Case
+from fuzz.forks import fork_instead
 from fuzz.judge import READ, SUFFIXES, Finding, Judge, limit_memory, scratch
 from fuzz.keeping import Keeper, shrink
 from fuzz.mutators.document import Pool
@@ -76,6 +77,7 @@ class Session:
             raise SystemExit(f"{format}: no seed is called {only!r}")
         self.keeper = Keeper(out / format)
         self.accepted = 0
+        fork_instead()
         with tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch()) as folder:
             Judge(Path(folder) / "run").warm(self.seeds[0], kinds(to))
 
@@ -206,10 +208,10 @@ def replay(path: Path, to: str) -> int:
     """Run a finding again; return how many of its targets still fail."""
     facts_path = path.with_suffix(".json")
     facts = json.loads(facts_path.read_text()) if facts_path.exists() else {}
-    format = path.resolve().parent.name
-    case = Case.unpack(format, path.stem, path.read_bytes())
+    case = Case.unpack(path.stem, path.read_bytes())
     failed = 0
     limit_memory(ADDRESSES)
+    fork_instead()
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch()) as folder:
         judge = Judge(Path(folder) / "run")
         told = facts.get("target")

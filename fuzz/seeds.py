@@ -7,17 +7,16 @@ makes them anew, ``python -m fuzz.seeds --pack FORMAT FILE`` packs them for libF
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fuzz.case import Case
 from fuzz.judge import SUFFIXES
+from fuzz.libraries import LIBRARIES
 
 __all__ = ["FORMATS", "load_seeds", "make_seeds"]
 
@@ -37,7 +36,7 @@ def load_seeds(format: str) -> list[Case]:
     if not path.exists():
         make_seeds(format)
     with zipfile.ZipFile(path) as archive:
-        return [Case.unpack(format, name, archive.read(name)) for name in archive.namelist()]
+        return [Case.unpack(name, archive.read(name)) for name in archive.namelist()]
 
 
 def make_seeds(format: str) -> None:
@@ -61,8 +60,8 @@ def make_seeds(format: str) -> None:
 
 
 def _each(format: str) -> Iterator[Case]:
-    if format in _LIBRARIES:
-        yield from _LIBRARIES[format]()
+    if format in LIBRARIES:
+        yield from LIBRARIES[format]()
     if format != "torch":  # What serde writes for it is Python, which is not run unasked.
         yield from _samples(format)
 
@@ -90,84 +89,22 @@ def _samples(format: str) -> Iterator[Case]:
         inputs = tuple(each.name_hint for each in built.variables if each.name_hint not in params)
         meta = ModelMeta(inputs, tuple(f"out{i}" for i in range(len(fields))))
         model = RelayModel(IRModule({"main": built.function}), params, meta)
-        with tempfile.TemporaryDirectory() as folder, contextlib.suppress(SerdeError):
-            serde.convert(
-                model, f"{folder}/m{SUFFIXES[format]}",
-                source_format="relay", target_format=format,
-            )  # fmt: skip
-            yield _written(format, f"sample-{parameter.id}", Path(folder))
+        for kind, suffix, options in _FORMS.get(format, [("sample", SUFFIXES[format], {})]):
+            with tempfile.TemporaryDirectory() as folder, contextlib.suppress(SerdeError):
+                path = Path(folder, f"m{suffix}")
+                serde.convert(model, path, target_format=format, **options)
+                others = [each for each in sorted(path.parent.iterdir()) if each != path]
+                yield Case.of_paths(format, f"{kind}-{parameter.id}", [path, *others])
 
 
-def _written(format: str, name: str, folder: Path) -> Case:
-    main = folder / f"m{SUFFIXES[format]}"
-    return Case.of_paths(format, name, [main, *(p for p in sorted(folder.iterdir()) if p != main)])
-
-
-def _onnx() -> Iterator[Case]:
-    """The models of the backend suite of the onnx package."""
-    from support.onnx_suite import load_cases
-
-    for case in load_cases():
-        yield Case.of(
-            "onnx", f"{case.kind}-{case.name}", {"m.onnx": case.model().SerializeToString()}
-        )
-
-
-def _torch() -> Iterator[Case]:
-    """Programs that ``torch.export`` wrote."""
-    for path in sorted((ROOT / "tests/golden/torch").glob("*.pt2")):
-        yield Case.of("torch", path.stem, {"m.pt2": path.read_bytes()})
-
-
-def _coreml() -> Iterator[Case]:
-    """Models that coremltools wrote, of five releases."""
-    for path in sorted((ROOT / "tests/golden/coreml").glob("*.zip")):
-        with zipfile.ZipFile(path) as archive:
-            models: dict[str, dict[str, bytes]] = {}
-            for name in archive.namelist():
-                if not name.endswith("/"):
-                    models.setdefault(name.partition("/")[0], {})[name] = archive.read(name)
-        for name, files in models.items():
-            if name.endswith((".mlmodel", ".mlpackage")):
-                yield Case.of("coreml", f"{path.stem}-{name}", files)
-
-
-def _mxnet() -> Iterator[Case]:
-    """Symbols that releases of MXNet wrote."""
-    for path in sorted((ROOT / "tests/golden/compat").glob("*-symbol.json")):
-        yield Case.of("mxnet", path.stem, {"m-symbol.json": path.read_bytes()})
-
-
-def _nnef() -> Iterator[Case]:
-    """Graphs of one invocation each, with tensors that Khronos' package writes."""
-    return iter(())
-
-
-def _relay() -> Iterator[Case]:
-    """Programs that TVM 0.18 wrote."""
-    path = ROOT / "tests/golden/tvm/relay_golden.json"
-    programs: dict[str, Any] = json.loads(path.read_text())
-    for name, text in _texts(programs, ""):
-        main = "m.json" if text.startswith("{") else "m.relay"
-        yield Case.of("relay", f"tvm{name}", {main: text.encode()})
-
-
-def _texts(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _texts(inner, f"{name}-{key}"[:80])
-    elif isinstance(value, str) and ('"nodes"' in value or "fn (" in value or "def @" in value):
-        yield name, value
-
-
-_LIBRARIES: dict[str, Callable[[], Iterator[Case]]] = {
-    "coreml": _coreml,
-    "mxnet": _mxnet,
-    "nnef": _nnef,
-    "onnx": _onnx,
-    "relay": _relay,
-    "torch": _torch,
+_FORMS: Mapping[str, Sequence[tuple[str, str, Mapping[str, str]]]] = {
+    "coreml": [
+        ("program", ".mlpackage", {}),
+        ("network", ".mlmodel", {"minimum_deployment_target": "iOS14"}),
+    ],
+    "nnef": [("archive", ".nnef.tgz", {}), ("folder", "_nnef", {})],
 }
+"""Kinds of files that a format has, their suffixes, and options to write them."""
 
 
 def pack_seeds(format: str, path: Path) -> None:

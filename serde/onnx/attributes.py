@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import onnx
+from google.protobuf.message import Message
 
 from serde.errors import FormatError
 
-__all__ = ["attribute_value", "resolve_references"]
+__all__ = ["attribute_value", "check_message", "resolve_references"]
 
 _FIELDS = {
     onnx.AttributeProto.FLOAT: "f",
@@ -49,6 +50,19 @@ def attribute_value(attribute: onnx.AttributeProto) -> Any:
     if name == "strings":
         return [_text(attribute.name, each) for each in value]
     return list(value) if name.endswith("s") else value
+
+
+def check_message(value: Any, hint: Any) -> Any:
+    """Return a value that is a message where its annotation says so.
+
+    Raises:
+        TypeError: It is something else, or another message.
+    """
+    kinds = [kind for kind in get_args(hint) or (hint,) if isinstance(kind, type)]
+    messages = tuple(kind for kind in kinds if issubclass(kind, Message))
+    if messages and not isinstance(value, messages):
+        raise TypeError
+    return value
 
 
 def _text(name: str, value: bytes) -> str:

@@ -92,8 +92,15 @@ class ImportContext(BaseContext):
 
     def tensor(self, tensor: onnx.TensorProto) -> Expr:
         """Return the value of a tensor attribute."""
+        return self._import_weight(self._weight(tensor))
+
+    def values(self, tensor: onnx.TensorProto) -> Array:
+        """Return the values of a tensor attribute that the converter itself needs."""
+        return self._weight(tensor).array()
+
+    def _weight(self, tensor: onnx.TensorProto) -> Weight:
         element_dtype(tensor.data_type)
-        return self._import_weight(self._facts.model.weight(tensor))
+        return self._facts.model.weight(tensor)
 
     def array(self, values: Array) -> Expr:
         """Return an array that the node holds as lists of numbers, as :meth:`tensor` does."""

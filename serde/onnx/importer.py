@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import onnx
 
 from serde.errors import FormatError, Unsupported, raise_if_refused
-from serde.limits import MAX_EXPANDED_NODES
 from serde.onnx.attributes import attribute_value, resolve_references
 from serde.onnx.elements import element_dtype
 from serde.onnx.expansion import check_expansion, function_key
@@ -123,7 +122,6 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         self._lengths: dict[str, Dim] = {}
         self.facts = Facts(model)
         self.decisions = self.facts.decisions
-        self._converted = 0
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         self._wrong: set[Expr] = set()
         self._wrong_graphs: dict[str, bool] = {}
@@ -248,9 +246,6 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
 
     def convert(self, node: Node[_Step], scope: Scope, label: str) -> Sequence[Expr | None]:
         """Return the outputs of a node."""
-        self._converted += 1
-        if self._converted > MAX_EXPANDED_NODES:
-            raise FormatError(f"more than {MAX_EXPANDED_NODES} nodes once functions are expanded")
         return self._read_node(node.source.node, scope, label, node.source.wanted)
 
     def _read_node(

@@ -156,6 +156,10 @@ class OnnxModel:
         if fault is not None:
             raise FormatError(f"tensor {tensor.name!r}: {fault}")
         element_of(tensor)
+        if tensor.HasField("raw_data") and not tensor.raw_data:  # may stand beside a typed field
+            stored, tensor = tensor, onnx.TensorProto()
+            tensor.CopyFrom(stored)
+            tensor.ClearField("raw_data")
         return ArrayWeight(np.asarray(onnx.numpy_helper.to_array(tensor)))
 
     def sparse_weight(self, tensor: onnx.SparseTensorProto, name: str) -> Weight:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from serde.io.atomic import write_text
 from serde.io.directories import atomic_directory, check_directory
 from serde.relax.folder import PARAMS, SCRIPT, write_weights
 from serde.relax.model import RelaxModel
@@ -38,6 +37,6 @@ def save(
     with atomic_directory(
         path, sources=sources, is_package=is_folder, before_commit=before_commit
     ) as root:
-        write_text(root / SCRIPT, model.module.script(show_meta=True))
+        (root / SCRIPT).write_bytes(model.module.script(show_meta=True).encode())
         write_weights(model.weights, root)
     return path

@@ -215,8 +215,8 @@ class ExportContext(walk.ExportContext[Value]):
     def is_weight(self, *values: Value | None) -> bool:
         """Whether a layer can hold values: weights and constants that no layer holds yet.
 
-        It holds each of them once. A layer that is used again, with the same weights, is the same; other uses of a weight
-        read the parameter of its layer.
+        It holds each of them once. A layer that is used again, with the same weights, is the
+        same; other uses of a weight read the parameter of its layer.
         """
         given = [each for each in values if each is not None]
         if len({each.name for each in given}) < len(given):

@@ -28,6 +28,7 @@ class Hole(Placeholder):
     __slots__ = ()
 
     def __init__(self, type_: Type | None = None) -> None:
+        self.below = ()
         self.type = type_
         self.span = None
 
@@ -64,7 +65,8 @@ class Holes(Sequence[Expr]):
     def __getitem__(self, index: int | slice) -> Expr | Holes:
         if isinstance(index, slice):
             return Holes(len(range(self._count)[index]), self._first[index])
-        return self._first[index] if index < len(self._first) else Hole()
+        place = range(self._count)[index]  # IndexError ends a walk over them
+        return self._first[place] if place < len(self._first) else Hole()
 
 
 class Incomplete(Unsupported):

@@ -7,9 +7,10 @@ from typing import Any as AnyValue
 from typing import Protocol
 
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
+from serde.limits import MAX_INLINE_BYTES, MAX_RANK
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.walk.assembly import Assembly
 from serde.walk.context import TypedContext
@@ -67,6 +68,33 @@ class ImportContext(TypedContext[Expr]):
             return x.type
         raise Unsupported(f"expected a tensor of known type, found {x.type!r}")
 
+    def axis(self, x: Expr, axis: int) -> int:
+        """Return an axis of a tensor counted from the front.
+
+        Raises:
+            SerdeError: The tensor has no such axis.
+        """
+        return normalize_axis(axis, self.type(x).rank)
+
+    def dim_at(self, x: Expr, axis: int) -> Dim:
+        """Return the length of an axis of a tensor.
+
+        Raises:
+            SerdeError: The tensor has no such axis.
+        """
+        return self.type(x).shape[self.axis(x, axis)]
+
+    def axis_count(self, x: Expr) -> int:
+        """Return of how many axes a vector tells something: how many elements it has.
+
+        Raises:
+            Unsupported: It is no vector, or its length is symbolic or no number of axes.
+        """
+        shape = self.type(x).shape
+        if len(shape) != 1 or not isinstance(shape[0], int) or shape[0] > MAX_RANK:
+            raise Unsupported(f"needs a number for each axis, found {self.type(x)!r}")
+        return shape[0]
+
     def known(self, x: Expr) -> Array | None:
         """Return the value of a tensor that is small and does not depend on inputs, or None."""
         return self._assembly.known(x)
@@ -93,6 +121,17 @@ class ImportContext(TypedContext[Expr]):
             return True
         weight = self._assembly.weight(x)
         return weight is not None and weight.nbytes <= MAX_INLINE_BYTES
+
+    def item(self, x: Expr) -> AnyValue:
+        """Return the only element of a constant tensor.
+
+        Raises:
+            Unsupported: It is computed when the model runs, or not the only one.
+        """
+        found = self.constant(x)
+        if found.size != 1:
+            raise Unsupported(f"needs one element, found {self.type(x)!r}")
+        return found.item()
 
     def ints(self, x: Expr) -> tuple[int, ...]:
         """Return the elements of a constant tensor of integers.

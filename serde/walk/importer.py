@@ -14,6 +14,7 @@ from typing import Any as AnyValue
 from typing import Generic, Protocol, TypeVar
 
 from serde.errors import OptionError, Unsupported, raise_if_refused
+from serde.limits import budget
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.foreign import Foreign
@@ -184,9 +185,15 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         return missing_shapes_text(names)
 
     def run(self, graph: Graph[SourceT], scope: ScopeT) -> list[AnyValue]:
-        """Convert the nodes of a graph and return its outputs."""
+        """Convert the nodes of a graph and return its outputs.
+
+        Raises:
+            LimitError: With those of graphs that are read several times, there are too many.
+        """
+        left = budget()
         for node in graph.nodes:
             label = f"{scope.prefix}{node.name}"
+            left.draw("nodes", 1, f"{label}: what graphs hold, read wherever they are used,")
             values = self.convert(node, scope, label)
             if len(values) < len(node.outputs):
                 values = self._fill_with_holes(node, values, label)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from typing import Any as AnyValue
 
 from serde.errors import FormatError
-from serde.limits import MAX_SUBGRAPH_DEPTH
+from serde.limits import budget
 from serde.relay.ir.expr import Constant, Expr, Var
 from serde.walk.holes import Placeholder
 
@@ -113,12 +113,9 @@ class Scope(Generic[KeyT, ValueT]):
             changes: Attributes that are not as in this scope.
 
         Raises:
-            FormatError: There are too many around it.
+            LimitError: There are too many around it.
         """
-        if self.depth >= MAX_SUBGRAPH_DEPTH:
-            raise FormatError(
-                f"{label}: more than {MAX_SUBGRAPH_DEPTH} subgraphs deep", path=self.source
-            )
+        budget().check("depth", self.depth + 1, f"{label}: a graph inside of graphs")
         own = {"values": {}, "prefix": f"{label}/", "parent": self, "captures": None}
         return replace(self, **{**own, "depth": self.depth + 1, **changes})
 

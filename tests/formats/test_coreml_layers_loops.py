@@ -18,7 +18,7 @@ from support.coreml_networks import check_network, network
 from support.nn_layers import evaluate_network
 
 import serde
-from serde.errors import UnsupportedModelError
+from serde.errors import LimitError, UnsupportedModelError
 
 F32 = np.float32
 DATA = {
@@ -241,7 +241,7 @@ def test_too_many_ends(ways: int) -> None:
             choose(b, index, lambda i, n=index: choose(i, 9.5 + n, leave))
 
     spec = network_of(looped(body, 9, None), DATA, ["y0"], exact=True)
-    with pytest.raises(UnsupportedModelError, match="end in too many ways"):
+    with pytest.raises(LimitError, match=r"--limit (nodes|depth)="):
         serde.to_relay(spec)
 
 

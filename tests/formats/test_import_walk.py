@@ -12,12 +12,13 @@ import pytest
 import serde.relay as relay
 from serde.errors import (
     FormatError,
+    LimitError,
     OptionError,
     Unsupported,
     UnsupportedModelError,
     raise_if_refused,
 )
-from serde.limits import MAX_SUBGRAPH_DEPTH
+from serde.limits import Limits, spending
 from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.registry import call
@@ -222,10 +223,20 @@ def nested(depth: int) -> Body:
 
 
 def test_graphs_inside_see_what_is_around_them_to_a_depth() -> None:
-    model, _ = walk_over(nested(MAX_SUBGRAPH_DEPTH), Port("x"))
+    depth = Limits().depth
+    model, _ = walk_over(nested(depth), Port("x"))
     assert "add(%x, %x)" in model.mod.astext()
-    with pytest.raises(FormatError, match=f"more than {MAX_SUBGRAPH_DEPTH} subgraphs deep"):
-        walk_over(nested(MAX_SUBGRAPH_DEPTH + 1), Port("x"))
+    with pytest.raises(LimitError, match=f"--limit depth={depth + 1} allows it"):
+        walk_over(nested(depth + 1), Port("x"))
+
+
+def test_graphs_that_are_read_again_and_again_are_counted() -> None:
+    body = Body((), (Step("add", ("y",), ("x", "x")),), ("y",))
+    for _ in range(14):
+        steps = (Step("here", ("y",), (), body), Step("here", ("z",), (), body))
+        body = Body((), steps, ("z",))
+    with pytest.raises(LimitError, match="--limit nodes="), spending({}):
+        walk_over(body, Port("x"))
 
 
 def test_function_of_a_loop_captures_values_and_weights_once() -> None:

@@ -14,8 +14,8 @@ from support.onnx_suite import interpret
 
 import serde
 import serde.relay as relay
-from serde.errors import FormatError, OptionError, UnsupportedModelError
-from serde.limits import MAX_SUBGRAPH_DEPTH
+from serde.errors import FormatError, LimitError, OptionError, UnsupportedModelError
+from serde.limits import Limits
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops import TABLE, TABLES
 from serde.onnx.versions import CHANGES, Change
@@ -208,10 +208,13 @@ def nested(depth: int) -> onnx.ModelProto:
 
 
 def test_nesting_is_bounded() -> None:
-    found = run(nested(MAX_SUBGRAPH_DEPTH - 1), x=np.array([-1, 2], np.float32))
+    depth = Limits().depth
+    found = run(nested(depth - 1), x=np.array([-1, 2], np.float32))
     np.testing.assert_array_equal(found[0], [1, 2])
-    with pytest.raises(FormatError, match=f"more than {MAX_SUBGRAPH_DEPTH} subgraphs"):
-        serde.to_relay(nested(MAX_SUBGRAPH_DEPTH))
+    with pytest.raises(LimitError, match=f"--limit depth={depth + 1} allows it"):
+        serde.to_relay(nested(depth))
+    deeper = serde.to_relay(nested(depth), limits={"depth": depth + 1})
+    assert "abs(%x)" in deeper.mod.astext()
 
 
 @pytest.mark.wide

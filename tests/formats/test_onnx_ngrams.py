@@ -12,7 +12,7 @@ from support.onnx_suite import interpret
 from support.runtime import open_session
 
 import serde
-from serde.errors import UnsupportedModelError
+from serde.errors import LimitError, UnsupportedModelError
 
 ROWS = np.array([[1, 2, 3, 1, 2, 5], [2, 1, 5, 5, 5, 1], [9, 9, 9, 9, 9, 9]], np.int64)
 POOL: dict[str, Any] = {
@@ -83,9 +83,18 @@ def test_rows_of_an_open_length(length: int) -> None:
         ({"ngram_counts": [0, 2, 7]}, "length 2 from 2 to 7"),
         ({"ngram_indexes": [0, 1]}, "2 indices"),
         ({"mode": "BM25"}, "mode 'BM25'"),
-        ({"ngram_indexes": [0, 1, 2, 3, 4, 2**62]}, "entries 0 to"),
+        ({"ngram_indexes": [0, 1, 2, 3, 4, -1]}, "entry -1"),
+        ({"max_skip_count": -1}, "up to -1 items"),
     ],
 )
 def test_pools_that_are_not_sound(attrs: dict[str, Any], match: str) -> None:
     with pytest.raises(UnsupportedModelError, match=match):
+        serde.to_relay(model_of(ROWS, **{"mode": "TF", **attrs}))
+
+
+@pytest.mark.parametrize(
+    "attrs", [{"ngram_indexes": [0, 1, 2, 3, 4, 2**62]}, {"max_skip_count": 2**62}]
+)
+def test_pools_that_take_too_much(attrs: dict[str, Any]) -> None:
+    with pytest.raises(LimitError, match="--limit"):
         serde.to_relay(model_of(ROWS, **{"mode": "TF", **attrs}))

@@ -305,7 +305,9 @@ def test_subgraphs_nested_too_deep(tmp_path: Path) -> None:
             inner = {"inputs": [], "outputs": [], "nodes": [node]}
         graph["nodes"][:0] = inner["nodes"]
 
-    refused(tmp_path, edited("cnn", MODEL, edit), "more than 32 subgraphs deep")
+    path = write(tmp_path, edited("cnn", MODEL, edit))
+    with pytest.raises(LimitError, match="--limit depth="):
+        load_archive(path)
 
 
 # The program.

@@ -1,31 +1,40 @@
-"""Conversions that are made with faults: every kind of source, every kind of target."""
+"""Conversions to be made with faults: every kind of source, every kind of target."""
 
 from __future__ import annotations
 
+import gc
 import io
 import os
+import re
 import shutil
 import tarfile
-import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
+import onnx
+from support.faults import Fault, Faults, SystemCall, contents, descriptors
 
 import serde
 import serde.relay as relay
-from serde.bridge import get_bridge, source_bridge
-from serde.command.cli import main
+from serde.bridge import get_bridge
+from serde.command.cli import exit_code, main
+from serde.errors import FormatError, SerdeError
 from serde.report import Report
+from serde.target.splitting import split
 from serde.weights import ArrayWeight
+
+__all__ = ["SOURCES", "TARGETS", "Case", "faults_found", "kills_found"]
 
 GOLDEN: Final = Path(__file__).resolve().parents[1] / "golden"
 WIDTH: Final = 16
 NO_OPTIONS: Final[Mapping[str, Any]] = MappingProxyType({})
+HIDDEN: Final = re.compile(r"\.serde-\w{8}")
+NOTES: Final = "notes"
 
 
 def net(seed: int) -> relay.RelayModel:
@@ -47,14 +56,14 @@ def net(seed: int) -> relay.RelayModel:
 
 
 def save(model: relay.RelayModel, path: Path, format: str, **options: Any) -> Path:
-    """Write a model; what is there may be replaced."""
+    """Write a model, be there what may."""
     bridge = get_bridge(format)
     bound = bridge.bind_export(options)
     bridge.save(bridge.from_relay(model, bound, report=Report()), path, bound)
     return path
 
 
-def _packed(folder: Path) -> Path:
+def _pack(folder: Path) -> Path:
     """Return the archive in which SageMaker keeps an MXNet model."""
     symbol = save(net(1), folder / "m-symbol.json", "mxnet")
     archive = folder / "model.tar.gz"
@@ -65,30 +74,26 @@ def _packed(folder: Path) -> Path:
     return archive
 
 
-def _golden(*parts: str) -> Callable[[Path], Path]:
-    def copy(folder: Path) -> Path:
-        path = GOLDEN.joinpath(*parts)
-        return Path(shutil.copyfile(path, folder / path.name))
-
-    return copy
+def _copy(*parts: str) -> Callable[[Path], Path]:
+    path = GOLDEN.joinpath(*parts)
+    return lambda folder: Path(shutil.copyfile(path, folder / path.name))
 
 
-def _written(name: str, format: str, **options: Any) -> Callable[[Path], Path]:
+def _write(name: str, format: str, **options: Any) -> Callable[[Path], Path]:
     return lambda folder: save(net(1), folder / name, format, **options)
 
 
 SOURCES: Final[Mapping[str, Callable[[Path], Path]]] = {
-    "onnx": _written("m.onnx", "onnx"),
-    "onnx with data": _written("m.onnx", "onnx", save_as_external_data=True),
-    "mxnet": _written("m-symbol.json", "mxnet"),
-    "mxnet archive": _packed,
-    "relay": _written("m.relay", "relay"),
-    "mlpackage": _written("m.mlpackage", "coreml"),
-    "mlmodel": _written("m.mlmodel", "coreml", minimum_deployment_target="iOS14"),
-    "nnef": _written("m", "nnef"),
-    "nnef archive": _written("m.tgz", "nnef"),
-    "relax": _written("m", "relax"),
-    "pt2": _golden("torch", "cnn.pt2"),
+    "onnx": _write("m.onnx", "onnx"),
+    "onnx with data": _write("m.onnx", "onnx", save_as_external_data=True),
+    "mxnet": _write("m-symbol.json", "mxnet"),
+    "mxnet archive": _pack,
+    "relay": _write("m.relay", "relay"),
+    "mlpackage": _write("m.mlpackage", "coreml"),
+    "mlmodel": _write("m.mlmodel", "coreml", minimum_deployment_target="iOS14"),
+    "nnef": _write("m", "nnef"),
+    "nnef archive": _write("m.tgz", "nnef"),
+    "pt2": _copy("torch", "cnn.pt2"),
 }
 """Each writes a source into a folder and returns its path."""
 
@@ -112,55 +117,233 @@ class Case:
     """A conversion in a folder of its own, ready to be made.
 
     Attributes:
-        source: What is read, in ``in``.
-        target: What is written, in ``out``, where an older model stands beside a file of others.
+        folder: Sources are in ``in``; targets in ``out``, with a file of others; temporary files
+            are made in ``tmp``.
         run: Makes it.
+        describe: Returns what a folder of targets holds.
+        refused: Whether a folder may be left by a kill that holds neither model whole, if it is
+            refused when it is read.
+        apart: Whether its files appear one after another, each whole.
     """
 
     folder: Path
-    source: Path
-    target: Path
     run: Callable[[], Any]
-    files: list[Path] = field(default_factory=list)
+    describe: Callable[[Path], Any] = contents
+    refused: Callable[[], bool] = lambda: False
+    apart: bool = False
+    files: dict[Path, tuple[bytes, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         inside = (self.folder / "in").rglob("*")
-        self.files = sorted(path for path in inside if path.is_file())
+        self.files = {path: _file(path) for path in inside if path.is_file()}
+        self.out = self.folder / "out"
+        self.kept = contents(self.out)
+        self.old = self.describe(self.out)
+        self.run()  # What is imported at first use, or kept, is no part of it.
+        self.reset()
+        self.run()
+        self.new = self.describe(self.out)
+        assert self.old != self.new
+        self.reset()
+
+    def reset(self) -> None:
+        """Put back what was there before."""
+        for name in ("out", "tmp"):
+            shutil.rmtree(self.folder / name)
+            (self.folder / name).mkdir()
+        for name, (kind, data, mode) in sorted(self.kept.items()):
+            path = self.out / name
+            if kind == "folder":
+                path.mkdir()
+            else:
+                path.write_bytes(data)
+            path.chmod(mode & 0o7777)
+
+    def record(self, faults: Faults) -> list[SystemCall]:
+        """Return the system calls of the conversion."""
+        calls = faults.record(self.run)
+        assert self.describe(self.out) == self.new
+        self.reset()
+        return calls
 
 
-def case(folder: Path, source: str, target: str, **more: Any) -> Case:
-    """Return the conversion of a kind of source to a kind of target."""
+def _file(path: Path) -> tuple[bytes, int]:
+    return path.read_bytes(), path.stat().st_mtime_ns
+
+
+def make_folders(folder: Path) -> None:
+    """Make the folders of a case."""
     for name in ("in", "out", "tmp"):
         (folder / name).mkdir(parents=True)
+    (folder / "out" / NOTES).write_text("mine")
+
+
+def convert(folder: Path, source: str, target: str, *, fresh: bool = False) -> Case:
+    """Return the conversion of a kind of source to a kind of target, new or in place of another."""
+    make_folders(folder)
     path = SOURCES[source](folder / "in")
     name, format, options = TARGETS[target]
     place = folder / "out" / name
-    save(net(2), place, format, **options)
-    (folder / "out" / "notes").write_text("mine")
+    if not fresh:
+        save(net(2), place, format, **options)
 
-    def run() -> Any:
-        return serde.convert(path, place, target_format=format, **options, **more)
+    def run() -> None:
+        serde.convert(path, place, target_format=format, **options)
 
-    return Case(folder, path, place, run)
+    def is_refused() -> bool:
+        try:
+            serde.to_relay(place)
+        except FormatError as error:
+            return "mismatched pair" in str(error)
+        return False
+
+    described = _describe_external if target == "onnx with data" else contents
+    return Case(folder, run, described, is_refused)
 
 
-def command(made: Case, *flags: str) -> Case:
-    """Return a case that runs the command line with flags; an exit code that is not 0 is raised."""
+def _describe_external(folder: Path) -> Any:
+    """Return the model in a folder with its data, whatever its files are called."""
+    found = contents(folder)
+    named = {name for name in found if name.startswith("m.onnx")}
+    others = {name: each for name, each in found.items() if name not in named}
+    if not (folder / "m.onnx").exists():
+        return others, sorted(named)
+    lean = onnx.load(folder / "m.onnx", load_external_data=False)
+    read = {
+        entry.value
+        for tensor in lean.graph.initializer
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    whole = onnx.load(folder / "m.onnx").SerializeToString(deterministic=True)
+    return others, whole, sorted(named - read - {"m.onnx"})
+
+
+def convert_with_files(folder: Path) -> Case:
+    """Return a run of the command line that also writes a report and a mapping of names."""
+    make_folders(folder)
+    source = SOURCES["onnx"](folder / "in")
+    out = folder / "out"
+    target = save(net(2), out / "m.onnx", "onnx")
+    flags = ["--tensor-mapping", str(out / "names.json"), "--report", str(out / "report.json")]
 
     def run() -> None:
         told = io.StringIO()
         with redirect_stdout(told), redirect_stderr(told):
-            code = main(["convert", str(made.source), str(made.target), *flags])
+            code = main(["convert", str(source), str(target), *flags])
         if code:
-            raise SystemExit(code)
+            raise _Ended(code, told.getvalue())
 
-    return Case(made.folder, made.source, made.target, run)
-
-
-def use_temporary(folder: Path) -> None:
-    """Let temporary files be made in a folder."""
-    tempfile.tempdir = os.fspath(folder)
+    return Case(folder, run, _describe_model, apart=True)
 
 
-__all__ = ["SOURCES", "TARGETS", "Case", "case", "command", "net", "save", "use_temporary"]
-_ = source_bridge
+class _Ended(SerdeError):
+    """A command that ended with an exit code."""
+
+    def __init__(self, code: int, told: str) -> None:
+        super().__init__(told)
+        self.code = code
+
+
+def _describe_model(folder: Path) -> Any:
+    """Return what a folder holds but for a report, which tells times and faults."""
+    return {name: each for name, each in contents(folder).items() if name != "report.json"}
+
+
+def split_model(folder: Path) -> Case:
+    """Return the split of a model into regions and what stays on the host."""
+    make_folders(folder)
+    source = SOURCES["onnx"](folder / "in")
+    other = save(net(2), folder / "other.onnx", "onnx")
+    split(other, folder / "out" / "m", supported=["Gemm", "MatMul", "Add"])
+    return Case(
+        folder, lambda: split(source, folder / "out" / "m", supported=["Gemm", "MatMul", "Add"])
+    )
+
+
+def faults_found(faults: Faults, made: Case, chosen: Iterable[Fault]) -> list[str]:
+    """Return what is wrong after a conversion with each of some faults."""
+    return [f"{fault}: {each}" for fault in chosen for each in _complaints(faults, made, fault)]
+
+
+def _complaints(faults: Faults, made: Case, fault: Fault) -> list[str]:
+    opened = descriptors()
+    error: BaseException | None = None
+    found = []
+    try:
+        if not faults.run(fault, made.run):
+            found.append("it did not come to that")
+    except (SerdeError, OSError) as raised:
+        error = raised
+        found += _faults_of_error(raised, made)
+    except BaseException as raised:
+        error = raised
+        found.append(f"raised {raised!r}")
+    for path, (data, time) in made.files.items():
+        if path == Path(fault.file):
+            path.write_bytes(data)
+            os.utime(path, ns=(time, time))
+        elif _file(path) != (data, time):
+            found.append(f"the source {path.name} changed")
+    state = made.describe(made.out)
+    wanted = made.new if error is None else made.old
+    if state != wanted and not (error is not None and _is_each_whole(made, state)):
+        left = sorted(os.listdir(made.out))
+        found.append(f"neither as before nor as it should be after {error!r}: {left}")
+    if os.listdir(made.folder / "tmp"):
+        found.append("temporary files stay")
+    if state != made.old or os.listdir(made.folder / "tmp"):
+        made.reset()
+    del error
+    if descriptors() != opened:
+        gc.collect()
+        found += ["descriptors stay open"] if descriptors() != opened else []
+    return found
+
+
+def _faults_of_error(error: SerdeError | OSError, made: Case) -> list[str]:
+    """Return what is wrong with an error: its exit code, or what it names."""
+    code = error.code if isinstance(error, _Ended) else exit_code(error)
+    found = [] if code in (2, 3) else [f"exit code {code}: {error}"]
+    text = str(error)
+    if str(made.folder) not in text or HIDDEN.search(text):
+        found.append(f"does not say where: {text}")
+    return found
+
+
+def kills_found(faults: Faults, made: Case, chosen: Iterable[Fault]) -> list[str]:
+    """Return what is wrong after a conversion was killed at each of some moments, and repeated."""
+    found = []
+    for fault in chosen:
+        faults.run_killed(fault, made.run)
+        for path, kept in made.files.items():
+            if _file(path) != kept:
+                found.append(f"{fault}: the source {path.name} changed")
+        if not _is_whole(made):
+            found.append(f"{fault}: neither as before nor as after")
+        made.run()
+        if made.describe(made.out) != made.new or os.listdir(made.folder / "tmp"):
+            found.append(f"{fault}: the next run left {sorted(os.listdir(made.out))}")
+        made.reset()
+    return found
+
+
+def _is_each_whole(made: Case, state: Any) -> bool:
+    """Whether all that appears one after another is as before or as after."""
+    names = {*state, *made.old, *made.new}
+    return made.apart and all(
+        state.get(name) in (made.old.get(name), made.new.get(name)) for name in names
+    )
+
+
+def _is_whole(made: Case) -> bool:
+    """Whether a model is the old or the new one; what a run hides is for the next to remove."""
+    seen = made.folder / "seen"
+    with suppress(FileNotFoundError):
+        shutil.rmtree(seen)
+    shutil.copytree(made.out, seen, ignore=shutil.ignore_patterns(".serde-*"))
+    state = made.describe(seen)
+    if made.describe is _describe_external:  # Of two files of data, the model reads one.
+        state, old, new = state[:2], made.old[:2], made.new[:2]
+        return state in (old, new)
+    return state in (made.old, made.new) or _is_each_whole(made, state) or made.refused()

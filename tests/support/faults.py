@@ -48,7 +48,8 @@ _ERRORS: Final = {
     "mkdir": _CHANGING, "rename": _CHANGING, "link": _CHANGING, "symlink": _CHANGING,
     "fallocate": _WRITING, "ftruncate": ("EIO", "EINTR"), "truncate": ("EIO", "EINTR"),
     "dup": ("EMFILE",), "fcntl": ("EMFILE",), "flock": ("ENOLCK", "EINTR"), "mmap": ("ENOMEM",),
-    "close": ("EIO", "ENOSPC"), "fsync": ("EIO", "ENOSPC"), "fdatasync": ("EIO",), "fstat": ("EIO",), "lseek": ("EIO",),
+    "close": ("EIO", "ENOSPC"), "fsync": ("EIO", "ENOSPC"), "fdatasync": ("EIO",),
+    "fstat": ("EIO",), "lseek": ("EIO",),
     "getdents": ("EIO",), "fadvise": ("EIO",),
 }  # fmt: skip
 """What a call may answer; one that is not named, what concerns permission and the disk."""

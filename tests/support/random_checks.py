@@ -43,13 +43,13 @@ def run_exported(proto: onnx.ModelProto, feeds: dict[str, Array]) -> list[Array]
     names = [each.name for each in proto.graph.input]
     given = {name: feeds[name] for name in names}
     try:
-        session = open_session(proto.SerializeToString(), fuse=not _has_double(proto))
+        session = open_session(proto.SerializeToString(), fuse=not has_double(proto))
     except missing:
         return list(ReferenceEvaluator(proto).run(None, given))
     return list(session.run(None, given))
 
 
-def _has_double(proto: onnx.ModelProto) -> bool:
+def has_double(proto: onnx.ModelProto) -> bool:
     """Whether a model computes in float64.
 
     Where ONNX Runtime joins a factor with the matrix product behind it, it keeps the factor as

@@ -24,13 +24,13 @@ from support.random_graphs import (
     _widened,
 )
 
-from serde.relay import Constant, Function, IRModule, Tuple, Var
+from serde.relay import Constant, Function, IRModule, Tuple, TupleGetItem, Var
 from serde.relay.ir.dims import Dim, SymDim, symbol
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.registry import OpDef, Sample, SequenceSpec, TensorSpec, all_ops
 from serde.relay.ir.shapes import is_float
-from serde.relay.ir.traits import Foreign, Moves, Ordering, Random, Reshape, Values
+from serde.relay.ir.traits import Foreign, Moves, Ordering, Random, Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
 from serde.relay.run.binding import resolve_dims
@@ -156,14 +156,17 @@ class TypedMaker(Maker):
     """Grows a graph over all operators.
 
     Attributes:
+        names: Operators whose samples are drawn.
         open: Whether lengths are symbols.
-        made: All that was made outside of bodies.
+        narrow: Whether new floats are float32.
+        every: All that calls gave.
     """
 
     def __init__(self, seed: int, names: Sequence[str]) -> None:
         control = frozenset(["let", "if", "loop", "scan"])
         super().__init__(seed, [17], control)
         self.names = names
+        self.every: list[Item] = []
         self.open = self.chance(0.12)
         self.narrow = self.chance(0.85)
 
@@ -256,6 +259,40 @@ class TypedMaker(Maker):
         meta = ModelMeta(inputs, tuple(f"y{index}" for index in range(len(outputs))))
         feeds = {v.name_hint: value for v, value in kept if v.name_hint in inputs}
         return Choice(tuple(outputs), RelayModel(mod, params, meta), feeds)
+
+    def cut(self, item: Item) -> Choice | None:
+        """Return the model of one call whose operands are inputs that hold their values."""
+        node = item.expr.tuple_value if isinstance(item.expr, TupleGetItem) else item.expr
+        if not isinstance(node, Call):
+            return None
+        known = {each.expr: each for each in self.every}
+        params: list[tuple[Var, Array]] = []
+
+        def input_of(operand: Expr) -> Expr:
+            if isinstance(operand, Tuple):
+                return Tuple([input_of(each) for each in operand.fields])
+            held = known.get(operand)
+            if held is None or isinstance(operand, (Constant, Var)) or not held.value.ndim:
+                return operand
+            params.append((Var(f"o{len(params)}", operand.type), held.value))
+            return params[-1][0]
+
+        call = Call(node.op, [input_of(each) for each in node.args], node.attrs)
+        call.type = node.type
+        whole = TupleGetItem(call, item.expr.index) if isinstance(item.expr, TupleGetItem) else call
+        read = set(post_order(whole))
+        kept = [*((v, value) for v, value in self._params if v in read), *params]
+        mod = InferType()(IRModule({"main": Function([v for v, _ in kept], whole)}))
+        names = tuple(variable.name_hint for variable, _ in kept)
+        feeds = {variable.name_hint: value for variable, value in kept}
+        model = RelayModel(mod, {}, ModelMeta(names, ("y0",)))
+        return Choice((item,), model, feeds)
+
+    def add(self, name: str, *operands: Any, **options: Any) -> Any:
+        """Return a new call, and remember what it gives."""
+        found = super().add(name, *operands, **options)
+        self.every.extend(found if isinstance(found, list) else [found])
+        return found
 
     def require_steady(self, definition: OpDef, operands: Sequence[Any], attrs: Any) -> None:
         """Reject a call that jumps, or is very steep, where its operands are.
@@ -357,7 +394,7 @@ def grow_by_sample(maker: TypedMaker) -> None:
     try:
         node_attrs = definition.bind(attrs)
         maker.require_steady(definition, operands, node_attrs)
-        exact = definition.has(Moves, Values, Reshape)
+        exact = definition.has(Moves, Reshape)
         maker.add(definition.name, *operands, exact=exact, **attrs)
     except (Rejected, *_KERNEL_ERRORS):
         if not maker.closed:

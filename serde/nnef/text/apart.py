@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from typing import Final
 
 from serde.engine.process import can_start
 from serde.errors import FormatError
-from serde.limits import MAX_EXPANDED_NODES
+from serde.limits import budget
 from serde.nnef.text.apart_worker import REFERENCE
 
 __all__ = ["parse_apart"]
@@ -26,7 +27,13 @@ _MAIN: Final = (
     "import sys; sys.path[:] = sys.argv[1:]; from serde.nnef.text.apart_worker import main; main()"
 )
 _SECONDS: Final = 60
-_MEMORY_BYTES: Final = 2**30
+"""Of the clock; a process that computes is ended by its own time long before."""
+
+_SIGPROF: Final = getattr(signal, "SIGPROF", 0)
+_COMPUTING: Final = 1.0
+_COMPUTING_PER_CHARACTER: Final = 5e-6
+"""Seconds of the processor that a text may take: ten times what flat ones do."""
+
 _MEMORY_PER_CHARACTER: Final = 256
 """What an operation of a text takes as objects of Python, with room."""
 
@@ -48,7 +55,8 @@ def parse_apart(
         fault: Makes errors of messages, about where the trouble may be.
 
     Raises:
-        FormatError: The parser does not survive the text, or not within its bounds.
+        FormatError: The parser does not survive the text, or not within its bounds: a second and
+            as many bytes as constants may have, and more as the text is longer.
         nnef.Error: The text is malformed.
     """
     if not can_start():
@@ -56,13 +64,14 @@ def parse_apart(
             "expressions and fragments are parsed in a process of their own, but there is no "
             "interpreter to start"
         )
-    memory = _MEMORY_BYTES + _MEMORY_PER_CHARACTER * len(text)
+    memory = budget().limits.constants + _MEMORY_PER_CHARACTER * len(text)
+    seconds = _COMPUTING + _COMPUTING_PER_CHARACTER * len(text)
     request = {
         "text": text,
         "quantization": quantization,
         "lowered": list(lowered),
         "memory": memory,
-        "operations": MAX_EXPANDED_NODES,
+        "seconds": seconds,
     }
     try:
         done = subprocess.run(
@@ -76,6 +85,8 @@ def parse_apart(
         )
     except subprocess.TimeoutExpired:
         raise fault(f"expressions that take more than {_SECONDS} s to compute") from None
+    if done.returncode == -_SIGPROF:
+        raise fault(f"expressions that take more than {seconds:.1f} s to compute")
     if done.returncode:
         raise fault(
             "expressions that do not end, or compute what there is not: the parser crashed "
@@ -88,7 +99,8 @@ def parse_apart(
         raise fault(f"expressions that the parser cannot compute: {answer['failed']}")
     if "exhausted" in answer:
         raise fault(
-            f"expressions that take more than {memory >> 20} MiB or {MAX_EXPANDED_NODES} operations"
+            f"expressions that take more than {memory >> 20} MiB; a higher --limit constants "
+            "allows them"
         )
     return _graph(answer["graph"], nnef)
 

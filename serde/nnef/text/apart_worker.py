@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import sys
 from collections.abc import Mapping
 from typing import Any as AnyValue
@@ -16,6 +17,10 @@ __all__ = ["REFERENCE", "main"]
 REFERENCE: Final = "tensor"
 """Key of the objects that stand for identifiers of tensors."""
 
+_DATA_BYTES: Final = 48 * 2**20
+_SPACE_BYTES: Final = 512 * 2**20
+"""What the interpreter and the parser take before they read a text, with room."""
+
 _ALLOCATION: Final = "bad_alloc"
 """What C++ says when memory is out."""
 
@@ -23,16 +28,20 @@ _ALLOCATION: Final = "bad_alloc"
 def main() -> None:
     """Parse what comes on the standard input, and write the graph as JSON."""
     request = json.load(sys.stdin)
+    nnef = require("nnef")
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    json.dump(_answer(request), sys.stdout)
+        for kind, held in ((resource.RLIMIT_DATA, _DATA_BYTES), (resource.RLIMIT_AS, _SPACE_BYTES)):
+            resource.setrlimit(kind, (held + request["memory"],) * 2)
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        # Nothing takes the signal that comes then, which ends the process.
+        signal.setitimer(signal.ITIMER_PROF, request["seconds"])
+    json.dump(_answer(request, nnef), sys.stdout)
 
 
-def _answer(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
-    nnef = require("nnef")
+def _answer(request: Mapping[str, AnyValue], nnef: AnyValue) -> dict[str, AnyValue]:
     text, quantization = request["text"], request["quantization"]
     try:
         graph = nnef.parse_string(text, quantization, stdlib="", lowered=request["lowered"])
@@ -42,8 +51,6 @@ def _answer(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
         return {"exhausted": True}
     except Exception as error:
         return {"exhausted": True} if _ALLOCATION in str(error) else {"failed": str(error)}
-    if len(graph.operations) > request["operations"]:
-        return {"exhausted": True}
 
     def value(given: AnyValue) -> AnyValue:
         if isinstance(given, nnef.Identifier):

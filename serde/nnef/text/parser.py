@@ -16,10 +16,11 @@ from typing import Final
 
 from serde._optional import require
 from serde.errors import FormatError
+from serde.limits import budget
 from serde.nnef.graphs import check_model, model_of_graph
 from serde.nnef.model import NnefModel
 from serde.nnef.text.apart import parse_apart
-from serde.nnef.text.scan import check_expansion, scan_quantization, scan_text
+from serde.nnef.text.scan import EXPANSION, check_expansion, scan_quantization, scan_text
 from serde.nnef.text.signs import SignedText, bracket_signs
 from serde.nnef.text.tokens import place_of, text_fault
 
@@ -51,6 +52,7 @@ def parse(
 
     Raises:
         FormatError: The text is malformed; the message tells line and column.
+        LimitError: Its fragments and lists expand to more operations than may be made.
         MissingDependency: The parser is not installed.
     """
     nnef = require("nnef")
@@ -76,6 +78,8 @@ def parse(
         graph = _parse(nnef, signed.text, quantization, lowered, fault)
     except nnef.Error as error:
         raise _fault(str(error), path, quantization_path, signed) from None
+    expanded = found.count_expanded(len(graph.operations))
+    budget().draw("nodes", expanded, EXPANSION)
     for name, start in quantized.items():
         if name not in graph.tensors:
             message = f"no tensor is called {name!r}"

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from serde.errors import FormatError
-from serde.limits import MAX_EXPANDED_NODES, MAX_NESTING
+from serde.limits import MAX_NESTING, budget
 from serde.nnef.text.flat import FlatForm
 from serde.nnef.text.tokens import NUMBER, text_fault, tokens_of
 
 __all__ = [
+    "EXPANSION",
     "Declarations",
     "check_expansion",
     "scan_quantization",
@@ -46,6 +47,11 @@ _MAX_SCALAR: Final = 3.4028235677973366e38
 _MAX_OPERATORS: Final = 2000
 """Most operators in one assignment: the parser recurses over them."""
 
+_FREE: Final = 20
+"""Operations that may come of each that is written, by fragments and lists, before they count."""
+
+EXPANSION: Final = "what fragments and lists expand to"
+
 _VERSION: Final = (1, 0)
 
 
@@ -67,6 +73,11 @@ class Declarations:
     recursions: dict[str, int] = field(default_factory=dict)
     expression: int | None = None
     graph: str = ""
+
+    def count_expanded(self, operations: int) -> int:
+        """Return how many operations of a graph count as made: those far beyond what is written."""
+        written = sum(calls.total() for calls in self.calls.values())
+        return max(operations - _FREE * written, 0)
 
     @property
     def fragments(self) -> set[str]:
@@ -268,7 +279,7 @@ def check_expansion(
     expanded: Collection[str],
     path: str | os.PathLike[str] | None,
 ) -> None:
-    """Refuse fragments that surely invoke themselves, or grow beyond what is expanded.
+    """Refuse fragments that surely invoke themselves, or grow beyond what may be expanded.
 
     Args:
         text: The text.
@@ -277,7 +288,8 @@ def check_expansion(
         path: The file, for messages.
 
     Raises:
-        FormatError: There is such a fragment.
+        FormatError: There is a fragment that invokes itself.
+        LimitError: The graph surely has more operations than the conversion may make.
     """
     # The parser knows only fragments that are declared before, so each size is there in time.
     sizes: dict[str, int] = {}
@@ -287,7 +299,5 @@ def check_expansion(
                 text, found.recursions[owner], path, f"fragment {owner} invokes itself"
             )
         size = sum(count * sizes.get(each, 1) for each, count in calls.items())
-        sizes[owner] = size if owner in expanded else 1
-        if size > MAX_EXPANDED_NODES:
-            what = f"{owner} expands to more than {MAX_EXPANDED_NODES} operations"
-            raise text_fault(text, text.find(owner), path, what)
+        sizes[owner] = max(size, 1) if owner in expanded or owner == found.graph else 1
+    budget().check("nodes", found.count_expanded(sizes.get(found.graph, 0)), EXPANSION)

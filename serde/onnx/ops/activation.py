@@ -255,7 +255,7 @@ def apply_to_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., E
 def _build_hardmax(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return ``y[i] = 1 if i == argmax(x) else 0`` along an axis; the first of equal maxima."""
     type_ = ctx.type(x)
-    length = type_.shape[axis]
+    length = ctx.dim_at(x, axis)
     if not isinstance(length, int):
         return call("serde.hardmax", x, axis=axis)
     on, off = scalar_like(ctx, x, 1), scalar_like(ctx, x, 0)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import onnx
 
 import serde.relay as relay
+from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.builder import SEQUENCE_SUBGRAPHS, ValueType, require_sequences
 from serde.onnx.export_context import ExportContext, Value
@@ -21,6 +22,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
 from serde.walk.export_context import Writing
@@ -161,6 +163,14 @@ def import_scan(
     if count < 0 or len(body.input) != len(inputs) or outputs < 0:
         raise Unsupported(f"a body of {len(body.input)} inputs for {len(inputs)} inputs")
     state, scanned = inputs[:count], inputs[count:]
+    for name, given, wanted in (
+        ("scan_input_axes", scan_input_axes, len(scanned)),
+        ("scan_input_directions", scan_input_directions, len(scanned)),
+        ("scan_output_axes", scan_output_axes, outputs),
+        ("scan_output_directions", scan_output_directions, outputs),
+    ):
+        if len(given) not in (0, wanted):
+            raise Unsupported(f"{name}: expected {wanted} numbers, found {len(given)}")
     axes = scan_input_axes or (0,) * num_scan_inputs
     rows = [_drop_axis(ctx.type(each), axis) for each, axis in zip(scanned, axes, strict=True)]
     types = [ctx.type(each) for each in state]
@@ -208,7 +218,7 @@ def import_scan_v8(
             num_scan_inputs=num_scan_inputs,
             scan_input_directions=directions,
         )
-        for sample in range(samples)
+        for sample in iterations(samples, "the samples of a scan")
     ]
     return [relay.stack(each, axis=0) for each in zip(*found, strict=True)]
 
@@ -221,7 +231,7 @@ def _widen_types(inputs: Sequence[Value], types: Sequence[ValueType]) -> list[Va
 def _drop_axis(type_: TensorType, axis: int) -> TensorType:
     """Return the type of one entry of an axis."""
     shape = list(type_.shape)
-    del shape[axis]
+    del shape[normalize_axis(axis, type_.rank)]
     return TensorType(shape, type_.dtype)
 
 

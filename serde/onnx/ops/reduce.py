@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import ones
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -19,8 +20,9 @@ from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Call, Expr, If
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.weights import numpy_dtype
 
 Axes = tuple[int, ...] | None
 
@@ -227,7 +229,7 @@ def import_nll_loss(
     """Without `ignore_index` no class is ignored, since none is negative."""
     if weight is None:
         (classes,) = ctx.static_lengths(x, [1])
-        weight = relay.const(np.ones(classes), ctx.type(x).dtype)
+        weight = relay.const(ones(classes), ctx.type(x).dtype)
     skipped = -1 if ignore_index is None else ignore_index
     return relay.nn.nll_loss(x, target, weight, reduction=reduction, ignore_index=skipped)
 
@@ -247,11 +249,13 @@ def _pad_with_identity(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]
         value = np.inf if op == "min" else -np.inf
     elif type_.dtype == "bool":
         value = op == "min"
+    elif numpy_dtype(type_.dtype).kind not in "iu":
+        raise Unsupported(f"no element of {type_.dtype} stands for the {op} of none")
     else:
         limits = np.iinfo(type_.dtype)
         value = limits.max if op == "min" else limits.min
     widths = [(0, int(a in axes and n == 0)) for a, n in enumerate(type_.shape)]
-    return relay.nn.pad(x, widths, relay.Constant(np.array(value, type_.dtype)))
+    return relay.nn.pad(x, widths, relay.Constant(np.array(value, numpy_dtype(type_.dtype))))
 
 
 def _reduce_axes(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) -> Expr:
@@ -302,7 +306,8 @@ def _build_reduction(
     """Return an ONNX reduction over `axes`; over none, over all unless it is to do nothing."""
     before, fold, after = STEPS[op]
     rank = ctx.type(x).rank
-    along = sorted({axis % rank for axis in axes}) or ([] if noop else list(range(rank)))
+    along = sorted({normalize_axis(axis, rank) for axis in axes})
+    along = along or ([] if noop else list(range(rank)))
     found = x if before is None else before(x)
     if along:
         found = _reduce_axes(ctx, fold, found, along)
@@ -340,8 +345,7 @@ def _make_reduction_importer(op: str) -> Callable[..., Expr]:
 def _reduce_computed_axes(ctx: ImportContext, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
     """Axes that are computed are asked for one after the other."""
     before, fold, after = STEPS[op]
-    (count,) = ctx.static_shape(axes)
-    rank = ctx.type(x).rank
+    count, rank = ctx.axis_count(axes), ctx.type(x).rank
     wanted = relay.where(
         relay.less(axes, scalar_like(ctx, axes, 0)),
         relay.add(axes, scalar_like(ctx, axes, rank)),

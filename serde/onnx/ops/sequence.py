@@ -206,7 +206,7 @@ def _find_position(
     if position is None:
         given = default
     elif ctx.is_constant(position):
-        (given,) = ctx.ints(position)
+        given = ctx.item(position)
     else:
         return None
     index = given + count if given < 0 else given
@@ -223,7 +223,7 @@ def _as_scalar(ctx: ImportContext, position: Expr | None) -> Expr | None:
 
 def _split_lengths(ctx: ImportContext, x: Expr, split: Expr | None, axis: int) -> list[int]:
     """Return the lengths of the parts, none if they are not known."""
-    length = ctx.type(x).shape[axis]
+    length = ctx.dim_at(x, axis)
     if not isinstance(length, int) or (split is not None and not ctx.is_constant(split)):
         return []
     if split is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from serde.onnx.attributes import check_message
 from serde.onnx.versions import CHANGES, MICROSOFT_OPERATORS, ML_CHANGES, RUNTIME_OPERATORS
 from serde.walk.table import ConverterTable
 
@@ -19,16 +20,20 @@ OPS = ConverterTable(
         **{name: tuple(sorted(each)) for name, each in CHANGES.items()},
         **dict.fromkeys(RUNTIME_OPERATORS, (1,)),
     },
+    decode=check_message,
     home=HOME,
 )
 """Operators of ONNX itself."""
 
 MICROSOFT = ConverterTable(
-    "com.microsoft", changes=dict.fromkeys(MICROSOFT_OPERATORS, (1,)), home=HOME
+    "com.microsoft",
+    changes=dict.fromkeys(MICROSOFT_OPERATORS, (1,)),
+    decode=check_message,
+    home=HOME,
 )
 """Operators that ONNX Runtime adds."""
 
-ML = ConverterTable("ai.onnx.ml", changes=ML_CHANGES, home=HOME)
+ML = ConverterTable("ai.onnx.ml", changes=ML_CHANGES, decode=check_message, home=HOME)
 """Operators of classical machine learning, which come with ONNX."""
 
 TABLES: Mapping[str, ConverterTable] = MappingProxyType(

@@ -53,6 +53,7 @@ class Constructor(Expr):
         self.belong_to = belong_to
         self.tag = -1
         self.definition: TypeData | None = None
+        self.below = ()
         self.type = None
         self.span = span
 
@@ -248,6 +249,8 @@ class Match(Expr):
         self.clauses: tuple[Clause, ...] = tuple(clauses)
         if not all(isinstance(clause, Clause) for clause in self.clauses):
             raise RelayError(f"a match has clauses, found {self.clauses!r}")
+        inside = (part for clause in self.clauses for part in (*clause.variables, clause.rhs))
+        self.below = (data, *inside)
         self.complete = complete
         self.type = None
         self.span = span

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import TypeVar
 
-from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Op, Var
-from serde.relay.ir.registry import infer_call
+from serde.limits import budget
+from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Var
+from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.specialize import specialize_for
 from serde.relay.ir.types import Type
 from serde.relay.ir.visit import bound_vars, post_order, rewrite, rewrite_function
@@ -59,13 +60,23 @@ Kernel = Generator[Apply | Blank, AnyValue, ResultT]
 
 def carried(node: Expr) -> tuple[Function, ...]:
     """Return the functions among the attributes of a call; of any other node, none."""
-    if not isinstance(node, Call) or not isinstance(node.op, Op) or not node.attrs:
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or not node.op.carries:
         return ()
-    return tuple(value for value in node.attrs.values() if isinstance(value, Function))
+    values = (node.attrs[name] for name in node.op.carries)
+    return tuple(value for value in values if isinstance(value, Function))
 
 
-def inner_first(*roots: Expr) -> list[Function]:
+def inner_first(*roots: Expr) -> Sequence[Function]:
     """Return the bodies below `roots`, each once and after those that it carries itself."""
+    if len(roots) != 1 or not isinstance(roots[0], Function):
+        return _find_bodies(roots)
+    function = roots[0]
+    if function.carried is None:
+        function.carried = tuple(_find_bodies(roots))
+    return function.carried
+
+
+def _find_bodies(roots: Sequence[Expr]) -> list[Function]:
     order: list[Function] = []
     seen: set[Function] = set()
     stack: list[tuple[Function | None, Iterator[Function]]] = [(None, _bodies_below(*roots))]
@@ -150,9 +161,14 @@ def instantiate(function: Function, args: Sequence[Expr], result: Type | None = 
         function: The function.
         args: The arguments.
         result: The type of the call, which a polymorphic function's body takes.
+
+    Raises:
+        LimitError: It has more nodes than the budget of the conversion affords.
     """
     if function.type_params:
         function = specialize_for(function, args, result)
+    name = f"@{function.attrs['global_symbol']}" if "global_symbol" in function.attrs else "a body"
+    budget().draw("nodes", len(post_order(function.body)), f"{name} in the place of its calls")
     return substitute(function.body, dict(zip(function.params, args, strict=True)))
 
 

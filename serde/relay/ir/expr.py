@@ -51,12 +51,16 @@ class Expr:
     """Root of all expressions.
 
     Attributes:
+        below: The expressions directly below, in order of evaluation and of text: operands come
+            before a callee; an operator or global function called is none of them, parameters
+            and variables bound by lets and patterns are below their binder.
         type: The type inference found, or None.
         span: Where the node comes from, or None.
     """
 
-    __slots__ = ("__weakref__", "span", "type")
+    __slots__ = ("__weakref__", "below", "span", "type")
 
+    below: tuple[Expr, ...]
     type: Type | None
     span: Span | None
 
@@ -146,6 +150,7 @@ class Op(OpAttributes, Expr):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.below = ()
         self.type = None
         self.span = None
 
@@ -164,6 +169,7 @@ class Constant(Expr):
 
     def __init__(self, data: AnyValue, span: Span | None = None) -> None:
         self.data: NDArray = np.asarray(data).view(NDArray)
+        self.below = ()
         self.type = TensorType(self.data.shape, self.data.dtype)
         self.span = span
 
@@ -185,6 +191,7 @@ class Var(Expr):
         self, name_hint: str, type_annotation: Type | None = None, span: Span | None = None
     ) -> None:
         self.name_hint = name_hint
+        self.below = ()
         self.type_annotation = type_annotation
         self.type = type_annotation if is_complete(type_annotation) else None
         self.span = span
@@ -209,6 +216,7 @@ class GlobalVar(Expr):
 
     def __init__(self, name_hint: str, type_: Type | None = None) -> None:
         self.name_hint = name_hint
+        self.below = ()
         self.type = type_
         self.span = None
 
@@ -243,6 +251,7 @@ class Call(Expr):
     ) -> None:
         self.op = op
         self.args: tuple[Expr, ...] = tuple(args)
+        self.below = self.args if isinstance(op, (Op, GlobalVar)) else (*self.args, op)
         self.attrs = attrs if attrs is not None else Attrs()
         self.given_type_args = tuple(type_args) if type_args else None
         self.type = None
@@ -268,6 +277,7 @@ class Tuple(Expr):
 
     def __init__(self, fields: Iterable[Expr], span: Span | None = None) -> None:
         self.fields: tuple[Expr, ...] = tuple(fields)
+        self.below = self.fields
         types = [field.type for field in self.fields]
         self.type = None
         if all(type_ is not None for type_ in types):
@@ -292,6 +302,7 @@ class TupleGetItem(Expr):
     def __init__(self, tuple_value: Expr, index: int, span: Span | None = None) -> None:
         self.tuple_value = tuple_value
         self.index = index
+        self.below = (tuple_value,)
         self.type = None
         if isinstance(tuple_value.type, TupleType):
             fields = tuple_value.type.fields
@@ -314,11 +325,14 @@ class Function(Expr):
         type_params: Type variables of a polymorphic function, each any type where it is called.
         attrs: Free facts such as ``Primitive`` or ``Composite``.
 
+    Attributes:
+        carried: The bodies below it, once :func:`serde.relay.ir.bodies.inner_first` has found them.
+
     Raises:
         RelayError: A type parameter is no type variable.
     """
 
-    __slots__ = ("attrs", "body", "params", "ret_type", "type_params")
+    __slots__ = ("attrs", "body", "carried", "params", "ret_type", "type_params")
 
     def __init__(
         self,
@@ -331,6 +345,8 @@ class Function(Expr):
     ) -> None:
         self.params: tuple[Var, ...] = tuple(params)
         self.body = body
+        self.below = (*self.params, body)
+        self.carried: tuple[Function, ...] | None = None
         self.ret_type = ret_type
         self.type_params: tuple[TypeVar, ...] = _read_type_params(type_params)
         self.attrs: dict[str, AnyValue] = dict(attrs or {})
@@ -392,6 +408,7 @@ class Let(Expr):
         self.var = var
         self.value = value
         self.body = body
+        self.below = (var, value, body)
         self.type = body.type
         self.span = span
 
@@ -414,6 +431,7 @@ class If(Expr):
         self.cond = cond
         self.true_branch = true_branch
         self.false_branch = false_branch
+        self.below = (cond, true_branch, false_branch)
         self.type = None
         if true_branch.type == false_branch.type:
             self.type = true_branch.type

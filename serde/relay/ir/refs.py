@@ -15,6 +15,7 @@ class RefCreate(Expr):
 
     def __init__(self, value: Expr, span: Span | None = None) -> None:
         self.value = value
+        self.below = (value,)
         self.type = None if value.type is None else RefType(value.type)
         self.span = span
 
@@ -29,6 +30,7 @@ class RefRead(Expr):
 
     def __init__(self, ref: Expr, span: Span | None = None) -> None:
         self.ref = ref
+        self.below = (ref,)
         self.type = ref.type.value if isinstance(ref.type, RefType) else None
         self.span = span
 
@@ -44,6 +46,7 @@ class RefWrite(Expr):
     def __init__(self, ref: Expr, value: Expr, span: Span | None = None) -> None:
         self.ref = ref
         self.value = value
+        self.below = (ref, value)
         self.type = None if ref.type is None or value.type is None else TupleType(())
         self.span = span
 

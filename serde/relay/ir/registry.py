@@ -110,6 +110,7 @@ class OpDef(Op):
         decompose: For an extension operator, its body in plain Relay.
         by_value: Names of operands whose value, where constant, `infer` gets instead of the type.
         complete: Gives types to operands that have none yet, or None.
+        carries: Names of attributes that are functions.
         fields: Number of results if it is fixed and not one tensor, 0 if it depends on attributes.
         traits: What passes ask for, by kind.
         meta_class: TVM's attribute class where TVM prints it as metadata, else None.
@@ -120,6 +121,7 @@ class OpDef(Op):
         "arguments",
         "attributes",
         "by_value",
+        "carries",
         "complete",
         "decompose",
         "doc",
@@ -157,6 +159,9 @@ class OpDef(Op):
         self.meta_class = meta_class
         self.doc = inspect.getdoc(kernel) or ""
         self.operands, self.attributes, self.fields = read_schema(name, kernel)
+        self.carries = tuple(
+            name for name, each in self.attributes.items() if "Function" in each.annotation
+        )
         unknown = self.by_value - {operand.name for operand in self.operands}
         if unknown:
             raise RelayError(f"{name}: by_value names no operand: {sorted(unknown)}")
@@ -172,7 +177,7 @@ class OpDef(Op):
 
     def has(self, *kinds: type[Trait]) -> bool:
         """Whether one of these traits is stated."""
-        return any(kind in self.traits for kind in kinds)
+        return not self.traits.keys().isdisjoint(kinds)
 
     def trait(self, kind: type[TraitT]) -> TraitT | None:
         """Return the trait of a kind, or None where it is not stated."""
@@ -358,7 +363,9 @@ def op_names() -> list[str]:
 
 def has_trait(node: Expr, *kinds: type[Trait]) -> bool:
     """Whether a node calls an operator with one of these traits."""
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.has(*kinds)
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return False
+    return not node.op.traits.keys().isdisjoint(kinds)
 
 
 def trait_of(node: Expr, kind: type[TraitT]) -> TraitT | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import is_
 
 from serde.relay.ir.adt import Clause, Constructor, Match, replace_pattern_vars
 from serde.relay.ir.expr import (
@@ -38,63 +39,39 @@ _LEAVES = (Constant, Var, GlobalVar, Op, Constructor)
 
 
 def children(node: Expr) -> tuple[Expr, ...]:
-    """Return the expressions directly below `node`, in order of evaluation and of text.
-
-    Operands come before a callee; an operator or global function called is no
-    child. Parameters and variables bound by lets and patterns are children of their binder.
-    """
-    if isinstance(node, Call):
-        if isinstance(node.op, (Op, GlobalVar)):
-            return node.args
-        return (*node.args, node.op)
-    if isinstance(node, _LEAVES):
-        return ()
-    if isinstance(node, TupleGetItem):
-        return (node.tuple_value,)
-    if isinstance(node, Tuple):
-        return node.fields
-    if isinstance(node, Function):
-        return (*node.params, node.body)
-    if isinstance(node, Let):
-        return (node.var, node.value, node.body)
-    if isinstance(node, If):
-        return (node.cond, node.true_branch, node.false_branch)
-    if isinstance(node, Match):
-        return (node.data, *_clause_parts(node))
-    if isinstance(node, RefWrite):
-        return (node.ref, node.value)
-    if isinstance(node, RefCreate):
-        return (node.value,)
-    if isinstance(node, RefRead):
-        return (node.ref,)
-    raise TypeError(f"expected an expression, found {node!r}")
+    """Return the expressions directly below `node`; see :attr:`Expr.below`."""
+    try:
+        return node.below
+    except AttributeError:
+        raise _no_expression(node) from None
 
 
-def _clause_parts(node: Match) -> Iterator[Expr]:
-    for clause in node.clauses:
-        yield from clause.variables
-        yield clause.rhs
+def _no_expression(found: object) -> TypeError:
+    return TypeError(f"expected an expression, found {found!r}")
 
 
 def post_order(*roots: Expr) -> list[Expr]:
     """Return every node below and including `roots` once, children first."""
     order: list[Expr] = []
-    seen: set[int] = set()
-    for root in roots:
-        stack: list[tuple[Expr, Iterator[Expr]]] = []
-        if id(root) not in seen:
-            seen.add(id(root))
-            stack.append((root, iter(children(root))))
-        while stack:
-            node, pending = stack[-1]
-            for child in pending:
-                if id(child) not in seen:
-                    seen.add(id(child))
-                    stack.append((child, iter(children(child))))
-                    break
+    seen: set[Expr] = set()
+    stack: list[Expr | None] = list(reversed(roots))
+    opened: list[Expr] = []
+    while stack:
+        node = stack.pop()
+        if node is None:
+            order.append(opened.pop())
+        elif node not in seen:
+            seen.add(node)
+            try:
+                below = node.below
+            except AttributeError:
+                raise _no_expression(node) from None
+            if below:
+                opened.append(node)
+                stack.append(None)
+                stack.extend(reversed(below))
             else:
                 order.append(node)
-                stack.pop()
     return order
 
 
@@ -141,7 +118,7 @@ def _steps(node: Expr, below: Callable[[Expr], Iterable[Expr]]) -> Iterator[Expr
     if isinstance(node, Let):
         return iter((node.value, Binding(node), node.var, node.body))
     if isinstance(node, Match):
-        return iter((node.data, Binding(node), *_clause_parts(node)))
+        return iter((node.data, Binding(node), *node.below[1:]))
     return iter(below(node))
 
 
@@ -186,10 +163,15 @@ def rebuild(node: Expr, parts: Sequence[Expr]) -> Expr:
     the value of a constant operand may tell more.
     """
     old = children(node)
-    if all(a is b for a, b in zip(old, parts, strict=True)):
+    same = True
+    changed = False
+    for before, after in zip(old, parts, strict=True):
+        if before is not after:
+            changed = True
+            same = same and before.type == after.type
+    if not changed:
         return node
     new = _replace_children(node, parts)
-    same = all(a.type == b.type for a, b in zip(old, parts, strict=True))
     if (same and not _reads_values(new)) or (isinstance(new, (If, Match)) and new.type is None):
         new.type = node.type
     elif isinstance(new, Call):
@@ -266,20 +248,27 @@ def rewrite(
         What stands for `root`; `root` itself if nothing changed.
     """
     done: dict[Expr, Expr] = {} if memo is None else memo
-    stack: list[tuple[Expr, Iterator[Expr]]] = [(root, iter(children(root)))]
-    if root in done:
-        return done[root]
+    stack: list[Expr | None] = [root]
+    opened: list[Expr] = []
     while stack:
-        node, pending = stack[-1]
-        for child in pending:
-            if child not in done:
-                stack.append((child, iter(children(child))))
-                break
-        else:
-            stack.pop()
+        node = stack.pop()
+        if node is None:
+            node = opened.pop()
             if node not in done:
-                new = rebuild(node, [done[child] for child in children(node)])
-                done[node] = replace(node, new)
+                parts = [done[child] for child in node.below]
+                same = all(map(is_, parts, node.below))
+                done[node] = replace(node, node if same else rebuild(node, parts))
+        elif node not in done:
+            try:
+                below = node.below
+            except AttributeError:
+                raise _no_expression(node) from None
+            if below:
+                opened.append(node)
+                stack.append(None)
+                stack.extend(reversed(below))
+            else:
+                done[node] = replace(node, node)
     return done[root]
 
 

@@ -21,6 +21,7 @@ from serde.relay.ir.shapes import (
 )
 from serde.relay.ir.traits import UsuallyInRange
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import pairs
 
 __all__ = ["decompose_attention"]
 
@@ -186,7 +187,10 @@ def _scale(width: Dim, scale: float | None) -> float:
 
 @relay_op(
     "serde.attention",
-    traits=(UsuallyInRange(ranges.boolean_mask),),
+    traits=(
+        pairs(1),
+        UsuallyInRange(ranges.boolean_mask),
+    ),
     infer=_attention_type,
     decompose=decompose_attention,
     samples=[

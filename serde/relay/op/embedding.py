@@ -17,6 +17,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 
 __all__: list[str] = []
 
@@ -166,7 +167,10 @@ _OFFSETS = np.array([0, 3, 3, 6], np.int64)
 
 @relay_op(
     "serde.embedding_bag",
-    traits=(InRange(ranges.bag_indices),),
+    traits=(
+        times(1000),
+        InRange(ranges.bag_indices),
+    ),
     infer=_bag_type,
     decompose=_decompose_bag,
     samples=[

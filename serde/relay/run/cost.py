@@ -9,6 +9,7 @@ from serde.relay.ir.expr import Call
 from serde.relay.ir.registry import trait_of
 from serde.relay.ir.traits import Work
 from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.work import elements
 from serde.weights import numpy_dtype
 
 __all__ = ["STEP_WORK", "fixed_bytes", "work"]
@@ -35,14 +36,6 @@ def work(call: Call) -> int:
     An operator that computes more than its result and its operands have says so by
     :class:`~serde.relay.ir.traits.Work`.
     """
-    plain = max(_elements(type_) for type_ in (call.type, *(arg.type for arg in call.args)))
+    plain = max(elements(type_) for type_ in (call.type, *(arg.type for arg in call.args)))
     trait = trait_of(call, Work)
     return STEP_WORK + (plain if trait is None else max(plain, trait.count(call)))
-
-
-def _elements(type_: Type | None) -> int:
-    if isinstance(type_, TupleType):
-        return sum(map(_elements, type_.fields))
-    if not isinstance(type_, TensorType):
-        return 0
-    return 0 if type_.concrete_shape is None else prod(type_.concrete_shape)

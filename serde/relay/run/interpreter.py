@@ -421,8 +421,14 @@ def apply_kernel(
         args: An array for each operand; a tuple of arrays for a tuple operand, an empty
             tuple for an optional operand that is absent.
         attrs: All attributes, without symbols.
+
+    Raises:
+        RelayError: The kernel refuses its operands.
     """
-    value = _kernel_value(definition, args, attrs)
+    try:
+        value = _kernel_value(definition, args, attrs)
+    except (ValueError, IndexError, ArithmeticError) as error:
+        raise RelayError(f"{definition.name}: {error}") from error
     if isinstance(value, Generator):
         return _Machine(None).run(_KernelFrame(value, {}, definition.name))
     return value

@@ -22,7 +22,7 @@ def closed_nodes(function: Function, weights: Collection[str]) -> set[Expr]:
     """
     closed: set[Expr] = {param for param in function.params if param.name_hint in weights}
     for node in post_order(function.body):
-        if isinstance(node, Constant) or (_is_plain(node) and _all_in(node, closed)):
+        if isinstance(node, Constant) or (_all_in(node, closed) and _is_plain(node)):
             closed.add(node)
     return closed
 
@@ -43,4 +43,4 @@ def _has_symbol(value: object) -> bool:
 
 
 def _all_in(node: Expr, closed: set[Expr]) -> bool:
-    return all(child in closed for child in children(node))
+    return closed.issuperset(children(node))

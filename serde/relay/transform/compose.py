@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any as AnyValue
 from typing import ClassVar
 
@@ -55,6 +56,11 @@ class Pattern:
     build: Callable[[Match], Expr | None]
     captures: frozenset[Expr] = field(default_factory=frozenset)
 
+    @cached_property
+    def called(self) -> frozenset[Expr]:
+        """What the operands of the template call: less than that no match has."""
+        return frozenset(_called(self.template))
+
     def match(self, root: Call) -> Match | None:
         """Return how the template fits at `root`, or None."""
         for nodes in _match([(self.template, root)], {}, self.captures):
@@ -90,13 +96,20 @@ class Compose(FunctionPass):
         for node in reversed(post_order(function)):
             if node in taken or not isinstance(node, Call) or not isinstance(node.op, OpDef):
                 continue
+            given = _called(node)
             for pattern in by_root.get(node.op.name, ()):
+                if not pattern.called <= given:
+                    continue
                 found = _replacement(pattern, node, uses, taken)
                 if found is not None:
                     replacements[node] = found[0]
                     taken.update(found[1])
                     break
         return replace_nodes(function, replacements) if replacements else function
+
+
+def _called(node: Call) -> set[Expr]:
+    return {argument.op for argument in node.args if isinstance(argument, Call)}
 
 
 def _replacement(

@@ -62,9 +62,9 @@ class EvaluateConstants(FunctionPass):
             return node.tuple_value.fields[node.index]
         if isinstance(node, If) and isinstance(node.cond, Constant):
             return node.true_branch if node.cond.data.reshape(()) else node.false_branch
-        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or must_wait(node):
+        if not isinstance(node, Call) or not all(map(_is_constant, node.args)):
             return node
-        if not all(map(_is_constant, node.args)) or not self._affords(node, vanishing):
+        if not isinstance(node.op, OpDef) or must_wait(node) or not self._affords(node, vanishing):
             return node
         try:
             return _as_constant(evaluate(node), node.span)

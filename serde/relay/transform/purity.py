@@ -44,7 +44,7 @@ def must_wait(call: Call) -> bool:
     unpacks compressed weights: evaluated beforehand, they would be several times as large, and a
     runtime would not know that they were compressed.
     """
-    return unpacks(call) or bool(carried(call)) or is_unrepeatable(call)
+    return has_trait(call, Decompresses, Random, Foreign) or bool(carried(call))
 
 
 def unpacks(node: Expr) -> bool:

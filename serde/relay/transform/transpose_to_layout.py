@@ -64,8 +64,26 @@ class TransposeToLayout(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Convert children first."""
+        if (
+            self.usual
+            and not self.desired_layouts
+            and not any(map(_orders_axes, post_order(function)))
+        ):
+            return function
         result = _Converter(self.desired_layouts, usual=self.usual).run(function)
         return result if isinstance(result, Function) else function
+
+
+def _orders_axes(node: Expr) -> bool:
+    """Whether a call is a transpose, or has its axes in another order than most do."""
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return False
+    layout = node.op.trait(Layout)
+    if layout is None:
+        return node.op.name == "transpose"
+    known = node.op.attributes
+    keys = (key for key in (layout.attribute, "kernel_layout", "out_layout") if key in known)
+    return any(node.attrs[key] != known[key].default for key in keys)
 
 
 def channels_first() -> TransposeToLayout:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from serde.errors import FormatError
-from serde.limits import MAX_RANK, MAX_SUBGRAPH_DEPTH
+from serde.limits import MAX_RANK, budget
 from serde.relay.ir.dims import Dim, substitute
 from serde.relay.ir.types import TensorType
 from serde.torch.dimensions import parse_dim
@@ -284,11 +283,11 @@ def _inner_graph(graph: Document, around: _Names) -> Graph:
     """Return a graph inside a node.
 
     Raises:
-        FormatError: It is malformed, or too many graphs are around it.
+        FormatError: It is malformed.
+        LimitError: Too many graphs are around it.
     """
     names = _Names(depth=around.depth + 1, around=around)
-    if names.depth > MAX_SUBGRAPH_DEPTH:
-        raise FormatError(f"more than {MAX_SUBGRAPH_DEPTH} subgraphs deep", path=graph.path)
+    budget().check("depth", names.depth, "a graph inside of graphs")
     inputs = []
     for place, each in enumerate(graph.field("inputs").items()):
         value = decode(each, _no_graph)

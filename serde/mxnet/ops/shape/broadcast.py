@@ -133,6 +133,8 @@ def summed_to(data: Expr, shape: Sequence[Dim]) -> Expr:
         raise Unsupported(f"expected a tensor, found {type_!r}")
     more = type_.rank - len(shape)
     inner = [i + more for i, length in enumerate(shape) if length != type_.shape[i + more]]
+    if any(shape[i - more] != 1 for i in inner):
+        raise Unsupported("a sum over axes that only the model's run shows")
     if inner:
         data = relay.sum(data, axis=inner, keepdims=True)
     return relay.sum(data, axis=tuple(range(more))) if more else data

@@ -15,6 +15,7 @@ from serde.mxnet.ops.shape.reshape import at_least_3d, with_rank
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.types import TensorType
 
 
 @OPS.imports("Concat")
@@ -53,7 +54,9 @@ def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> V
     result = ctx.emit_bytes("stack", *data, axis=axis, num_args=len(data))
     if ctx.type(data[0]).rank:
         return result
-    return ctx.reshape(replace(result, type=ctx.result_type()), ctx.result_type().shape)
+    type_ = ctx.result_type()
+    column = TensorType((len(data), 1), type_.dtype)  # a scalar of Relay's may have an axis here
+    return ctx.reshape(replace(result, type=column), type_.shape)
 
 
 @OPS.imports("_npi_hstack")
@@ -140,18 +143,28 @@ def import_dsplit(ctx: ImportContext, data: Expr, *, axis: int = 1, pieces: Piec
 def export_split(
     ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
 ) -> Sequence[Value]:
-    """The indices of MXNet start with a 0."""
+    """The indices of MXNet start with a 0; it splits no bools."""
     axis = normalize_axis(axis, ctx.type(data).rank)
+    is_bool = ctx.type(data).dtype == "bool"
+    given = ctx.cast(data, "uint8") if is_bool else data
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
-        return ctx.emit_tuple(
-            "SliceChannel", data, outputs=count, num_outputs=count, axis=axis, squeeze_axis=False
+        parts = ctx.emit_tuple(
+            "SliceChannel", given, outputs=count, num_outputs=count, axis=axis, squeeze_axis=False
         )
-    positions = (0, *indices_or_sections)
-    return ctx.emit_tuple(
-        "_split_v2", data, outputs=len(positions), indices=positions, axis=axis, squeeze_axis=False,
-        sections=0,
-    )  # fmt: skip
+    else:
+        positions = (0, *indices_or_sections)
+        parts = ctx.emit_tuple(
+            "_split_v2", given, outputs=len(positions), indices=positions, axis=axis,
+            squeeze_axis=False, sections=0,
+        )  # fmt: skip
+    if not is_bool:
+        return parts
+    types = ctx.result_types()
+    return [
+        ctx.cast(replace(each, type=TensorType(type_.shape, "uint8")), "bool")
+        for each, type_ in zip(parts, types, strict=True)
+    ]
 
 
 @OPS.exports("nn.fifo_buffer")

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import arange
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.elementwise.convert import const_int32, scalar_like
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
@@ -27,21 +28,19 @@ def join_heads(x: Expr) -> Expr:
 
 def length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return the length of an axis as a scalar of int32."""
-    length = ctx.type(x).shape[axis]
+    length = ctx.dim_at(x, axis)
     if isinstance(length, int):
-        return relay.const(np.int32(length))
+        return const_int32(length)
     shape = relay.shape_of(x, dtype="int32")
-    return relay.take(shape, relay.const(np.int32(axis)), axis=0, mode="fast")
+    return relay.take(shape, const_int32(axis), axis=0, mode="fast")
 
 
 def arange_like(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return 0, 1, ... along an axis as a vector of int32."""
-    length = ctx.type(x).shape[axis]
+    length = ctx.dim_at(x, axis)
     if isinstance(length, int):
-        return relay.const(np.arange(length, dtype=np.int32))
-    return relay.arange(
-        relay.const(np.int32(0)), length_of(ctx, x, axis), relay.const(np.int32(1)), dtype="int32"
-    )
+        return relay.const(arange(length, dtype=np.int32))
+    return relay.arange(const_int32(0), length_of(ctx, x, axis), const_int32(1), dtype="int32")
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,9 @@ class ImplicitMask:
             ahead = relay.subtract(keys, rows)
             bounds = [0] if self.causal else []
             bounds += [] if self.right is None else [self.right]
-            found += [relay.less_equal(ahead, relay.const(np.int32(b))) for b in bounds]
+            found += [relay.less_equal(ahead, const_int32(b)) for b in bounds]
             if self.left is not None:
-                found.append(relay.greater_equal(ahead, relay.const(np.int32(-self.left))))
+                found.append(relay.greater_equal(ahead, const_int32(-self.left)))
         if self.lengths is not None:
             counts = relay.expand_dims(self.lengths, axis=1, num_newaxis=3)
             found.append(relay.less(keys, counts))
@@ -136,7 +135,7 @@ def attend(
 
 def pad_mask(ctx: ImportContext, mask: Expr, key: Expr) -> Expr:
     """Return a mask whose rows are as long as there are keys: what it lacks is hidden."""
-    row, keys = ctx.type(mask).shape[-1], ctx.type(key).shape[2]
+    row, keys = ctx.dim_at(mask, -1), ctx.dim_at(key, 2)
     if row == keys or isinstance(row, Any) or isinstance(keys, Any):
         return mask
     if not isinstance(row, int) or not isinstance(keys, int):

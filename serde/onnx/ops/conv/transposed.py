@@ -67,7 +67,9 @@ def _compute_padding(
     What is missing from a length comes behind the axis.
     """
     before, after, behind = [], [], []
-    lengths = ctx.static_lengths(x, range(2, ctx.type(x).rank)) if wanted else ()
+    if len(wanted) not in (0, len(reach)):
+        raise Unsupported(f"output_shape {list(wanted)} of {len(reach)} axes")
+    lengths = ctx.static_lengths(x, range(2, 2 + len(reach))) if wanted else ()
     for axis, (size, step, more) in enumerate(zip(reach, strides, extra, strict=True)):
         total = size + more - step
         if wanted:

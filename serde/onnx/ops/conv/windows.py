@@ -201,6 +201,17 @@ def per_axis(values: Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
     return tuple(values) or (1,) * ndim
 
 
+def explicit_pads(pads: Sequence[int], ndim: int) -> tuple[int, ...]:
+    """Return two numbers a spatial axis, all before the axes first; 0 each where none are given.
+
+    Raises:
+        Unsupported: There are not as many as sides.
+    """
+    if pads and len(pads) != 2 * ndim:
+        raise Unsupported(f"pads: expected {2 * ndim} numbers, found {len(pads)}")
+    return tuple(pads) or (0,) * (2 * ndim)
+
+
 def compute_padding(
     ctx: ImportContext,
     x: Expr,
@@ -219,9 +230,7 @@ def compute_padding(
     if auto_pad == "VALID":
         return (0,) * (2 * ndim)
     if auto_pad == "NOTSET":
-        if pads and len(pads) != 2 * ndim:
-            raise Unsupported(f"pads: expected {2 * ndim} numbers, found {len(pads)}")
-        return tuple(pads) or (0,) * (2 * ndim)
+        return explicit_pads(pads, ndim)
     totals = []
     for axis, (size, stride, gap) in enumerate(zip(kernel, strides, dilations, strict=True)):
         reach = (size - 1) * gap + 1
@@ -248,6 +257,8 @@ def pad_same(
     With a stride of 1 they do not.
     """
     spatial = ctx.type(x).shape[2:]
+    if len(spatial) != len(kernel):
+        raise Unsupported(f"a window over {len(kernel)} axes of {ctx.type(x)!r}")
     pairs = list(zip(spatial, strides, strict=True))
     depends = any(step > 1 and not isinstance(length, int) for length, step in pairs)
     if not auto_pad.startswith("SAME") or not depends:

@@ -173,8 +173,28 @@ def scalar_like(ctx: ImportContext, x: Expr, value: float) -> Expr:
 
 
 def const_int64(value: int) -> Expr:
-    """Return a scalar constant of int64."""
-    return relay.Constant(np.array(value, np.int64))
+    """Return a scalar constant of int64.
+
+    Raises:
+        Unsupported: The value is beyond int64.
+    """
+    return _const_integer(value, np.int64)
+
+
+def const_int32(value: int) -> Expr:
+    """Return a scalar constant of int32.
+
+    Raises:
+        Unsupported: The value is beyond int32.
+    """
+    return _const_integer(value, np.int32)
+
+
+def _const_integer(value: int, dtype: type[np.signedinteger[AnyValue]]) -> Expr:
+    limits = np.iinfo(dtype)
+    if not limits.min <= value <= limits.max:
+        raise Unsupported(f"{value} is beyond {limits.dtype}")
+    return relay.Constant(np.array(value, dtype))
 
 
 def convert_dtype(ctx: ImportContext, x: Expr, dtype: str, saturate: bool) -> Expr:

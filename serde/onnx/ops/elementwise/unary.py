@@ -202,11 +202,10 @@ def import_clip(
     ctx: ImportContext, x: Expr, min: Expr | None = None, max: Expr | None = None
 ) -> Expr:
     """Bounds that are not constant, or cross, are a maximum and then a minimum."""
-    low, high = (None if bound is None else ctx.known(bound) for bound in (min, max))
-    is_fixed = (min is None or low is not None) and (max is None or high is not None)
+    is_fixed = all(each is None or ctx.known(each) is not None for each in (min, max))
     if is_fixed and is_float(ctx.type(x).dtype):
-        a_min = -math.inf if low is None else float(low.item())
-        a_max = math.inf if high is None else float(high.item())
+        a_min = -math.inf if min is None else float(ctx.item(min))
+        a_max = math.inf if max is None else float(ctx.item(max))
         if a_min <= a_max:
             return relay.clip(x, a_min, a_max)
     result = x if min is None else relay.maximum(x, min)

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.shape.layout import to_layout
@@ -55,6 +56,8 @@ def import_space_to_depth_v28(
     """CRD keeps what comes from one channel together."""
     if mode == "DCR":
         return import_space_to_depth(ctx, x, blocksize=blocksize)
+    if ctx.type(x).rank != 4 or blocksize < 1:
+        raise Unsupported(f"blocks of {blocksize} of {ctx.type(x)!r}")
     n, c, h, w = ctx.type(x).shape
     rows, columns = h // blocksize, w // blocksize
     split = relay.reshape(x, to_attribute([n, c, rows, blocksize, columns, blocksize]))

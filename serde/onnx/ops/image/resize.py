@@ -374,6 +374,9 @@ def build_resize(
     """Return `x` resized: by Relay's own operator where it says the same."""
     rank, axes = ctx.type(x).rank, resize.axes
     named = normalize_axes(axes, rank) if axes else tuple(range(rank))
+    for each in (scales, sizes):
+        if each is not None and ctx.axis_count(each) != len(named):
+            raise Unsupported(f"{ctx.axis_count(each)} scales or sizes of {len(named)} axes")
     known, exact = _infer_lengths(ctx, x, scales, sizes, named)
     if exact and known is not None:
         found = resize.image_resize(ctx, x, dict(zip(named, known, strict=True)))
@@ -383,7 +386,7 @@ def build_resize(
     mode = resize.coordinate_transformation_mode
     operands = {"scales": scales, "roi": roi if mode == "tf_crop_and_resize" else None}
     values = {
-        name: tuple(ctx.constant(each).tolist())
+        name: tuple(ctx.constant(each).reshape(-1).tolist())
         for name, each in operands.items()
         if each is not None and ctx.is_constant(each)
     }

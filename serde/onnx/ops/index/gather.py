@@ -47,7 +47,7 @@ def export_take(
 @OPS.imports("Gather", since=(1, 11, 13))
 def import_gather(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     """Where indices are known, those from the end are counted from the start."""
-    length = ctx.type(x).shape[axis]
+    length = ctx.dim_at(x, axis)
     known = ctx.known(indices)
     if known is None or not isinstance(length, int):
         return call("serde.take", x, indices, axis=axis)

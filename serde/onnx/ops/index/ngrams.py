@@ -8,8 +8,8 @@ from functools import reduce
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import full, iterations, zeros
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
@@ -42,6 +42,8 @@ def import_tf_idf_vectorizer(
         raise Unsupported(
             f"{len(ngram_indexes)} indices and {len(weights)} weights for {total} n-grams"
         )
+    if not total or max_skip_count < 0:
+        raise Unsupported(f"{total} n-grams with up to {max_skip_count} items between their own")
     rank = ctx.type(x).rank
     if rank not in (1, 2):
         raise Unsupported(f"an input of rank {rank}")
@@ -83,7 +85,8 @@ def _count_ngrams(ctx: ImportContext, rows: Expr, grams: Array, skips: int) -> E
     length = grams.shape[1]
     keys = [ctx.array(column) for column in grams.T]
     parts = []
-    for distance in range(1, skips + 2 if length > 1 else 2):
+    for skipped in iterations(skips + 1 if length > 1 else 1, "the distances of an n-gram"):
+        distance = skipped + 1
         items = _shift_items(rows, length, distance)
         same = [
             relay.equal(relay.expand_dims(each, axis=-1), key)
@@ -119,13 +122,13 @@ def _is_positive(counts: Expr) -> Expr:
 
 def _sum_by_index(ctx: ImportContext, counts: Expr, indices: Sequence[int]) -> Expr:
     """Return the entries of the result: sums of the counts that go to each of them."""
-    if min(indices) < 0 or 8 * (max(indices) + 1) > MAX_INLINE_BYTES:
-        raise Unsupported(f"entries {min(indices)} to {max(indices)} of the result")
+    if min(indices) < 0:
+        raise Unsupported(f"entry {min(indices)} of the result")
     sources: list[Array] = []
-    layers = np.zeros(max(indices) + 1, np.int64)
+    layers = zeros(max(indices) + 1, np.int64)
     for source, entry in enumerate(indices):
         if layers[entry] == len(sources):
-            sources.append(np.full(len(layers), len(indices), np.int32))
+            sources.append(full(len(layers), len(indices), np.int32))
         sources[layers[entry]][entry] = source
         layers[entry] += 1
     padded = relay.nn.pad(counts, ((0, 0), (0, 1)))

@@ -10,6 +10,7 @@ import numpy as np
 from onnx import helper
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill, has_dtype
@@ -182,8 +183,10 @@ def _make_importer(name: str) -> Callable[..., Expr]:
     ) -> Expr:
         """Where the axis is computed, all of them are taken and one is chosen."""
         rank = ctx.type(x).rank
+        if not rank:
+            raise Unsupported("a scalar has no axis")
         if ctx.is_constant(axis) or rank == 1:
-            only = int(ctx.constant(axis).item()) if rank > 1 else 0
+            only = ctx.item(axis) if rank > 1 else 0
             return call(name, x, axis=only, exclusive=exclusive, reverse=reverse)
         number = relay.reshape(relay.cast(axis, "int64"), newshape=())
         position = relay.floor_mod(number, relay.Constant(np.int64(rank)))

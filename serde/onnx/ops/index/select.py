@@ -131,7 +131,7 @@ def import_one_hot(
     if "int" not in ctx.type(indices).dtype:
         indices = relay.cast(indices, "int64")
     if ctx.is_constant(depth):
-        count = int(ctx.constant(depth).item())
+        count = int(ctx.item(depth))
         return call("serde.one_hot", indices, values, depth=count, axis=axis)
     wide = relay.cast(indices, "int64")
     end = relay.reshape(relay.cast(depth, "int64"), newshape=())

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import to_int64
@@ -72,13 +73,15 @@ def import_slice(
     steps: Expr | None = None,
 ) -> Expr:
     """An end that is the length of its axis is every end behind it."""
-    (count,) = ctx.static_shape(starts)
+    count = ctx.axis_count(starts)
     if axes is not None and not ctx.is_constant(axes):
         return _slice_computed_axes(ctx, x, starts, ends, axes, steps)
     indices = tuple(range(count)) if axes is None else ctx.ints(axes)
-    lengths = [ctx.type(x).shape[position] for position in indices]
+    lengths = [ctx.dim_at(x, axis) for axis in indices]
     begin, end = ctx.dims(starts), ctx.dims(ends)
     if end is not None:
+        if len(end) != len(lengths):
+            raise Unsupported(f"{len(end)} ends of {len(lengths)} axes")
         pairs = zip(end, lengths, strict=True)
         end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
     step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps

@@ -140,7 +140,7 @@ def import_dft(
 ) -> Expr:
     """Where the axis is computed, it decides between the transforms along all of them."""
     if axis is None or ctx.is_constant(axis):
-        position = -2 if axis is None else ctx.ints(axis)[0]
+        position = -2 if axis is None else ctx.item(axis)
         return _build_dft(ctx, x, position, dft_length, inverse, onesided)
     rank = ctx.type(x).rank
     wanted = relay.floor_mod(_to_scalar(axis), const_int64(rank))
@@ -169,7 +169,7 @@ def _build_dft(
     ctx: ImportContext, x: Expr, axis: int, length: Expr | None, inverse: bool, onesided: bool
 ) -> Expr:
     """Return a transform; that of one side back to real numbers has the other side added first."""
-    wanted = None if length is None or not ctx.is_constant(length) else ctx.ints(length)[0]
+    wanted = None if length is None or not ctx.is_constant(length) else ctx.item(length)
     if inverse and onesided:
         return _invert_onesided(ctx, x, axis, length, wanted)
     if length is not None and wanted is None:
@@ -182,7 +182,7 @@ def _invert_onesided(
 ) -> Expr:
     """Return the real signal of a one-sided spectrum: ``X[N - k] = conj(X[k])``."""
     rank = ctx.type(x).rank
-    given = ctx.type(x).shape[axis]
+    given = ctx.dim_at(x, axis)
     if wanted is None and length is None and isinstance(given, int):
         wanted = 2 * (given - 1)
     if wanted is not None and isinstance(given, int) and wanted // 2 + 1 > given:
@@ -223,7 +223,7 @@ def _to_scalar(x: Expr) -> Expr:
 
 def _length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return the length of an axis as a scalar of int64: a constant where it is known."""
-    position = const_int64(axis % ctx.type(x).rank)
+    position = const_int64(ctx.axis(x, axis))
     return ctx.fold(relay.take(relay.shape_of(x, "int64"), position, axis=0, mode="fast"))
 
 

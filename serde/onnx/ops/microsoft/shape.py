@@ -11,7 +11,7 @@ from serde.relay.ir.expr import Expr
 
 @MICROSOFT.imports("ExpandDims")
 def import_expand_dims(ctx: ImportContext, x: Expr, axis: Expr) -> Expr:
-    (position,) = ctx.ints(axis)
+    position = ctx.item(axis)
     return relay.expand_dims(x, axis=position)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -108,8 +107,7 @@ def _read_tensor(ctx: ImportContext, given: onnx.TensorProto | None, other: Arra
     """Return the value of a tensor attribute, `other` where there is none."""
     if given is None:
         return other
-    ctx.dtype(given.data_type)
-    return numpy_helper.to_array(given)
+    return ctx.values(given)
 
 
 def _look_up(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
@@ -59,16 +58,16 @@ def import_tree_ensemble(
         )
     branches = _Branches(
         nodes_featureids,
-        numpy_helper.to_array(nodes_splits),
-        numpy_helper.to_array(nodes_modes).tolist(),
+        _read_vector(ctx, nodes_splits, "float"),
+        _read_vector(ctx, nodes_modes, "uint8").tolist(),
         (nodes_truenodeids, nodes_falsenodeids),
         (nodes_trueleafs, nodes_falseleafs),
         nodes_missing_value_tracks_true or (0,) * len(nodes_featureids),
-        np.zeros(0) if membership_values is None else numpy_helper.to_array(membership_values),
+        np.zeros(0) if membership_values is None else _read_vector(ctx, membership_values, "float"),
     )
     forest = branches.forest(tree_roots, len(leaf_targetids))
     indices = np.flatnonzero(forest.children[0] == np.arange(len(forest.features)))
-    values = numpy_helper.to_array(leaf_weights)
+    values = _read_vector(ctx, leaf_weights, "float")
     used = forest.trees[indices] >= 0
     if len(values) != len(leaf_targetids):
         raise Unsupported(f"{len(values)} weights for {len(leaf_targetids)} leaves")
@@ -79,6 +78,18 @@ def import_tree_ensemble(
     if n_targets == 1:
         refuse_transform(_TRANSFORMS[post_transform], "a single target")
     return transform(ctx, scores, _TRANSFORMS[post_transform])
+
+
+def _read_vector(ctx: ImportContext, tensor: onnx.TensorProto, kind: str) -> Array:
+    """Return the elements of a tensor.
+
+    Raises:
+        Unsupported: It is no vector, or its dtype does not begin with `kind`.
+    """
+    found = ctx.values(tensor)
+    if found.ndim != 1 or not str(found.dtype).startswith(kind):
+        raise Unsupported(f"expected a vector of {kind}, found {found.dtype}{list(found.shape)}")
+    return found
 
 
 @dataclass(frozen=True)

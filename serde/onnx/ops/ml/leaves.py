@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import full, zeros
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.trees import Forest, find_leaves
@@ -39,7 +39,7 @@ class Leaves:
         if not np.array_equal(np.sort(self.nodes), leaves) or not np.isfinite(self.values).all():
             return False
         trees = self.forest.trees[self.nodes]
-        first = np.full(len(self.forest.roots), -1, np.int64)
+        first = full(len(self.forest.roots), -1, np.int64)
         first[trees] = self.targets
         return bool((first[trees] == self.targets).all())
 
@@ -48,7 +48,7 @@ class Leaves:
         """Whether every target gets something from some tree, whatever leaf is reached."""
         given = np.unique(np.stack([self.nodes, self.targets]), axis=1)
         shape = (len(self.forest.roots), self.count)
-        found = np.zeros(shape, np.int64)
+        found = zeros(shape, np.int64)
         np.add.at(found, (self.forest.trees[given[0]], given[1]), 1)
         leaves = np.bincount(self.forest.trees[self.forest.leaves], minlength=shape[0])
         return bool((found == leaves[:, None]).any(axis=0).all())
@@ -57,12 +57,11 @@ class Leaves:
         """Return a row of targets for each node, `filler` where a leaf says nothing.
 
         Raises:
-            Unsupported: It would be very large.
+            LimitError: It would be very large.
+            Unsupported: A leaf gives one target two weights.
         """
         rows = len(self.forest.features)
-        if rows * self.count * self.values.itemsize > MAX_INLINE_BYTES:
-            raise Unsupported(f"{rows} nodes of {self.count} targets each")
-        found = np.full((rows, self.count), filler, self.values.dtype)
+        found = full((rows, self.count), filler, self.values.dtype)
         if filler == 0:
             np.add.at(found, (self.nodes, self.targets), self.values)
         elif len(np.unique(np.stack([self.nodes, self.targets]), axis=1).T) < len(self.nodes):
@@ -96,11 +95,11 @@ class Leaves:
         if not self.single:
             rows = relay.take(ctx.array(self.table(0.0)), indices, axis=0, mode="fast")
             return relay.sum(rows, axis=1)
-        values = np.zeros(len(self.forest.features), self.values.dtype)
+        values = zeros(len(self.forest.features), self.values.dtype)
         values[self.nodes] = self.values
         found = relay.take(ctx.array(values), indices, axis=0, mode="fast")
         if self.count == 1:
             return relay.sum(found, axis=1, keepdims=True)
-        owners = np.zeros((self.count, len(self.forest.roots)), values.dtype)
+        owners = zeros((self.count, len(self.forest.roots)), values.dtype)
         owners[self.targets, self.forest.trees[self.nodes]] = 1
         return relay.nn.dense(found, ctx.array(owners))

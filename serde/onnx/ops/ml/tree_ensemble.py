@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -31,9 +29,18 @@ from serde.weights import Array
 _UNUSED = ("nodes_hitrates", "nodes_hitrates_as_tensor")
 
 
-def _read_numbers(given: Sequence[float], tensor: onnx.TensorProto | None) -> Array:
-    """Return numbers that are floats, or doubles in a tensor."""
-    return np.array(given, np.float32) if tensor is None else numpy_helper.to_array(tensor)
+def _read_numbers(
+    ctx: ImportContext, given: Sequence[float], tensor: onnx.TensorProto | None
+) -> Array:
+    """Return numbers that are floats, or doubles in a tensor.
+
+    Raises:
+        Unsupported: The tensor is no vector of floats.
+    """
+    found = np.array(given, np.float32) if tensor is None else ctx.values(tensor)
+    if found.ndim != 1 or found.dtype not in (np.float32, np.float64):
+        raise Unsupported(f"numbers in {found.dtype}{list(found.shape)}")
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,24 +60,22 @@ class EnsembleAttributes:
     nodes_values_as_tensor: onnx.TensorProto | None = None
     post_transform: str = "NONE"
 
-    @cached_property
-    def base(self) -> Array:
-        """What is added to each score; nothing, or one number a target."""
-        return _read_numbers(self.base_values, self.base_values_as_tensor)
+    def base(self, ctx: ImportContext) -> Array:
+        """Return what is added to each score; nothing, or one number a target."""
+        return _read_numbers(ctx, self.base_values, self.base_values_as_tensor)
 
-    @cached_property
-    def thresholds(self) -> Array:
-        """What the feature of each node is compared with."""
-        return _read_numbers(self.nodes_values, self.nodes_values_as_tensor)
+    def thresholds(self, ctx: ImportContext) -> Array:
+        """Return what the feature of each node is compared with."""
+        return _read_numbers(ctx, self.nodes_values, self.nodes_values_as_tensor)
 
-    def forest(self) -> Forest:
+    def forest(self, thresholds: Array) -> Forest:
         """Return the nodes as a table.
 
         Raises:
             Unsupported: The lists do not fit together, or a mode is unknown.
         """
         count, missing = len(self.nodes_nodeids), self.nodes_missing_value_tracks_true
-        thresholds, next_nodes = self.thresholds, (self.nodes_truenodeids, self.nodes_falsenodeids)
+        next_nodes = (self.nodes_truenodeids, self.nodes_falsenodeids)
         lists = (
             self.nodes_treeids,
             self.nodes_featureids,
@@ -101,15 +106,15 @@ class EnsembleAttributes:
         return Forest.of(self.nodes_featureids, thresholds, outcomes, children, roots)
 
     def leaves(
-        self, trees: Sequence[int], numbers: Sequence[int], targets: Sequence[int],
-        values: Array, count: int,
+        self, thresholds: Array, trees: Sequence[int], numbers: Sequence[int],
+        targets: Sequence[int], values: Array, count: int,
     ) -> Leaves:  # fmt: skip
         """Return what leaves, named by tree and number, give to targets."""
         if not len(trees) == len(numbers) == len(targets):
             raise Unsupported(f"{len(targets)} targets for {len(numbers)} leaves")
         wanted = (np.array(trees, np.int64), np.array(numbers, np.int64))
         indices = find_nodes(self.nodes_treeids, self.nodes_nodeids, wanted)
-        return Leaves(self.forest(), indices, np.array(targets, np.int64), values, count)
+        return Leaves(self.forest(thresholds), indices, np.array(targets, np.int64), values, count)
 
 
 def _to_rows(ctx: ImportContext, x: Expr, thresholds: Array) -> Expr:
@@ -139,14 +144,16 @@ def import_tree_ensemble_regressor(
     target_weights: tuple[float, ...] = (),
     target_weights_as_tensor: onnx.TensorProto | None = None,
 ) -> Expr:
-    values = _read_numbers(target_weights, target_weights_as_tensor)
-    leaves = ensemble.leaves(target_treeids, target_nodeids, target_ids, values, n_targets)
-    base = ensemble.base
+    values = _read_numbers(ctx, target_weights, target_weights_as_tensor)
+    base, thresholds = ensemble.base(ctx), ensemble.thresholds(ctx)
+    leaves = ensemble.leaves(
+        thresholds, target_treeids, target_nodeids, target_ids, values, n_targets
+    )
     if base.size not in (0, n_targets):
         raise Unsupported(f"{base.size} base values for {n_targets} targets")
     if base.any() and not leaves.covered:
         raise Unsupported("a base value of a target without weights, read differently by runtimes")
-    scores = leaves.scores(ctx, _to_rows(ctx, x, ensemble.thresholds), aggregate_function)
+    scores = leaves.scores(ctx, _to_rows(ctx, x, thresholds), aggregate_function)
     scores = _add_base(ctx, scores, base)
     if n_targets == 1:
         refuse_transform(ensemble.post_transform, "a single target")
@@ -168,11 +175,11 @@ def import_tree_ensemble_classifier(
     ensemble: EnsembleAttributes,
 ) -> list[Expr]:
     labels = read_labels(ctx, classlabels_int64s, classlabels_strings)
-    values = _read_numbers(class_weights, class_weights_as_tensor)
-    base = ensemble.base
-    rows = _to_rows(ctx, x, ensemble.thresholds)
+    values = _read_numbers(ctx, class_weights, class_weights_as_tensor)
+    base, thresholds = ensemble.base(ctx), ensemble.thresholds(ctx)
+    rows = _to_rows(ctx, x, thresholds)
     if len(labels) == 2 and set(class_ids) == {0}:
-        leaves = ensemble.leaves(class_treeids, class_nodeids, class_ids, values, 1)
+        leaves = ensemble.leaves(thresholds, class_treeids, class_nodeids, class_ids, values, 1)
         return _classify_two(
             ctx, leaves.scores(ctx, rows, "SUM"), values, base, labels, ensemble.post_transform
         )
@@ -180,7 +187,9 @@ def import_tree_ensemble_classifier(
         raise Unsupported(f"the label of {len(labels)} classes, read differently by runtimes")
     if base.size not in (0, len(labels)) or (base.size and len(labels) < 3):
         raise Unsupported(f"{base.size} base values for {len(labels)} classes")
-    leaves = ensemble.leaves(class_treeids, class_nodeids, class_ids, values, len(labels))
+    leaves = ensemble.leaves(
+        thresholds, class_treeids, class_nodeids, class_ids, values, len(labels)
+    )
     if len(labels) < 3 and not leaves.covered:
         raise Unsupported("two classes of which one has no weights")
     scores = leaves.scores(ctx, rows, "SUM")

@@ -85,8 +85,9 @@ class Forest:
         trees, depth = _walk_trees(children.tolist(), roots.tolist())
         inner = children[0] != np.arange(count)
         compared = np.where(inner, np.array(features, np.int64), 0)
-        if compared.min() < 0:
-            raise Unsupported(f"feature {compared.min()} is compared")
+        wrong = compared[(compared < 0) | (compared > np.iinfo(np.int32).max)]
+        if wrong.size:
+            raise Unsupported(f"feature {wrong[0]} is compared")
         return cls(compared.astype(np.int32), thresholds, outcomes, children, roots, depth, trees)
 
     @property

@@ -351,8 +351,8 @@ def import_dropout(
     if training_mode is None:
         return _keep_all(ctx, x, "bool")
     known = ctx.is_constant(training_mode)
-    none = ratio is not None and ctx.is_constant(ratio) and not ctx.constant(ratio).item()
-    if none or (known and not ctx.constant(training_mode).item()):
+    none = ratio is not None and ctx.is_constant(ratio) and not ctx.item(ratio)
+    if none or (known and not ctx.item(training_mode)):
         return _keep_all(ctx, x, "bool")
     share = relay.const(0.5, ctx.type(x).dtype) if ratio is None else ratio
     return _drop(ctx, x, share, None if known else training_mode, seed)

@@ -95,7 +95,7 @@ def import_tile(ctx: ImportContext, x: Expr, repeats: Expr) -> Expr:
 @OPS.imports("Tile", since=1)
 def import_tile_v1(ctx: ImportContext, x: Expr, tiles: Expr, axis: Expr) -> Expr:
     """The first version repeats one axis."""
-    position, count = (int(ctx.constant(each).item()) for each in (axis, tiles))
+    position, count = (ctx.item(each) for each in (axis, tiles))
     reps = [1] * ctx.type(x).rank
     reps[position] = count
     return relay.tile(x, reps)

@@ -35,7 +35,7 @@ def import_expand(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
         wanted = broadcast(own, dims)
         if not any(isinstance(dim, Any) for dim in wanted):
             return relay.broadcast_to(x, wanted)
-    (count,) = ctx.static_shape(shape)
+    count = ctx.axis_count(shape)
     have = relay.shape_of(x, dtype=ctx.type(shape).dtype)
     have, asked = _pad_shape(ctx, have, len(own), count), _pad_shape(ctx, shape, count, len(own))
     one = relay.Constant(np.ones((), ctx.type(shape).dtype))

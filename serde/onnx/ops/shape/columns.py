@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.conv.windows import explicit_pads, per_axis
 from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.shape.create import build_arange
 from serde.onnx.ops.shape.reshape import take_entry
@@ -62,11 +64,13 @@ def import_col2im(
             padding=pads or (0,),
             dilation=dilations,
         )
-    (rank,) = ctx.static_shape(image_shape)
-    ones = (1,) * rank
-    return _add_columns(
-        ctx, x, image_shape, block_shape, strides or ones, dilations or ones, pads or (0, 0) * rank
-    )
+    rank = ctx.axis_count(image_shape)
+    if ctx.axis_count(block_shape) != rank:
+        raise Unsupported(f"a block of {ctx.axis_count(block_shape)} axes of {rank}")
+    steps = per_axis(strides or (), rank, "strides")
+    gaps = per_axis(dilations or (), rank, "dilations")
+    around = explicit_pads(pads or (), rank)
+    return _add_columns(ctx, x, image_shape, block_shape, steps, gaps, around)
 
 
 def _add_columns(

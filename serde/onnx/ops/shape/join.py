@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -120,7 +121,10 @@ def import_split(
         if not ctx.is_constant(split):
             return _split_computed_lengths(ctx, x, axis, split)
         return _split_parts(ctx, x, axis, ctx.ints(split))
-    length, count = ctx.type(x).shape[axis], num_outputs or ctx.declared
+    length, count = ctx.dim_at(x, axis), ctx.declared if num_outputs is None else num_outputs
+    if count < 1:
+        raise Unsupported(f"a split into {count} parts")
+    iterations(count, "the parts of a split")
     if not isinstance(length, int) or length % count == 0:
         return _split_parts(ctx, x, axis, (), count)
     each = -(-length // count)
@@ -140,11 +144,13 @@ def _split_parts(
 
 def _split_computed_lengths(ctx: ImportContext, x: Expr, axis: int, lengths: Expr) -> list[Expr]:
     """Lengths that are computed cut one part after the other."""
-    (count,) = ctx.static_shape(lengths)
-    position = axis % ctx.type(x).rank
+    shape = ctx.type(lengths).shape
+    if len(shape) != 1 or not isinstance(shape[0], int):
+        raise Unsupported(f"lengths of parts in {ctx.type(lengths)!r}")
+    position = ctx.axis(x, axis)
     start: Expr = relay.Constant(np.zeros(1, ctx.type(lengths).dtype))
     found = []
-    for index in range(count):
+    for index in iterations(shape[0], "the parts of a split"):
         stop = relay.add(start, relay.strided_slice(lengths, [index], [index + 1]))
         found.append(relay.strided_slice(x, start, stop, axes=[position]))
         start = stop

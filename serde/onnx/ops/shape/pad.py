@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import arange
+from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, scalar_like, to_int64
@@ -50,7 +52,9 @@ def _wrap(ctx: ImportContext, x: Expr, pairs: Sequence[tuple[int, int]]) -> Expr
         if not before and not after:
             continue
         (length,) = ctx.static_lengths(x, [axis])
-        indices = np.arange(-before, length + after) % length
+        if not length:
+            raise Unsupported(f"axis {axis}, which is empty, has nothing to continue it by")
+        indices = arange(-before, length + after) % length
         x = relay.take(x, relay.Constant(indices), axis=axis, mode="fast")
     return x
 
@@ -89,7 +93,7 @@ Mode = Literal["constant", "reflect", "edge", "wrap"]
 
 def _spread_pads(ctx: ImportContext, pads: Expr, axes: Expr | None, rank: int) -> Expr:
     """Return the widths before and behind every axis, int64: ``(2, rank)``."""
-    count = rank if axes is None else ctx.static_shape(axes)[0]
+    count = rank if axes is None else ctx.axis_count(axes)
     given = relay.reshape(relay.cast(pads, "int64"), [2, count])
     if axes is None:
         return given
@@ -150,6 +154,8 @@ def pad_or_cut(ctx: ImportContext, x: Expr, pads: Sequence[int], mode: Mode, val
         value: A scalar.
     """
     rank = ctx.type(x).rank
+    if len(pads) != 2 * rank:
+        raise Unsupported(f"expected {2 * rank} widths, found {len(pads)}")
     pairs = list(zip(pads[:rank], pads[rank:], strict=True))
     if any(width < 0 for pair in pairs for width in pair):
         cut = [axis for axis, pair in enumerate(pairs) if min(pair) < 0]
@@ -240,10 +246,13 @@ def import_pad(
     value = as_scalar(ctx, value)
     rank = ctx.type(x).rank
     if ctx.is_constant(pads) and (axes is None or ctx.is_constant(axes)):
-        along = range(rank) if axes is None else [axis % rank for axis in ctx.ints(axes)]
+        along = range(rank) if axes is None else normalize_axes(ctx.ints(axes), rank)
+        given = ctx.ints(pads)
+        if len(given) != 2 * len(along):
+            raise Unsupported(f"expected {2 * len(along)} widths, found {len(given)}")
         widths = [0] * (2 * rank)
-        for position, (side, axis) in enumerate(product((0, 1), along)):
-            widths[axis + side * rank] = ctx.ints(pads)[position]
+        for width, (side, axis) in zip(given, product((0, 1), along), strict=True):
+            widths[axis + side * rank] = width
         return pad_or_cut(ctx, x, widths, mode, value)
     sides = _spread_pads(ctx, pads, axes, rank)
     if mode != "wrap":

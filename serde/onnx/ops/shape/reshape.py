@@ -17,6 +17,7 @@ from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
 from serde.relay.ir.dims import Any, Dim, product
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axes
 
 
 def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
@@ -112,8 +113,7 @@ def import_unsqueeze(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
 
 def _unsqueeze_computed_axes(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
     """Return `x` with axes of 1 that are computed: they become its new shape."""
-    (count,) = ctx.static_shape(axes)
-    rank = ctx.type(x).rank + count
+    rank = ctx.type(x).rank + ctx.axis_count(axes)
     length = relay.Constant(np.array(rank, np.int64))
     indices = relay.floor_mod(relay.cast(axes, "int64"), length)
     rows = relay.equal(relay.expand_dims(indices, axis=1), relay.Constant(np.arange(rank)))
@@ -127,10 +127,7 @@ def _unsqueeze_computed_axes(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
 
 def _build_unsqueeze(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
     """Return `x` with axes of 1, which are axes of the result."""
-    rank = ctx.type(x).rank + len(axes)
-    indices = sorted(axis % rank for axis in axes)
-    if len(set(indices)) < len(indices):
-        raise Unsupported(f"axes {list(axes)} name a place twice")
+    indices = sorted(normalize_axes(axes, ctx.type(x).rank + len(axes)))
     start = 0
     while start < len(indices):
         stop = start + 1

@@ -12,6 +12,7 @@ from serde.relay.ir.registry import Array, relay_op, sample
 from serde.relay.ir.shapes import at, join_dim, layout_axes, require_window, split_padding
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import PRODUCT
 from serde.relay.op.conv.windows import convolve, data_shape, pad_sides, window_arguments
 from serde.relay.op.linalg.product import product_dtype, to_product_dtype
 
@@ -50,7 +51,7 @@ def _backward_weight_type(
 
 
 @relay_op(
-    "nn.conv2d_backward_weight", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    "nn.conv2d_backward_weight", traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_backward_weight_type,
     samples=[
         sample((2, 4, 5, 6), (2, 3, 7, 7), kernel_size=(3, 2), kernel_layout="NCHW",

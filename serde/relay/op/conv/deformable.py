@@ -23,6 +23,7 @@ from serde.relay.ir.shapes import (
 )
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import filters, pairs
 from serde.relay.op.conv.direct import complete_conv, convolution_type
 from serde.relay.op.conv.windows import (
     expand,
@@ -116,7 +117,11 @@ def _bilinear_at(image: Array, y: Array, x: Array) -> Array:
 
 @relay_op(
     "nn.deformable_conv2d",
-    traits=(Layout("data_layout", operands=2), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    traits=(
+        filters(2, 16),
+        Layout("data_layout", operands=2),
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+    ),
     infer=_deformable_type,
     complete=_complete_deformable,
     samples=[
@@ -232,7 +237,7 @@ def _correlation_type(
 
 
 @relay_op(
-    "nn.correlation", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    "nn.correlation", traits=(pairs(factor=8), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_correlation_type,
     samples=[
         sample((1, 3, 7, 8), (1, 3, 7, 8), max_displacement=2, padding=(2, 2)),

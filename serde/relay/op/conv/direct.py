@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Array, Sample, relay_op, sample, tensor
 from serde.relay.ir.shapes import conv_dim, join_dim, require_window, split_padding
 from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import filters
 from serde.relay.op.conv.windows import (
     SPATIAL,
     convolve,
@@ -170,7 +171,7 @@ def _declare(rank: int, *samples: Sample) -> None:
 
     @relay_op(
         f"nn.conv{rank}d",
-        traits=(Layout("data_layout"), Linear),
+        traits=(filters(), Layout("data_layout"), Linear),
         infer=_relation(rank),
         complete=_completion(rank),
         samples=samples,

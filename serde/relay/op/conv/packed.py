@@ -13,6 +13,7 @@ from serde.relay.ir.layout import layout_rank
 from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import filters
 from serde.relay.op.conv.direct import convolution_type, run_convolution
 from serde.relay.op.conv.windows import padding_sides, per_axis
 
@@ -60,7 +61,10 @@ def _declare(name: str, *samples: Sample) -> None:
 
     @relay_op(
         f"nn.contrib_{name}_NCHWc",
-        traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+        traits=(
+            filters(),
+            Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+        ),
         infer=_packed_type,
         decompose=_as_conv2d,
         samples=samples,

@@ -12,6 +12,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import conv_dim, join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import filters
 from serde.relay.op.image.grid import grid_sample
 
 __all__: list[str] = []
@@ -125,7 +126,7 @@ def _decompose_deformed(
 
 
 @relay_op(
-    "serde.deform_conv2d", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    "serde.deform_conv2d", traits=(filters(1, 16), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_deformed_type,
     decompose=_decompose_deformed,
     samples=[

@@ -19,6 +19,7 @@ from serde.relay.ir.shapes import (
 )
 from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import spreads
 from serde.relay.op.conv.windows import (
     SPATIAL,
     data_array,
@@ -184,7 +185,7 @@ def _declare(rank: int, *samples: Sample) -> None:
 
     @relay_op(
         f"nn.conv{rank}d_transpose",
-        traits=(Layout("data_layout"), Linear),
+        traits=(spreads(), Layout("data_layout"), Linear),
         infer=_relation(rank),
         complete=_completion(rank),
         samples=samples,

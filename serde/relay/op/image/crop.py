@@ -14,6 +14,7 @@ from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, layout_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import (
     Interpolation,
     require_lengths,
@@ -55,6 +56,7 @@ def _crop_type(
 @relay_op(
     "image.crop_and_resize",
     traits=(
+        times(8),
         Layout(),
         Fusion(FusionPattern.INJECTIVE),
         Float32(),

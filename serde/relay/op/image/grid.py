@@ -15,6 +15,7 @@ from serde.relay.ir.registry import Arguments, Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
 
 __all__: list[str] = []
@@ -116,7 +117,7 @@ _GRID = tensor((2, 2, 5, 6), low=-1.5, high=1.5)
 
 
 @relay_op(
-    "image.grid_sample", traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32()),
+    "image.grid_sample", traits=(times(32), Layout(), Fusion(FusionPattern.INJECTIVE), Float32()),
     infer=_grid_sample_type,
     samples=[
         sample((2, 3, 4, 7), _GRID),

@@ -22,6 +22,7 @@ from serde.relay.ir.shapes import (
 )
 from serde.relay.ir.traits import Layout
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import filters
 from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
 from serde.weights import dtype_name
 
@@ -62,7 +63,7 @@ def _window_numbers(given: AnyValue) -> AnyValue:
 
 
 @relay_op(
-    "image.dilation2d", traits=(Layout("data_layout"),),
+    "image.dilation2d", traits=(filters(1, 8), Layout("data_layout"),),
     infer=_dilation2d_type,
     samples=[
         sample((2, 3, 6, 7), (3, 2, 3)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
 
 __all__: list[str] = []
@@ -153,7 +155,13 @@ def _axes(
 
 
 def _scaled_length(length: Dim, ratio: float) -> Dim:
-    """Return a length times a ratio of float32, rounded down."""
+    """Return a length times a ratio of float32, rounded down.
+
+    Raises:
+        TypeInferenceError: The ratio is none.
+    """
+    if not 0 < ratio < math.inf:
+        raise TypeInferenceError(f"a length is scaled by {ratio}")
     if isinstance(length, int):
         return int(np.floor(length * ratio))
     exact = Fraction(ratio)
@@ -288,7 +296,10 @@ _SCALE = (1, 1, float(np.float32(0.6)), float(np.float32(0.6)))
 
 
 @relay_op(
-    "serde.resize", traits=(Fusion(FusionPattern.INJECTIVE), Float32("resizing", default=False)),
+    "serde.resize",
+    traits=(
+        times(8), Fusion(FusionPattern.INJECTIVE), Float32("resizing", default=False),
+    ),
     infer=_resize_type,
     decompose=_decompose_resize,
     samples=[

@@ -15,6 +15,7 @@ from serde.relay.ir.layout import spatial_axes
 from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample, tensor
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import (
     SPATIAL,
     Interpolation,
@@ -99,7 +100,7 @@ def _declare(rank: int, *samples: Sample) -> None:
 
     @relay_op(
         f"image.resize{rank}d",
-        traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
+        traits=(times(8), Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
         infer=_relation(rank),
         samples=samples,
     )

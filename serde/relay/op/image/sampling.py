@@ -14,6 +14,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 from serde.relay.op.image.grid import grid_sample as sample_of_planes
 
 __all__: list[str] = []
@@ -87,7 +88,10 @@ _GRID = tensor((2, 5, 6, 2), low=-1.5, high=1.5)
 
 @relay_op(
     "serde.grid_sample",
-    traits=(Fusion(FusionPattern.INJECTIVE),),
+    traits=(
+        times(32),
+        Fusion(FusionPattern.INJECTIVE),
+    ),
     infer=_sample_type,
     decompose=_decompose_sample,
     samples=[

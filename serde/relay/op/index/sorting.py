@@ -14,6 +14,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering, SameAxes, SameType, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 from serde.relay.op.shape.reshape import integers
 
 __all__: list[str] = []
@@ -115,7 +116,7 @@ def _topk_type(
 
 @relay_op(
     "topk",
-    traits=(Values(0), Float32("reductions"), Ordering),
+    traits=(times(4), Values(0), Float32("reductions"), Ordering),
     infer=_topk_type,
     samples=[
         sample((2, 9), k=3, dtype="int32"),
@@ -242,7 +243,7 @@ def _unique_type(data: TensorType, *, sorted: bool, return_counts: bool) -> list
 
 @relay_op(
     "unique",
-    traits=(Values(0), Ordering),
+    traits=(times(8), Values(0), Ordering),
     infer=_unique_type,
     meta_class="relay.attrs.UniqueAttrs",
     samples=[

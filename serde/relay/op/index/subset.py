@@ -12,6 +12,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Ordering, UsuallyInRange, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 
 __all__: list[str] = []
 
@@ -113,7 +114,7 @@ def _decompose_unique(data: Expr, *, axis: int | None, sorted: bool) -> Expr:
 
 @relay_op(
     "serde.unique",
-    traits=(Values(0), Ordering),
+    traits=(times(32), Values(0), Ordering),
     infer=_unique_type,
     decompose=_decompose_unique,
     samples=[

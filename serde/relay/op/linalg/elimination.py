@@ -10,6 +10,7 @@ from serde.relay.ir.expr import Expr, Tuple, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import powers
 from serde.relay.op.linalg.columns import (
     identity_like,
     indices_along,
@@ -74,6 +75,7 @@ def _decompose_solve(a: Expr, b: Expr) -> Expr:
 
 @relay_op(
     "serde.solve",
+    traits=(powers(),),
     infer=system,
     decompose=_decompose_solve,
     samples=[
@@ -96,6 +98,7 @@ def _decompose_inverse(data: Expr) -> Expr:
 
 @relay_op(
     "serde.inverse",
+    traits=(powers(),),
     infer=square_type,
     decompose=_decompose_inverse,
     samples=[sample(REGULAR[0].astype(np.float32)), sample(REGULAR)],
@@ -145,6 +148,7 @@ def _decompose_det(data: Expr) -> Expr:
 
 @relay_op(
     "serde.det",
+    traits=(powers(),),
     infer=_det_type,
     decompose=_decompose_det,
     samples=[sample((3, 3)), sample((2, 4, 2, 2)), sample(REGULAR)],
@@ -171,6 +175,7 @@ def _decompose_slogdet(data: Expr) -> Expr:
 
 @relay_op(
     "serde.slogdet",
+    traits=(powers(),),
     infer=_slogdet_type,
     decompose=_decompose_slogdet,
     samples=[

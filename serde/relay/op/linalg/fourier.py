@@ -7,10 +7,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.expr import Call, Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import Work
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import elements
 
 __all__: list[str] = []
 
@@ -77,8 +79,15 @@ def _stft_type(
 _WHOLE = {"n_fft": 8, "hop_length": 4, "win_length": 8}
 
 
+def _count_stft(call: Call) -> int:
+    """Return the products of a matrix of waves with frames of the signal."""
+    side = abs(call.attrs["n_fft"]) + abs(call.attrs["win_length"])
+    return side * (elements(call.type) + side)
+
+
 @relay_op(
     "stft",
+    traits=(Work(_count_stft),),
     infer=_stft_type,
     meta_class="relay.attrs.StftAttrs",
     samples=[

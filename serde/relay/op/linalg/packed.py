@@ -13,6 +13,7 @@ from serde.relay.ir.layout import LayoutPlan, change_layout
 from serde.relay.ir.registry import Arguments, Array, call, get, relay_op, sample
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType, Type
+from serde.relay.ir.work import PRODUCT
 
 __all__: list[str] = []
 
@@ -46,7 +47,10 @@ def _as_dense(
 
 @relay_op(
     "nn.contrib_dense_pack",
-    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    traits=(
+        PRODUCT,
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+    ),
     infer=_dense_pack_type,
     decompose=_as_dense,
     samples=[

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
@@ -20,8 +21,9 @@ from serde.relay.ir.shapes import (
     normalize_axis,
     require_same_dtype,
 )
-from serde.relay.ir.traits import Fusion, FusionPattern, Linear, SameAxes
+from serde.relay.ir.traits import Fusion, FusionPattern, Linear, SameAxes, Work
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import PRODUCT, lengths
 from serde.weights import dtype_name
 
 __all__ = ["exact_operand", "parse_equation", "product_dtype", "to_product_dtype"]
@@ -109,7 +111,10 @@ def _complete_matmul(
 
 @relay_op(
     "nn.dense",
-    traits=(Linear,),
+    traits=(
+        PRODUCT,
+        Linear,
+    ),
     infer=_matmul_type,
     complete=_complete_matmul,
     samples=[
@@ -134,7 +139,10 @@ def build_dense(data: Expr, weight: Expr, units: AnyValue = None, out_dtype: Any
 
 @relay_op(
     "nn.matmul",
-    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    traits=(
+        PRODUCT,
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+    ),
     infer=_matmul_type,
     complete=_complete_matmul,
     samples=[
@@ -202,7 +210,10 @@ def _batch_matmul_type(
 
 @relay_op(
     "nn.batch_matmul",
-    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    traits=(
+        PRODUCT,
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+    ),
     infer=_batch_matmul_type,
     samples=[
         sample((2, 3, 4), (2, 4, 5)),
@@ -317,9 +328,29 @@ def parse_equation(equation: str) -> tuple[list[str], str]:
     return inputs, ("..." if "..." in left else "") + "".join(once)
 
 
+def _count_products(call: Call) -> int:
+    """Return the product of the lengths of all indices, which no order of products exceeds."""
+    fields = call.args[0].fields if isinstance(call.args[0], Tuple) else call.args
+    inputs, _ = parse_equation(call.attrs["equation"])
+    sides: dict[str, int] = {}
+    for letters, field in zip(inputs, fields, strict=False):
+        before, dots, after = letters.partition("...")
+        shape = lengths(field)
+        named = len(shape) - len(after)
+        sides.update(zip(after, shape[named:], strict=False))
+        sides.update(zip(before, shape, strict=False))
+        if dots:
+            free = prod(shape[len(before) : named])
+            sides["..."] = max(free, sides.get("...", 1))
+    return prod(sides.values())
+
+
 @relay_op(
     "einsum",
-    traits=(Fusion(FusionPattern.INJECTIVE),),
+    traits=(
+        Work(_count_products),
+        Fusion(FusionPattern.INJECTIVE),
+    ),
     infer=_einsum_type,
     samples=[
         sample([(2, 3), (3, 4)], equation="ij,jk->ik"),

@@ -19,6 +19,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tens
 from serde.relay.ir.shapes import join_dim, layout_axes, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 from serde.relay.op.shape.reshape import new_shape
 
@@ -248,7 +249,7 @@ def _sparse_conv2d_type(
 
 
 @relay_op(
-    "nn.sparse_conv2d", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    "nn.sparse_conv2d", traits=(times(8), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_sparse_conv2d_type,
     samples=[
         sample((1, 3, 4, 6), (5,), _COLUMNS, _POINTERS),

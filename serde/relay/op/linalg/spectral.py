@@ -14,6 +14,7 @@ from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import powers
 from serde.relay.op.linalg.columns import (
     identity_like,
     indices_along,
@@ -106,6 +107,7 @@ def _decompose_lq(data: Expr) -> Expr:
 
 @relay_op(
     "serde.lq",
+    traits=(powers(20),),
     infer=_lq_type,
     decompose=_decompose_lq,
     samples=[
@@ -133,6 +135,7 @@ def _eigen_type(data: TensorType, **_attrs: str) -> tuple[TensorType, TensorType
 
 @relay_op(
     "serde.eigh",
+    traits=(powers(20),),
     infer=_eigen_type,
     samples=[
         sample(POSITIVE[0]),
@@ -158,6 +161,7 @@ REAL = np.array([[[2, 0, 0], [1, 3, 0], [-1, 2, -4]], [[1, 2, 0], [3, 1, 1], [0,
 
 @relay_op(
     "serde.eig",
+    traits=(powers(20),),
     infer=_eigen_type,
     samples=[sample(REAL[0].astype(np.float32)), sample(REAL.astype(np.float64))],
 )
@@ -189,6 +193,7 @@ def _svd_type(data: TensorType) -> tuple[TensorType, TensorType, TensorType]:
 
 @relay_op(
     "serde.svd",
+    traits=(powers(20),),
     infer=_svd_type,
     samples=[sample((2, 4)), sample((2, 4, 3)), sample(tensor((3, 3), "float64"))],
 )

@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import PRODUCT
 from serde.relay.op.linalg.product import exact_operand, product_dtype, to_product_dtype
 
 __all__: list[str] = []
@@ -78,7 +79,10 @@ def _one_batch(data: Expr, batch: Sequence[Dim]) -> Expr:
 
 @relay_op(
     "serde.matmul",
-    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    traits=(
+        PRODUCT,
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+    ),
     infer=_stacked_type,
     decompose=_decompose_stacked,
     samples=[

@@ -12,6 +12,7 @@ from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_same_dtype
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import powers
 from serde.relay.op.linalg.columns import (
     indices_along,
     narrow_like,
@@ -54,6 +55,7 @@ def _decompose_cholesky(data: Expr) -> Expr:
 
 @relay_op(
     "serde.cholesky",
+    traits=(powers(),),
     infer=square_type,
     decompose=_decompose_cholesky,
     samples=[sample(POSITIVE[0]), sample(POSITIVE), sample(POSITIVE.astype(np.float64)[:, None])],
@@ -130,6 +132,7 @@ def _decompose_triangular_solve(a: Expr, b: Expr, *, lower: bool, transpose: boo
 
 @relay_op(
     "serde.triangular_solve",
+    traits=(powers(),),
     infer=_system_type,
     decompose=_decompose_triangular_solve,
     samples=[

@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import join_dim, normalize_axes, normalize_axis, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, SameAxes, SameType, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import windows
 
 __all__: list[str] = []
 
@@ -313,7 +314,7 @@ def _lrn_type(
 
 @relay_op(
     "nn.lrn",
-    traits=(SameAxes(("axis",)), SameType, Float32()),
+    traits=(windows("size"), SameAxes(("axis",)), SameType, Float32()),
     infer=_lrn_type,
     samples=[
         sample((2, 7, 3, 4)),

@@ -11,6 +11,7 @@ from serde.relay.ir.registry import Arguments, Array, relay_op, sample
 from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Trait, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 from serde.relay.op.conv.windows import SPATIAL
 from serde.relay.op.pool.reduction import relayout, spatial_axes, to_out_layout, total
 
@@ -90,7 +91,7 @@ def _declare(name: str, rank: int, reduce: Callable[..., Array], *traits: Trait)
 
     @relay_op(
         f"nn.adaptive_{name}_pool{rank}d",
-        traits=(*traits, Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+        traits=(times(32), *traits, Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
         infer=_relation(rank),
         samples=_SAMPLES[rank],
         arguments=Arguments(convert={"output_size": lambda size: () if size is None else size}),

@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import pool_dim
 from serde.relay.ir.traits import Fusion, FusionPattern, Ordering, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import windows
 
 __all__: list[str] = []
 
@@ -126,7 +127,12 @@ def _decompose_pooled(
 
 @relay_op(
     "serde.max_pool_with_places",
-    traits=(Values(0), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Ordering),
+    traits=(
+        windows("pool_size", factor=8),
+        Values(0),
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+        Ordering,
+    ),
     infer=_pooled_type,
     decompose=_decompose_pooled,
     samples=[

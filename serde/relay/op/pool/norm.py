@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import windows
 from serde.relay.op.pool.reduction import Window, spatial_axes, window_type
 
 __all__: list[str] = []
@@ -86,7 +87,7 @@ def _decompose_lp_pool(
 
 @relay_op(
     "serde.lp_pool",
-    traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    traits=(windows("pool_size", factor=16), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_lp_pool_type,
     decompose=_decompose_lp_pool,
     samples=[

@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Arguments, Array, Sample, relay_op, sample, 
 from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import windows
 from serde.relay.op.conv.windows import SPATIAL, window_arguments
 from serde.relay.op.pool.reduction import (
     Window,
@@ -81,7 +82,7 @@ def _declare_max_pool(rank: int, *samples: Sample) -> None:
 
     @relay_op(
         f"nn.max_pool{rank}d",
-        traits=(Values(0), *_POOL),
+        traits=(windows("pool_size"), Values(0), *_POOL),
         infer=_relation(rank),
         samples=samples,
         arguments=_arguments(rank),
@@ -125,7 +126,7 @@ def _declare_avg_pool(rank: int, *samples: Sample) -> None:
 
     @relay_op(
         f"nn.avg_pool{rank}d",
-        traits=_POOL,
+        traits=(windows("pool_size"), *_POOL),
         infer=_relation(rank),
         samples=samples,
         arguments=_arguments(rank),

@@ -12,6 +12,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import filters, spreads
 from serde.relay.op.conv.direct import run_convolution
 from serde.relay.op.conv.transposed import TRANSPOSED_ORDER, run_transposed
 from serde.relay.op.conv.windows import window_arguments
@@ -77,7 +78,7 @@ def _conv2d_type(
 
 @relay_op(
     "qnn.conv2d",
-    traits=(Layout("data_layout"), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
+    traits=(filters(), Layout("data_layout"), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
     infer=_conv2d_type,
     complete=completion("nn.conv2d"),
     samples=[
@@ -191,7 +192,7 @@ def _conv2d_transpose_type(
 
 
 @relay_op(
-    "qnn.conv2d_transpose", traits=(Layout("data_layout"), Rescales),
+    "qnn.conv2d_transpose", traits=(spreads(), Layout("data_layout"), Rescales),
     infer=_conv2d_transpose_type,
     complete=completion("nn.conv2d_transpose"),
     samples=[

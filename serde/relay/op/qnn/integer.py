@@ -12,6 +12,7 @@ from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, get, relay_op, sample
 from serde.relay.ir.shapes import broadcast, join_dim
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import PRODUCT, filters
 from serde.relay.op.qnn.parameters import require_dtype
 from serde.relay.op.qnn.product import int8, uint8
 
@@ -72,6 +73,7 @@ def _decompose_matmul(
 
 @relay_op(
     "serde.matmul_integer",
+    traits=(PRODUCT,),
     infer=_matmul_type,
     decompose=_decompose_matmul,
     samples=[
@@ -152,6 +154,7 @@ def _decompose_conv(
 
 @relay_op(
     "serde.conv_integer",
+    traits=(filters(),),
     infer=_conv_type,
     decompose=_decompose_conv,
     samples=[

@@ -11,6 +11,7 @@ from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Arguments, Array, call, get, relay_op, sample, tensor
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import windows
 from serde.relay.op.conv.windows import per_axis
 from serde.relay.op.qnn.arithmetic import requantize_expr, to_dtype
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate
@@ -54,7 +55,10 @@ def _as_avg_pool(
 
 
 @relay_op(
-    "qnn.avg_pool2d", traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
+    "qnn.avg_pool2d",
+    traits=(
+        windows("pool_size"), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales,
+    ),
     infer=_avg_pool_type,
     decompose=_as_avg_pool,
     samples=[

@@ -23,6 +23,7 @@ from serde.relay.ir.registry import (
 )
 from serde.relay.ir.traits import Fusion, FusionPattern, Rescales
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import PRODUCT
 from serde.relay.op.linalg.product import batch_matmul as multiply_batches
 from serde.relay.op.linalg.product import dense as multiply
 from serde.relay.op.qnn.parameters import (
@@ -144,7 +145,7 @@ def _dense_type(
 
 
 @relay_op(
-    "qnn.dense", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
+    "qnn.dense", traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
     infer=_dense_type,
     complete=completion("nn.dense"),
     samples=[
@@ -210,7 +211,8 @@ def _as_dense(
 
 
 @relay_op(
-    "qnn.contrib_dense_pack", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales,),
+    "qnn.contrib_dense_pack",
+    traits=(PRODUCT, Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
     infer=_dense_pack_type,
     decompose=_as_dense,
     samples=[
@@ -263,7 +265,7 @@ def _batch_matmul_type(
 
 
 @relay_op(
-    "qnn.batch_matmul", traits=(Rescales,),
+    "qnn.batch_matmul", traits=(PRODUCT, Rescales,),
     infer=_batch_matmul_type,
     samples=[
         sample(int8(2, 3, 4), int8(2, 5, 4), *sample_parameters(3, -7, 0.25),

@@ -21,6 +21,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import BitLevel
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import times
 from serde.weights import dtype_name
 
 __all__ = [
@@ -148,7 +149,7 @@ def threefry_key(seed: int) -> Constant:
 
 
 @relay_op(
-    "random.threefry_generate", traits=(BitLevel,),
+    "random.threefry_generate", traits=(times(8), BitLevel,),
     infer=_generate_type,
     samples=[sample(_KEY, out_shape=(2, 3)), sample(_KEY, out_shape=(8,)),
              sample(_KEY, out_shape=())],
@@ -208,7 +209,10 @@ def _unit(key: Array, shape: Sequence[int], dtype: AnyValue) -> tuple[Array, Arr
 
 @relay_op(
     "random.uniform",
-    traits=(BitLevel,),
+    traits=(
+        times(16),
+        BitLevel,
+    ),
     infer=_drawn_type,
     samples=[
         sample(_KEY, tensor(()), tensor((), low=3, high=5), out_shape=(2, 3), out_dtype="float32"),
@@ -242,7 +246,10 @@ def build_uniform(
 
 @relay_op(
     "random.normal",
-    traits=(BitLevel,),
+    traits=(
+        times(16),
+        BitLevel,
+    ),
     infer=_drawn_type,
     samples=[
         sample(_KEY, tensor(()), tensor((), low=1, high=2), out_shape=(2, 3), out_dtype="float32"),
@@ -294,7 +301,10 @@ def _multinomial_type(
 
 @relay_op(
     "random.multinomial",
-    traits=(BitLevel,),
+    traits=(
+        times(16),
+        BitLevel,
+    ),
     infer=_multinomial_type,
     samples=[
         sample(_KEY, tensor((5,), low=-0.5, high=1.0), num_samples=7),

@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import pairs
 from serde.relay.op.activation import log_softmax
 
 __all__: list[str] = []
@@ -142,7 +143,10 @@ _LABELS = np.array([[1, 2, 2], [3, 0, 0]], np.int32)
 
 @relay_op(
     "serde.ctc_loss",
-    traits=(InRange(ranges.label_lengths),),
+    traits=(
+        pairs(),
+        InRange(ranges.label_lengths),
+    ),
     infer=_ctc_loss_type,
     decompose=_decompose_ctc_loss,
     samples=[

@@ -11,6 +11,7 @@ from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
+from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
 
@@ -84,7 +85,10 @@ def _decompose_gru(
 
 @relay_op(
     "serde.gru",
-    traits=(InRange(ranges.sequence_lengths),),
+    traits=(
+        STEPS,
+        InRange(ranges.sequence_lengths),
+    ),
     infer=layer.relation(3, _DEFAULTS),
     complete=layer.completion(3),
     decompose=_decompose_gru,

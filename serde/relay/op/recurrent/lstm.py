@@ -14,6 +14,7 @@ from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, count_directions, read_gates
 
@@ -148,7 +149,10 @@ def _decompose_lstm(
 
 @relay_op(
     "serde.lstm",
-    traits=(InRange(ranges.sequence_lengths),),
+    traits=(
+        STEPS,
+        InRange(ranges.sequence_lengths),
+    ),
     infer=_lstm_type,
     complete=_complete_lstm,
     decompose=_decompose_lstm,

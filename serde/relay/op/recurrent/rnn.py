@@ -9,6 +9,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
+from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
 
@@ -53,7 +54,10 @@ def _decompose_rnn(
 
 @relay_op(
     "serde.rnn",
-    traits=(InRange(ranges.sequence_lengths),),
+    traits=(
+        STEPS,
+        InRange(ranges.sequence_lengths),
+    ),
     infer=layer.relation(1, _DEFAULTS),
     complete=layer.completion(1),
     decompose=_decompose_rnn,

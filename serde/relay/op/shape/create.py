@@ -150,9 +150,10 @@ def _count(start: AnyValue, end: AnyValue, step: AnyValue) -> int:
         raise TypeInferenceError("the step is 0")
     if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         return max(0, -((start - end) // step))
-    if not all(map(math.isfinite, (start, end, step))) or math.isinf((end - start) / step):
-        raise TypeInferenceError(f"values from {start} to {end} by {step} are not to be counted")
-    return max(0, math.ceil((end - start) / step))
+    count = (end - start) / step
+    if not math.isfinite(count):
+        raise TypeInferenceError(f"no number of steps of {step} leads from {start} to {end}")
+    return max(0, math.ceil(count))
 
 
 def _arange_type(

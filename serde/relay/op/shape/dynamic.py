@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.limits import MAX_RANK
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
@@ -37,6 +38,8 @@ def count_of(operand: Given) -> int:
     shape = tuple(operand.shape)
     if kind not in "iu" or len(shape) != 1 or not isinstance(shape[0], int):
         raise TypeInferenceError(f"expected integers of known number, found {operand!r}")
+    if shape[0] > MAX_RANK:
+        raise TypeInferenceError(f"expected a number for each axis, found {shape[0]}")
     return shape[0]
 
 

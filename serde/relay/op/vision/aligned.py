@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Regions
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.vision.sampling import Samples, mean_of
 
 __all__: list[str] = []
@@ -128,6 +129,7 @@ def _samples(start: float, span: float, bins: int, count: int, length: int) -> t
 @relay_op(
     "serde.roi_align",
     traits=(
+        BY_VALUES,
         Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
         Regions(numbered=False),
         InRange(ranges.along_operand(2, 0, 0)),

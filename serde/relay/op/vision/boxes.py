@@ -12,6 +12,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import pairs
 
 __all__: list[str] = []
 
@@ -145,7 +146,7 @@ _ROWS = np.array(
 
 
 @relay_op(
-    "serde.box_nms", traits=(Float32(), Ordering),
+    "serde.box_nms", traits=(pairs(), Float32(), Ordering),
     infer=_nms_type,
     decompose=_decompose_nms,
     samples=[

@@ -14,6 +14,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tens
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import pairs
 from serde.relay.op.vision.suppression import Boxes, require_scalars, scalar, suppress
 
 __all__: list[str] = []
@@ -55,7 +56,13 @@ _ALL_CLASSES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)), np.int64(2), np.f
 
 @relay_op(
     "vision.all_class_non_max_suppression",
-    traits=(Float32(), Ordering, Fractions(3, 4), InRange(ranges.within(2, ranges.COUNT))),
+    traits=(
+        pairs(1, 4),
+        Float32(),
+        Ordering,
+        Fractions(3, 4),
+        InRange(ranges.within(2, ranges.COUNT)),
+    ),
     infer=_all_class_type,
     meta_class="relay.attrs.AllClassNonMaximumSuppressionAttrs",
     samples=[
@@ -168,7 +175,7 @@ _TFLITE = {"max_detections_per_class": 2, "max_detections": 5, "num_classes": 3}
 
 
 @relay_op(
-    "vision.regular_non_max_suppression", traits=(Ordering,),
+    "vision.regular_non_max_suppression", traits=(pairs(1, 4), Ordering,),
     infer=_regular_type,
     meta_class="relay.attrs.RegularNonMaximumSuppressionAttrs",
     samples=[

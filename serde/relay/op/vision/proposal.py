@@ -12,6 +12,7 @@ from serde.relay.ir.registry import Arguments, Array, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.vision.suppression import Boxes, suppress
 
 __all__ = ["PROPOSALS", "base_anchors", "proposal_type", "propose"]
@@ -88,7 +89,7 @@ PROPOSALS = [
 
 @relay_op(
     "vision.proposal",
-    traits=(Float32(), Ordering),
+    traits=(BY_VALUES, Float32(), Ordering),
     infer=proposal_type,
     meta_class="relay.attrs.ProposalAttrs",
     samples=PROPOSALS,

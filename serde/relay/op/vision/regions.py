@@ -21,6 +21,7 @@ from serde.relay.ir.traits import (
     Values,
 )
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import BY_VALUES
 
 __all__: list[str] = []
 
@@ -85,7 +86,7 @@ def _interpolate(image: Array, at: Array, axis: int) -> Array:
 
 @relay_op(
     "vision.roi_align",
-    traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Float32(), Regions),
+    traits=(BY_VALUES, Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Float32(), Regions),
     infer=_roi_align_type,
     meta_class="relay.attrs.ROIAlignAttrs",
     samples=[
@@ -153,6 +154,7 @@ def _bins(start: int, end: int, count: int, length: int, dtype: type) -> list[sl
 @relay_op(
     "vision.roi_pool",
     traits=(
+        BY_VALUES,
         Values(0),
         Layout(),
         Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),

@@ -10,6 +10,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Regions
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.vision.sampling import Samples, mean_of
 
 __all__ = ["between"]
@@ -93,7 +94,10 @@ _ROIS = np.array([[0, 5, 6, 6, 4, 30], [1, 2, 2, 9, 0.5, -75], [1, 8, 11, 5, 8, 
 
 @relay_op(
     "serde.roi_align_rotated",
-    traits=(Regions,),
+    traits=(
+        BY_VALUES,
+        Regions,
+    ),
     infer=_rotated_type,
     decompose=_decompose_rotated,
     samples=[

@@ -12,6 +12,7 @@ from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op
 from serde.relay.ir.traits import Ordering
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.vision.proposal import PROPOSALS, base_anchors, proposal_type, propose
 
 __all__: list[str] = []
@@ -150,7 +151,10 @@ def _scored_type(
 
 @relay_op(
     "serde.scored_proposal",
-    traits=(Ordering,),
+    traits=(
+        BY_VALUES,
+        Ordering,
+    ),
     infer=_scored_type,
     decompose=_decompose_scored,
     samples=PROPOSALS,

@@ -13,6 +13,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Discontinuous, Regions
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import BY_VALUES
 from serde.relay.op.vision.rotated import between
 
 __all__: list[str] = []
@@ -150,7 +151,7 @@ def _edges(roi: Array, scale: float) -> Array:
 
 
 @relay_op(
-    "serde.psroi_pool", traits=(Discontinuous, Regions),
+    "serde.psroi_pool", traits=(BY_VALUES, Discontinuous, Regions),
     infer=_psroi_type,
     decompose=_decompose_psroi,
     samples=[
@@ -307,7 +308,7 @@ def _shifts(trans: Expr, classes: int, pooled: int, parts: int, factor: float) -
 
 
 @relay_op(
-    "serde.deformable_psroi_pool", traits=(Discontinuous, Regions),
+    "serde.deformable_psroi_pool", traits=(BY_VALUES, Discontinuous, Regions),
     infer=_deformable_type,
     decompose=_decompose_deformable,
     samples=[

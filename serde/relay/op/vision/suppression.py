@@ -14,6 +14,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import pairs
 
 __all__ = ["Boxes", "require_scalars", "scalar", "suppress"]
 
@@ -182,7 +183,13 @@ _LIMITS = (np.int32(-1), np.float32(0.5))
 
 @relay_op(
     "vision.non_max_suppression",
-    traits=(Float32(), Ordering, Fractions(4), InRange(ranges.along_operand(1, 0, 1, least=1))),
+    traits=(
+        pairs(0, 4),
+        Float32(),
+        Ordering,
+        Fractions(4),
+        InRange(ranges.along_operand(1, 0, 1, least=1)),
+    ),
     infer=_nms_type,
     meta_class="relay.attrs.NonMaximumSuppressionAttrs",
     samples=[

@@ -10,6 +10,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.work import pairs
 
 __all__: list[str] = []
 
@@ -190,7 +191,7 @@ _LABELS = np.array([[[1, 0.1, 0.1, 0.4, 0.5], [2, 0.5, 0.5, 0.9, 0.9], [-1] * 5]
 
 
 @relay_op(
-    "serde.multibox_target", traits=(Float32(), Ordering),
+    "serde.multibox_target", traits=(pairs(), Float32(), Ordering),
     infer=_target_type,
     decompose=_decompose_target,
     samples=[

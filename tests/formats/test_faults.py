@@ -1,0 +1,96 @@
+"""Every system call of a conversion fails once: old or new is left, whole, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.fault_cases import (
+    SOURCES,
+    TARGETS,
+    Case,
+    convert,
+    convert_with_files,
+    faults_found,
+    kills_found,
+    split_model,
+)
+from support.faults import Faults, can_inject, faults_of, kills_of
+
+pytestmark = pytest.mark.skipif(bool(can_inject()), reason=can_inject())
+
+# In memory, where files are made at once; a disk takes some milliseconds for each.
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    if not os.access(MEMORY, os.W_OK):
+        yield tmp_path_factory.mktemp("faults")
+        return
+    folder = Path(tempfile.mkdtemp(dir=MEMORY))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def faults(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Faults:
+    try:
+        return Faults(root, tmp_path_factory.mktemp("library") / "faults.so")
+    except OSError as error:
+        pytest.skip(f"this kernel does not catch system calls: {error}")
+
+
+@pytest.fixture
+def folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    found = Path(tempfile.mkdtemp(dir=root))
+    monkeypatch.setattr(tempfile, "tempdir", os.fspath(found / "tmp"))
+    yield found
+    shutil.rmtree(found)
+
+
+KINDS: dict[str, Callable[[Path], Case]] = {
+    f"{source} to {target}": lambda folder, source=source, target=target: convert(
+        folder, source, target
+    )
+    for source, target in dict.fromkeys(
+        [("onnx", each) for each in TARGETS] + [(each, "onnx") for each in SOURCES]
+    )
+}
+KINDS |= {
+    f"nothing to {target}": lambda folder, target=target: convert(
+        folder, "mxnet", target, fresh=True
+    )
+    for target in ("onnx with data", "relay", "mxnet", "mlpackage", "nnef")
+}
+KINDS |= {"report and mapping": convert_with_files, "split": split_model}
+
+# One in so many faults, from one on that differs by kind.
+FEW, SOME, ALL = 97, 61, 1
+FIRST = ("onnx to mlpackage", "mxnet to onnx", "nnef archive to onnx")
+STRIDES = [
+    *((kind, FEW) for kind in FIRST),
+    *(pytest.param(kind, SOME, marks=pytest.mark.wide) for kind in KINDS),
+    *(pytest.param(kind, ALL, marks=pytest.mark.slow) for kind in KINDS),
+]
+
+
+@pytest.mark.parametrize(("kind", "stride"), STRIDES)
+def test_a_fault_leaves_old_or_new(kind: str, stride: int, folder: Path, faults: Faults) -> None:
+    made = KINDS[kind](folder)
+    chosen = [*faults_of(made.record(faults), [*made.files])]
+    assert len(chosen) > FEW
+    start = sorted(KINDS).index(kind) % stride
+    assert faults_found(faults, made, chosen[start::stride]) == []
+
+
+@pytest.mark.parametrize(("kind", "stride"), STRIDES)
+def test_a_kill_leaves_old_or_new(kind: str, stride: int, folder: Path, faults: Faults) -> None:
+    made = KINDS[kind](folder)
+    chosen = [*kills_of(made.record(faults))]
+    start = sorted(KINDS).index(kind) % stride
+    assert kills_found(faults, made, chosen[start::stride]) == []
