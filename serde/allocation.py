@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from serde.errors import Unsupported
-from serde.limits import budget
+from serde.limits import MAX_RANK, budget
 from serde.weights import Array
 
 __all__ = [
@@ -190,6 +190,8 @@ def iterations(count: int, what: str) -> range:
 
 def _size(shape: Shape) -> int:
     lengths = [shape] if isinstance(shape, int) else [int(each) for each in shape]
+    if len(lengths) > MAX_RANK:
+        raise Unsupported(f"an array of {len(lengths)} axes")
     held = math.prod(lengths)
     if min(lengths, default=0) < 0 or (not held and math.prod(filter(None, lengths)) > _MOST):
         raise Unsupported(f"an array of the lengths {lengths}")

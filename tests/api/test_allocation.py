@@ -55,6 +55,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "to NaN": lambda: allocation.arange(0, float("nan")),
     "to infinity": lambda: allocation.arange(np.float32(0), np.float32("inf"), np.float32(1)),
     "steps of NaN": lambda: allocation.arange(0, 5, np.float32("nan")),
+    "too many axes": lambda: allocation.ones([1] * 33),
     "empty but too long": lambda: allocation.zeros((0, 2**62)),
 }
 
