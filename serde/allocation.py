@@ -89,7 +89,10 @@ def arange(
 ) -> Array:
     """Return evenly spaced values, as ``numpy.arange`` does; see :func:`full`."""
     first, last = (0, start) if stop is None else (start, stop)
-    _draw(_steps(first, last, step), np.dtype(np.float64))
+    count = _steps(first, last, step)
+    _draw(count, np.dtype(np.float64))
+    if not count and isinstance(first, int) and isinstance(step, int):
+        return np.zeros(0, np.int64 if dtype is None else dtype)  # Be the ends beyond 64 bits.
     return np.arange(first, last, step, dtype)
 
 

@@ -19,6 +19,7 @@ MADE: dict[str, tuple[Callable[[], Any], Any]] = {
     "up": (lambda: allocation.arange(1, 8, 3), np.array([1, 4, 7])),
     "down": (lambda: allocation.arange(5, -1, -2), np.array([5, 3, 1])),
     "wrong way": (lambda: allocation.arange(np.int64(2**62), -5), np.zeros(0, "int64")),
+    "far and nothing": (lambda: allocation.arange(2**63, -(2**63)), np.zeros(0, "int64")),
     "fractions": (lambda: allocation.arange(0.0, 1.0, 0.3), np.arange(0.0, 1.0, 0.3)),
     "linspace": (lambda: allocation.linspace(0, 1, 3), np.array([0, 0.5, 1])),
     "repeat": (lambda: allocation.repeat([[1, 2]], 2, 1), np.array([[1, 1, 2, 2]])),

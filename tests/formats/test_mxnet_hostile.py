@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from support.mxnet_operators import run_mxnet_operator
+from support.params_layout import ROW_SPARSE, listing, sparse
 
 import serde
 from serde.errors import ConverterBug, FormatError, LimitError, SerdeError, UnsupportedModelError
 from serde.io.nesting import nesting_depth
+from serde.limits import spending
 from serde.mxnet.attributes import decode_attribute
+from serde.mxnet.params import read_params
 from serde.mxnet.symbol_json import parse_symbol
 
 FAR = 2**32 - 1
@@ -108,6 +111,20 @@ def test_a_claim_is_refused(graph: dict[str, Any], error: type[SerdeError], mess
     with pytest.raises(error, match=message) as raised:
         serde.to_relay(json.dumps(graph).encode(), format="mxnet")
     assert not isinstance(raised.value, ConverterBug)
+
+
+def test_sparse_tensors_claim_together_what_one_may() -> None:
+    """Each of them is within its bounds, and 50 bytes of the file claim 8 MB."""
+    nothing, none = np.zeros((0, 2), "float32"), np.zeros(0, "int64")
+    empty = sparse(ROW_SPARSE, (2**20, 2), nothing, [none])
+    names = [f"arg:w{i}" for i in range(20)]
+    (read,) = read_params(listing([empty], names[:1]))[1]
+    assert read is not None
+    assert not read.array().any()
+    with spending(), pytest.raises(LimitError, match="--limit constants="):
+        read_params(listing([empty] * 20, names))
+    with spending({"constants": 10**9}):
+        assert len(read_params(listing([empty] * 20, names))[1]) == 20
 
 
 def test_a_variable_has_one_output() -> None:
