@@ -125,6 +125,8 @@ def import_softmax(
         raise Unsupported("use_length and a second input go together")
     if length is None:
         return _softmax(ctx, relay.nn.softmax, data, attrs)
+    if ctx.type(length).dtype == "bool":
+        raise Unsupported("lengths of rows that are truth values")
     along = normalize_axis(attrs.axis, ctx.type(data).rank)
     ends = relay.expand_dims(length, along)
     numbers = axis_indices(ctx, data, along, ctx.type(length).dtype)

@@ -49,8 +49,12 @@ def _deformed_type(
     batch = join_dim(data.shape[0], offset.shape[0])
     join_dim(offset.shape[1], taps * (2 * offset_groups))
     if bias is not None:
+        if bias.rank != 1:
+            raise TypeInferenceError(f"expected a number a channel, found {bias!r}")
         join_dim(bias.shape[0], weight.shape[0])
     if mask is not None:
+        if mask.rank != 4:
+            raise TypeInferenceError(f"expected images, found {mask!r}")
         join_dim(mask.shape[1], taps * offset_groups)
     return TensorType((batch, weight.shape[0], *shape), data.dtype)
 
