@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Generic, Protocol, TypeVar
 
-from serde.errors import OptionError, Unsupported, raise_if_refused
+from serde.errors import OptionError, TypeInferenceError, Unsupported, raise_if_refused
 from serde.limits import budget
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Function, Var
@@ -169,6 +169,9 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
                 check_lengths(variable)
             except Unsupported as error:
                 self.report.add("input", name, error.reason, error.hint)
+                continue
+            except TypeInferenceError as error:
+                self.report.add("input", name, str(error))
                 continue
             if variable is None:
                 missing.append(name)
