@@ -7,7 +7,8 @@ Each graph is written in every format that is installed, run by what the format 
 again, run by Relay's interpreter, and what was read is written in another format, which is run in
 turn: in each other one in the course of the graphs, or of one graph with ``--all-pairs``. Results
 are compared with those of the kernels, as exactly as the rounding of float32 allows. TVM, which
-takes seconds to compile what others run at once, judges one graph in ``--tvm-every``.
+takes seconds to compile what others run at once, judges one graph in ``--tvm-every``; and PyTorch
+exports, to be read again, one in ``--archive-every``.
 
 What has been done is appended to a file, from which another run goes on. A graph that ends the
 process, as TVM and MXNet may, is a finding like others; the next process takes the graph after it.
@@ -63,6 +64,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--formats", default="", help="formats, separated by commas; all if none")
     parser.add_argument("--all-pairs", action="store_true", help="all pairs of every graph")
     parser.add_argument("--tvm-every", type=int, default=20, metavar="N")
+    parser.add_argument("--archive-every", type=int, default=5, metavar="N")
     parser.add_argument("--seed", type=int, help="show this graph")
     parser.add_argument("--path", default="", help="where it fails, such as onnx>torch")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
@@ -98,7 +100,8 @@ def _answer(options: argparse.Namespace) -> None:
     for seed in _seeds(options):
         print(json.dumps({"start": seed}), flush=True)
         taken = [name for name in names if name != "relax" or seed % options.tvm_every == 0]
-        row = judge_seed(seed, taken, onward(seed, taken, every=options.all_pairs))
+        onwards = onward(seed, taken, every=options.all_pairs)
+        row = judge_seed(seed, taken, onwards, archives=seed % options.archive_every == 0)
         print(json.dumps(row), flush=True)
 
 

@@ -21,7 +21,7 @@ from typing import Any as AnyValue
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from serde.engine.base import Engine
-from serde.errors import CheckError, FormatError, OptionError, RelayError
+from serde.errors import CheckError, FormatError, OptionError, RelayError, Unsupported, refuse_model
 from serde.io.atomic import check_files
 from serde.options import ExportOptions, ImportOptions, bind_options
 from serde.relay.ir.foreign import Foreign
@@ -122,7 +122,10 @@ def _with_checked_options(
         if wanted is not None and not isinstance(options, wanted):
             found = type(options).__name__
             raise OptionError(f"format {self.name}: expected {wanted.__name__}, found {found}")
-        return function(self, *args, **kwargs)
+        try:
+            return function(self, *args, **kwargs)
+        except Unsupported as error:  # of the whole model, not of a node
+            raise refuse_model(error, self.name, kwargs.get("report")) from error
 
     return checked
 

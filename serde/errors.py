@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import os
 
-from serde.report import Report
+from serde.report import Issue, Report
 
 __all__ = [
     "CheckError",
@@ -44,6 +44,7 @@ __all__ = [
     "UnsupportedModelError",
     "VerifyError",
     "raise_if_refused",
+    "refuse_model",
 ]
 
 
@@ -113,6 +114,20 @@ def raise_if_refused(report: Report) -> None:
     """
     if report.issues:
         raise UnsupportedModelError(report)
+
+
+def refuse_model(error: Unsupported, name: str, given: Report | None) -> UnsupportedModelError:
+    """Return what tells that a format cannot hold a model, for a reason that is no node's.
+
+    Args:
+        error: The reason.
+        name: Name of the format.
+        given: What the conversion reports so far, if that is at hand.
+    """
+    report = Report() if given is None else given
+    report.title = report.title or name
+    report.issues.append(Issue("graph", "main", error.reason, error.hint))
+    return UnsupportedModelError(report)
 
 
 class LimitError(ConversionError):

@@ -147,7 +147,7 @@ class Limits:
 
     nodes: int = 10_000
     elements: int = 2**27
-    constants: int = 2**24
+    constants: int = 2**25
     terms: int = 64
     turns: int = 4096
     depth: int = 32
@@ -197,6 +197,9 @@ def _parse(text: str) -> tuple[str, int]:
     return name, int(digits) * base ** (" kMGT".index(letter) if letter else 0)
 
 
+_DEFAULT: Final = Limits()
+
+
 class Budget:
     """What one conversion has left of its limits.
 
@@ -208,7 +211,7 @@ class Budget:
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = Limits() if limits is None else limits
+        self.limits = _DEFAULT if limits is None else limits
         self._allowed = {name: getattr(self.limits, name) for name in _SUMS}
         self._taken = dict.fromkeys(_SUMS, 0)
 
@@ -256,13 +259,22 @@ class Budget:
             raise LimitError(limit, allowed, amount, what)
 
 
+_NODES_OUTSIDE: Final = 100_000
 _SUMS: Final = ("nodes", "elements", "constants")
 _CURRENT: Final[ContextVar[Budget | None]] = ContextVar("budget", default=None)
 
 
 def budget() -> Budget:
-    """Return the budget of the conversion that runs; outside of one, a new one."""
-    return _CURRENT.get() or Budget()
+    """Return the budget of the conversion that runs.
+
+    Outside of one it is a new one that allows the nodes of a large model, as nobody tells how
+    many its source has.
+    """
+    running = _CURRENT.get()
+    if running is None:
+        running = Budget()
+        running.grow(nodes=_NODES_OUTSIDE)
+    return running
 
 
 @contextmanager

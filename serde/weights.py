@@ -79,8 +79,13 @@ def dtype_name(dtype: Any) -> str:
         TypeError: `dtype` is none of these.
     """
     if isinstance(dtype, str):
-        return dtype if dtype in _EXTENDED else _plain_dtype(dtype).name
-    return np.dtype(dtype).name
+        return dtype if dtype in _EXTENDED else _name(_plain_dtype(dtype))
+    return _name(np.dtype(dtype))
+
+
+@lru_cache(maxsize=256)
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name
 
 
 @lru_cache(maxsize=256)
@@ -106,6 +111,15 @@ def empty_aligned(shape: Sequence[int], dtype: str) -> Array:
     room = np.empty(count * kind.itemsize + _ALIGNMENT, np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
     return room[start : start + count * kind.itemsize].view(kind).reshape(shape)
+
+
+def read_aligned(weight: Weight) -> Array:
+    """Return the values of a weight, read piece by piece into :func:`empty_aligned` memory."""
+    held = empty_aligned(weight.shape, weight.dtype)
+    rows = held if weight.shape else held.reshape(1)
+    for first, last in weight.row_ranges():
+        rows[first:last] = weight.rows(first, last)
+    return held
 
 
 class Weight(ABC):

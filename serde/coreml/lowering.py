@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from serde.coreml.interface.description import Feature
+from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.coreml.value import Value, stored_dtype
-from serde.errors import raise_if_refused
+from serde.errors import Unsupported, raise_if_refused
 from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
@@ -94,9 +95,15 @@ def with_layers(
 
 
 def features(names: Sequence[str], values: Sequence[Value], version: int) -> list[Feature]:
-    """Return what is to be declared of inputs or outputs."""
+    """Return what is to be declared of inputs or outputs.
+
+    Raises:
+        Unsupported: Arrays of apps have no such dtype.
+    """
     found = []
     for name, value in zip(names, values, strict=True):
         dtype = stored_dtype(value.type.dtype, version)
+        if dtype not in ARRAY_DTYPES.values():
+            raise Unsupported(f"inputs and outputs of Core ML hold no {dtype}")
         found.append(Feature(name, value.name, TensorType(value.type.shape, dtype)))
     return found

@@ -15,7 +15,7 @@ from support.samples import build
 
 import serde
 import serde.relay as relay
-from serde.errors import Unsupported
+from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
@@ -134,7 +134,9 @@ def test_archives_run_for_any_length_and_are_the_same_again(tmp_path: Path, suff
 
 
 def test_an_archive_is_refused_where_pytorch_refuses_it(tmp_path: Path) -> None:
-    with pytest.raises(Unsupported, match=r"PyTorch does not take it: .*; control_flow='hop'"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"PyTorch does not take it: .*; control_flow='hop'"
+    ):
         serde.export_model(branch()[0], format="torch", path=tmp_path / "net.pt2")
     assert list(tmp_path.iterdir()) == []
 

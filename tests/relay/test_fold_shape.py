@@ -235,3 +235,15 @@ def test_a_number_as_a_truth_value_stays_without_axes() -> None:
     assert isinstance(folded, relay.Constant)
     assert folded.data.shape == ()
     assert folded.data.item() is True
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("logical_and", [1, 0, 1]), ("logical_or", [1, 1, 1]), ("logical_xor", [0, 1, 0])],
+)
+def test_numbers_that_are_not_zero_are_true(name: str, expected: list[int]) -> None:
+    numbers = relay.const(np.array([1, 0, -4], np.int32))
+    call = getattr(relay, name)(numbers, relay.const(np.int32(-2)))
+    folded = FoldShape()(relay.IRModule.from_expr(relay.Function([], call)))["main"].body
+    assert isinstance(folded, relay.Constant)
+    np.testing.assert_array_equal(folded.data, expected)

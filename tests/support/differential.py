@@ -556,23 +556,29 @@ def onward(seed: int, names: Sequence[str], *, every: bool = False) -> Onward:
     return targets
 
 
-def follow(graph: TypedGraph, names: Sequence[str], onwards: Onward) -> Trail:
+def follow(
+    graph: TypedGraph, names: Sequence[str], onwards: Onward, *, archives: bool = True
+) -> Trail:
     """Take a graph through formats, and each thing that is read of them through others.
 
     Args:
         graph: The graph.
         names: The formats.
         onwards: Where to go on from each.
+        archives: Whether ``torch.export``, which takes seconds, makes what is read again.
     """
     trail = Trail()
     for name in names:
         with tempfile.TemporaryDirectory() as directory:
-            _follow_one(graph, name, onwards(name), Path(directory), trail)
+            back = archives or name != "torch"
+            _follow_one(graph, name, onwards(name), Path(directory), trail, back=back)
     return trail
 
 
-def judge_seed(seed: int, names: Sequence[str], onwards: Onward) -> dict[str, Any]:
-    """Return what became of the graph of a seed, as JSON has it."""
+def judge_seed(
+    seed: int, names: Sequence[str], onwards: Onward, *, archives: bool = True
+) -> dict[str, Any]:
+    """Return what became of the graph of a seed, as JSON has it; see :func:`follow`."""
     trail, operators = Trail(), frozenset[str]()
     try:
         graph = generate(seed)
@@ -580,7 +586,7 @@ def judge_seed(seed: int, names: Sequence[str], onwards: Onward) -> dict[str, An
         trail.findings.append(Finding(seed, "relay", "type", _line(error), ()))
     else:
         operators = operators.union(*(operators_of(item.expr) for item in graph.items))
-        trail = follow(graph, names, onwards)
+        trail = follow(graph, names, onwards, archives=archives)
     return {
         "seed": seed,
         "findings": [asdict(each) for each in trail.findings],
@@ -651,14 +657,20 @@ def _smaller(graph: TypedGraph, choice: Choice, problem: Callable[[Choice], str 
 
 
 def _follow_one(
-    graph: TypedGraph, name: str, targets: Sequence[str], folder: Path, trail: Trail
+    graph: TypedGraph,
+    name: str,
+    targets: Sequence[str],
+    folder: Path,
+    trail: Trail,
+    *,
+    back: bool,
 ) -> None:
     judge = JUDGES[name]
     choice = sayable(judge, graph, folder, trail)
     if choice is None:
         return
     try:
-        again = judge_model(judge, choice, folder, back=True)
+        again = judge_model(judge, choice, folder, back=back)
     except Refused as error:
         trail.refused.setdefault(name, []).append(str(error))
         return

@@ -250,7 +250,7 @@ def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | Non
     if name in _ORDERS:
         return _compare(known[0], known[1], name)
     if name in _LOGIC:
-        return _array(np.frompyfunc(_LOGIC[name], len(known), 1)(*known))
+        return _combine_truths(known, name)
     if name == "where":
         return _select(*known)
     if name in ("add", "subtract", "multiply"):
@@ -265,6 +265,16 @@ def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | Non
         total = reduce(fold, known[0].reshape(-1), int(name == "prod"))
         return _dims([total]).reshape((1,) * known[0].ndim if node.attrs["keepdims"] else ())
     return None
+
+
+def _combine_truths(operands: Sequence[DimArray], name: str) -> DimArray | None:
+    """Return 1 and 0; numbers that are not zero are true."""
+    zero = _dims([0]).reshape(())
+    truths = [_compare(operand, zero, "not_equal") for operand in operands]
+    known = [truth for truth in truths if truth is not None]
+    if len(known) < len(truths):
+        return None
+    return _array(np.frompyfunc(_LOGIC[name], len(known), 1)(*known))
 
 
 def _keeps_values(node: Call) -> bool:
