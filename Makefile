@@ -15,7 +15,7 @@ TVM_TESTS = $(wildcard tests/formats/test_relax_*.py)
 TVM_BIN := .venv-tvm/bin
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
-.PHONY: setup demo test test-wide test-torch test-tvm lint fuzz bench docs check check-full
+.PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench docs check check-full
 .DEFAULT_GOAL := check
 
 setup: $(STAMP)
@@ -45,7 +45,16 @@ test-tvm-%:
 	$(TVM_BIN)/python -m pytest -n 2 --maxschedchunk 100 -m 'not slow' $(TVM_TESTS)
 
 lint: setup
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/bandit -q -c pyproject.toml -r serde
+
+# What is pinned against published advisories; it asks a service on the internet.
+audit: setup
+	$(BIN)/python -m pip install -q pip-audit
+	$(BIN)/pip-audit --no-deps --disable-pip -r $(PINS)
+
+# The wheel and the source archive of the commit, into dist/; the same bytes from any checkout.
+release: setup
+	$(BIN)/python tools/release.py
 
 # Readers first, guided by coverage; then readers and writers by chance. MINUTES are for all of it.
 fuzz: setup
@@ -60,6 +69,10 @@ bench: setup $(TORCH_STAMP)
 	$(BIN)/python benchmarks/startup.py --no-bytecode --runs 5
 	-$(BIN)/python benchmarks/startup.py --cold --runs 5
 	$(BIN)/python benchmarks/nodes.py
+	$(BIN)/python benchmarks/load.py nodes
+	$(BIN)/python benchmarks/load.py together
+	$(BIN)/python benchmarks/load.py row
+	$(BIN)/python benchmarks/load.py weights
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/onnx_import.py
 	$(TORCH_BIN)/python benchmarks/coreml.py

@@ -29,6 +29,7 @@ EXTRAS = {
     "dev": [
         "apache-tvm==0.27.0.post1",
         "apache-tvm-ffi>=0.1.14.post0,<0.1.15",
+        "bandit>=1.8",
         "basedpyright>=1.31",
         "build>=1.2",
         "coremltools>=9.0",

@@ -23,6 +23,7 @@ import atheris
 
 with atheris.instrument_imports(include=["serde"]):
     from fuzz.case import Case
+    from fuzz.forks import fork_instead
     from fuzz.judge import READ, Finding, Judge, scratch
     from fuzz.keeping import Keeper, shrink
     from fuzz.mutators.document import Pool
@@ -66,6 +67,7 @@ class Target:
         self.folder = tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch())
         self.judge = Judge(Path(self.folder.name) / "run")
         with atheris.instrument_imports(include=["serde"]):
+            fork_instead()
             for each in {case.format: case for case in self.seeds}.values():
                 self.judge.warm(each, kinds(to))
 

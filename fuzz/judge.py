@@ -23,7 +23,6 @@ from typing import Any
 
 import serde
 from fuzz.case import Case
-from fuzz.forks import fork_instead
 from serde.command.cli import exit_code
 from serde.errors import ConverterBug, SerdeError, Unsupported
 
@@ -87,15 +86,16 @@ class Judge:
 
     Args:
         folder: Where files are written; it is emptied.
-        memory: Whether the memory is measured, which takes a Linux of one's own.
+        memory: Whether the memory is measured, where that can be done.
+        seconds: What a run may take besides ten times what its seed took.
     """
 
-    def __init__(self, folder: Path, *, memory: bool = True) -> None:
+    def __init__(self, folder: Path, *, memory: bool = True, seconds: float = SECONDS) -> None:
         self.folder = folder
+        self.allowed = seconds
         self.memory = memory and _reset_peak()
         self.seconds = 0.0
         self.gave_model = False
-        fork_instead()
 
     def warm(self, case: Case, targets: Sequence[str]) -> None:
         """Convert an honest case unjudged, which imports what takes long."""
@@ -127,7 +127,7 @@ class Judge:
         source, written = self._folders()
         path = case.write(source)
         before = _listing(source)
-        allowed = SECONDS + TIMES * base
+        allowed = self.allowed + TIMES * base
         held = _resident() if self.memory and _reset_peak() else 0
         found = None
         self.gave_model = False

@@ -8,11 +8,12 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from fuzz.case import Case
+from fuzz.mutators.archives import write_tar
 
 __all__ = ["LIBRARIES"]
 
@@ -157,7 +158,35 @@ def _mxnet() -> Iterator[Case]:
             net.save(f"{folder}/m-symbol.json")
             mx.nd.save(f"{folder}/m-0000.params", arrays)
             paths = [Path(folder, "m-symbol.json"), Path(folder, "m-0000.params")]
-            yield Case.of_paths("mxnet", f"net-{name}", paths, **SHAPES)
+            case = Case.of_paths("mxnet", f"net-{name}", paths, **SHAPES)
+        yield case
+        members = list(case.files.items())
+        yield Case.of("mxnet", f"tar-{name}", {"m.tar": write_tar(members, b"")}, **SHAPES)
+        yield Case.of("mxnet", f"tgz-{name}", {"m.tgz": write_tar(members, b"\x1f\x8b")}, **SHAPES)
+        folder_of = {f"m/{each}": content for each, content in members}
+        yield Case.of("mxnet", f"folder-{name}", folder_of, **SHAPES)
+    yield from _malformed("mxnet")
+    yield _layouts()
+
+
+def _layouts() -> Case:
+    """Arrays of every layout and storage, and a symbol that takes each."""
+    from formats.test_malformed import mxnet_params
+
+    names = ["data", "w", *(f"state{number}" for number in range(1, 10))]
+    nodes: list[dict[str, Any]] = [{"op": "null", "name": name, "inputs": []} for name in names]
+    nodes += [
+        {"op": "_copy", "name": f"out{place}", "inputs": [[place, 0, 0]]}
+        for place in range(len(names))
+    ]
+    graph = {
+        "nodes": nodes,
+        "arg_nodes": list(range(len(names))),
+        "heads": [[len(names) + place, 0, 0] for place in range(len(names))],
+        "attrs": {"mxnet_version": ["int", 10901]},
+    }
+    files = {"m-symbol.json": json.dumps(graph).encode(), "m-0000.params": mxnet_params()}
+    return Case.of("mxnet", "layouts", files, **SHAPES)
 
 
 def _symbols(mx: Any) -> Mapping[str, Any]:
@@ -197,6 +226,17 @@ def _symbols(mx: Any) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
+def _malformed(format: str) -> Iterator[Case]:
+    """Files of every layout, of which tests damage each byte."""
+    from formats.test_malformed import CASES
+
+    for each in CASES:
+        case = each.values[0] if hasattr(each, "values") else each
+        if format in case.read.__name__ or format in case.make.__name__:
+            name = case.name if case.name.startswith("m") else f"m{case.name}"
+            yield Case.of(format, f"layout-{case.make.__name__}", {name: case.make()}, **SHAPES)
+
+
 def _nnef() -> Iterator[Case]:
     """Graphs of one fragment each, with tensors that Khronos' package writes."""
     from support.nnef_grid import CASES
@@ -211,17 +251,49 @@ def _nnef() -> Iterator[Case]:
 def _relay() -> Iterator[Case]:
     """Programs that TVM 0.18 wrote."""
     programs = json.loads((GOLDEN / "tvm" / "relay_golden.json").read_text())
-    for name, text in _texts(programs, ""):
-        main = "m.json" if text.startswith("{") else "m.relay"
-        yield Case.of("relay", f"tvm{name}", {main: text.encode()})
+    texts = [(f"tvm{name}", text) for name, text in _texts(programs, "")]
+    texts += _data_types()
+    for name, text in texts:
+        yield Case.of("relay", name, {"m.relay": text.encode()})
+    for name, text in _graphs(texts[::3]):
+        yield Case.of("relay", f"json-{name}", {"m.json": text.encode()})
+    yield from _malformed("relay")
 
 
 def _texts(value: Any, name: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _texts(inner, f"{name}-{key}"[:80])
-    elif isinstance(value, str) and ('"nodes"' in value or "fn (" in value or "def @" in value):
+    elif isinstance(value, str) and ("fn (" in value or "def @" in value):
         yield name, value
+
+
+def _data_types() -> Iterator[tuple[str, str]]:
+    """Texts with data types, matches, references and type parameters."""
+    from formats.test_relay_data import CASES, program
+    from relay.test_data_text import HEADER, TEXTS
+
+    for number, text in enumerate(TEXTS):
+        yield f"text-{number}", HEADER + text
+    for name, (text, _) in CASES.items():
+        yield f"data-{name}", program(text).astext()
+
+
+def _graphs(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The JSON of programs, as TVM lays it out."""
+    from formats.test_relay_data import list_graph
+    from formats.test_relay_format import conv_graph
+    from support.tvm_layout import module_json
+
+    import serde.relay as relay
+    from serde.errors import SerdeError
+
+    yield "list", json.dumps(list_graph())
+    yield "conv", json.dumps(conv_graph())
+    yield "conv-axis", json.dumps(conv_graph(axis_object=True))
+    for name, text in texts:
+        with contextlib.suppress(SerdeError, AssertionError, AttributeError):
+            yield name, module_json(relay.fromtext(text))
 
 
 LIBRARIES: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from fuzz.case import Case
+from fuzz.forks import fork_instead
 from fuzz.judge import READ, SUFFIXES, Finding, Judge, limit_memory, scratch
 from fuzz.keeping import Keeper, shrink
 from fuzz.mutators.document import Pool
@@ -76,6 +77,7 @@ class Session:
             raise SystemExit(f"{format}: no seed is called {only!r}")
         self.keeper = Keeper(out / format)
         self.accepted = 0
+        fork_instead()
         with tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch()) as folder:
             Judge(Path(folder) / "run").warm(self.seeds[0], kinds(to))
 
@@ -209,6 +211,7 @@ def replay(path: Path, to: str) -> int:
     case = Case.unpack(path.stem, path.read_bytes())
     failed = 0
     limit_memory(ADDRESSES)
+    fork_instead()
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch()) as folder:
         judge = Judge(Path(folder) / "run")
         told = facts.get("target")

@@ -380,7 +380,7 @@ def bisect(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
@@ -877,7 +877,7 @@ def check(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
@@ -1413,7 +1413,7 @@ def compile(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
@@ -2245,7 +2245,7 @@ def convert(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
@@ -2567,7 +2567,7 @@ def diff(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
@@ -3790,7 +3790,7 @@ def export_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
@@ -4799,7 +4799,7 @@ def from_relay(
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
         custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
             does not know, by name, which are written as custom operators of the target.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
         minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
@@ -5318,7 +5318,7 @@ def import_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
@@ -5841,7 +5841,7 @@ def import_to_gluon(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 
@@ -6298,7 +6298,7 @@ def to_relay(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
-        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=16777216,
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
             holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
 

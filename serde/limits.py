@@ -35,6 +35,7 @@ __all__ = [
     "MAX_OPERATOR_CHARS",
     "MAX_PROTOBUF_BYTES",
     "MAX_RANK",
+    "MAX_SCRIPT_BYTES",
     "MAX_SPLIT_MANIFEST_BYTES",
     "MAX_SUBGRAPH_DEPTH",
     "MAX_SYMBOL_CONTAINERS",
@@ -67,6 +68,9 @@ MAX_NODES: Final = 10_000_000
 
 MAX_GRAPH_TEXT_BYTES: Final = 1 * 2**30
 """Longest text of a graph (symbol JSON, Relay text)."""
+
+MAX_SCRIPT_BYTES: Final = 2**26
+"""Longest module in TVMScript, which TVM takes a quarter of an hour to parse."""
 
 MAX_ONNX_TEXT_BYTES: Final = 2**28
 """Longest ONNX model in one of its text forms."""
@@ -143,7 +147,7 @@ class Limits:
 
     nodes: int = 10_000
     elements: int = 2**27
-    constants: int = 2**24
+    constants: int = 2**25
     terms: int = 64
     turns: int = 4096
     depth: int = 32
@@ -193,6 +197,9 @@ def _parse(text: str) -> tuple[str, int]:
     return name, int(digits) * base ** (" kMGT".index(letter) if letter else 0)
 
 
+_DEFAULT: Final = Limits()
+
+
 class Budget:
     """What one conversion has left of its limits.
 
@@ -204,7 +211,7 @@ class Budget:
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = Limits() if limits is None else limits
+        self.limits = _DEFAULT if limits is None else limits
         self._allowed = {name: getattr(self.limits, name) for name in _SUMS}
         self._taken = dict.fromkeys(_SUMS, 0)
 
@@ -252,13 +259,22 @@ class Budget:
             raise LimitError(limit, allowed, amount, what)
 
 
+_NODES_OUTSIDE: Final = 100_000
 _SUMS: Final = ("nodes", "elements", "constants")
 _CURRENT: Final[ContextVar[Budget | None]] = ContextVar("budget", default=None)
 
 
 def budget() -> Budget:
-    """Return the budget of the conversion that runs; outside of one, a new one."""
-    return _CURRENT.get() or Budget()
+    """Return the budget of the conversion that runs.
+
+    Outside of one it is a new one that allows the nodes of a large model, as nobody tells how
+    many its source has.
+    """
+    running = _CURRENT.get()
+    if running is None:
+        running = Budget()
+        running.grow(nodes=_NODES_OUTSIDE)
+    return running
 
 
 @contextmanager

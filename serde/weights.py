@@ -79,8 +79,13 @@ def dtype_name(dtype: Any) -> str:
         TypeError: `dtype` is none of these.
     """
     if isinstance(dtype, str):
-        return dtype if dtype in _EXTENDED else _plain_dtype(dtype).name
-    return np.dtype(dtype).name
+        return dtype if dtype in _EXTENDED else _name(_plain_dtype(dtype))
+    return _name(np.dtype(dtype))
+
+
+@lru_cache(maxsize=256)
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name
 
 
 @lru_cache(maxsize=256)

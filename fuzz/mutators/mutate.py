@@ -144,7 +144,7 @@ def reduce_case(case: Case, still: Callable[[Case], bool]) -> Case:
                 shorter = next(smaller, None)
                 while shorter is not None:
                     candidate = case.with_file(name, shorter)
-                    kept = len(shorter) < len(case.files[name]) and still(candidate)
+                    kept = still(candidate)
                     if kept:
                         case = candidate
                     try:

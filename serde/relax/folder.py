@@ -9,7 +9,7 @@ from typing import Final
 
 from serde.errors import FormatError
 from serde.io.tvm_params import read_params, write_params
-from serde.limits import MAX_GRAPH_TEXT_BYTES
+from serde.limits import MAX_SCRIPT_BYTES
 from serde.relax.text.reading import read_script
 from serde.relay.text.containers import DLPACK_CODES
 from serde.weights import OpenFile, Weight
@@ -48,8 +48,8 @@ def read_folder(path: Path) -> tuple[AnyValue, dict[str, Weight]]:
 
 def _read_text(path: Path) -> str:
     with OpenFile.open(path) as opened:
-        if opened.size > MAX_GRAPH_TEXT_BYTES:
-            limit = MAX_GRAPH_TEXT_BYTES
+        if opened.size > MAX_SCRIPT_BYTES:
+            limit = MAX_SCRIPT_BYTES
             raise FormatError(f"a text of {opened.size} bytes, at most {limit} are read")
         content = bytearray(opened.size)
         opened.read_into(content, 0)

@@ -16,7 +16,7 @@ from serde.errors import (
     TypeInferenceError,
     Unsupported,
 )
-from serde.limits import MAX_NESTING
+from serde.limits import MAX_NESTING, budget
 from serde.relax.framework import load
 from serde.relax.import_context import ImportContext
 from serde.relax.lengths import Lengths, Scalar, Shape
@@ -131,6 +131,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         while pending:
             each = pending.pop()
             if isinstance(each, list):
+                budget().draw("nodes", len(each), "the fields of a tuple")
                 pending += each[::-1]
             else:
                 found.append(self.as_tensor(each))
@@ -178,6 +179,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         """
         framework = self.framework
         if isinstance(value, list) and isinstance(type_, framework.TupleType):
+            self._draw_fields(value, type_)
             for each, inner in zip(value, type_.fields, strict=True):
                 self._check(each, inner)
             return
@@ -196,6 +198,17 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             if isinstance(dim, int) and isinstance(known, int) and known != dim:
                 raise wrong
 
+    def _draw_fields(self, value: Sequence[AnyValue], type_: AnyValue) -> None:
+        """Draw for the fields of a tuple, which may be the same ones many times over.
+
+        Raises:
+            LimitError: There are too many.
+            Unsupported: There are not as many as in its type.
+        """
+        if len(value) != len(type_.fields):
+            raise Unsupported(f"a tuple of {len(value)} fields that has to be {type_!s:.100}")
+        budget().draw("nodes", len(value), "the fields of a tuple")
+
     def cast(self, value: AnyValue, type_: AnyValue) -> AnyValue:
         """Return a value of which a type is told, and note the lengths that this shows.
 
@@ -204,6 +217,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         """
         framework = self.framework
         if isinstance(value, list) and isinstance(type_, framework.TupleType):
+            self._draw_fields(value, type_)
             return [self.cast(v, t) for v, t in zip(value, type_.fields, strict=True)]
         if isinstance(type_, framework.TensorType):
             found = value.type if isinstance(value, Expr) else None

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.limits import budget
 from serde.relax.framework import Framework, load
 
 __all__ = [
@@ -104,6 +105,7 @@ def leaves_of(framework: Framework, type_: AnyValue) -> list[AnyValue]:
     while pending:
         each = pending.pop()
         if isinstance(each, framework.TupleType):
+            budget().draw("nodes", len(each.fields), "the fields of a tuple")
             pending.extend(reversed(list(each.fields)))
         else:
             found.append(each)

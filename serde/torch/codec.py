@@ -60,8 +60,9 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
         if is_program(archive):
             return read_archive(archive)
         if _SCRIPT in archive.members:
-            from serde.torch.script import load_file
+            from serde.torch.script import check_archive, load_file
 
+            check_archive(archive)
             return load_file(path, options)
         if _PICKLE in archive.members:
             raise archive.error(

@@ -353,6 +353,7 @@ def test_expressions_have_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
         parse(COMPUTED, None, "graph.nnef")
 
 
+@pytest.mark.wide
 def test_expressions_have_their_time_of_the_processor() -> None:
     """Each call of the fragment invokes two more, on a condition that only the parser knows."""
     text = extended(

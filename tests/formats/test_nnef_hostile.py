@@ -433,10 +433,6 @@ def test_more_mutants_end_in_one_error(kind: str, tmp_path: Path) -> None:
 ATTRIBUTES = {
     "copies": ("[y, z] = copy_n(x, times = 2000000000);", "times=2000000000 for 2 results"),
     "bits": ("y = linear_quantize(x, 0.0, 1.0, bits = 2000000000);", "expected 1 to 64 bits"),
-    "places": (
-        "i = argmax_pool(x, size = [1, 1]); y = desample(x, i, size = [100000, 100000]);",
-        "need a table of 10000000000 elements",
-    ),
     "parts": ("[y, z] = split(x, axis = 1, ratios = [1, 1, 1]);", "3 results for 2 names"),
     "axes": ("y = sum_reduce(x, axes = [7]);", "sum_reduce"),
     "windows": ("y = max_pool(x, size = [-1, 1], stride = [0, 0]);", "max_pool"),

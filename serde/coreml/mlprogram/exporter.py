@@ -106,7 +106,7 @@ def program_from_relay(
     walk.declare()
     inputs, outputs = walk.inputs, walk.write()
     raise_if_refused(report)
-    _prune(builder.block, {builder.name_of(value) for value in outputs})
+    _prune(builder.block, _names_of(outputs, model, builder, report))
     named = _name_outputs(outputs, names, builder)
     kept = len(inputs) - len(states)
     shown = len(named) - sum(to != name for name, to in states.items())
@@ -225,6 +225,24 @@ def _prune(block: AnyValue, wanted: set[str]) -> None:
 
 def _all_operations(block: AnyValue) -> list[AnyValue]:
     return [op for inner in walk_blocks(block) for op in inner.operations]
+
+
+def _names_of(
+    outputs: Sequence[Value], model: RelayModel, builder: ProgramBuilder, report: Report
+) -> set[str]:
+    """Return the names of the outputs, of which constants are written now.
+
+    Raises:
+        UnsupportedModelError: Programs hold no such constants.
+    """
+    found = set()
+    for value, name in zip(outputs, model.meta.outputs, strict=True):
+        try:
+            found.add(builder.name_of(value))
+        except Unsupported as error:
+            report.add("output", name, error.reason, error.hint)
+    raise_if_refused(report)
+    return found
 
 
 def _name_outputs(

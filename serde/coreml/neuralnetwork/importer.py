@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
 __all__ = ["to_relay"]
 
+_NODES = 8
+"""What a layer becomes, about."""
+
 
 @pause_garbage_collection()
 def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -> RelayModel:
@@ -125,7 +128,7 @@ class _Walk(ImportWalk[Sequence[MessageView], _Step, Scope]):
         for place, layer in enumerate(layers):
             self.report.nodes += 1
             # What follows where an iteration may end is converted anew for each branch.
-            budget().draw("nodes", 1, "layers, those of loops and branches included,")
+            budget().draw("nodes", _NODES, "layers, those of loops and branches included,")
             message = layer.message
             following = layers[place + 1 :] if ends_iteration(message) else None
             kind = message.WhichOneof("layer") or ""

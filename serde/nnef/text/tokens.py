@@ -25,11 +25,11 @@ _BLANK: Final = r"[ \t\n\v\f\r]"
 NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
 """Pattern of a number without its sign."""
 
-_NUMBERS: Final = rf"{NUMBER}(?:{_BLANK}*,{_BLANK}*-?{_BLANK}*{NUMBER})*"
-
-
 _MOST_BLANKS: Final = 64
-"""Most runs of blanks and comments in one match, which has memory for each of them."""
+_MOST_NUMBERS: Final = 1000
+"""Most runs of blanks, and most numbers, in one match, which has memory for each of them."""
+
+_NUMBERS: Final = rf"{NUMBER}(?:{_BLANK}*,{_BLANK}*-?{_BLANK}*{NUMBER}){{0,{_MOST_NUMBERS}}}"
 
 
 def _pattern(number: str) -> re.Pattern[str]:
@@ -76,7 +76,7 @@ def tokens_of(text: str, *, join_numbers: bool = False) -> Iterator[Token]:
 
     Args:
         text: The text.
-        join_numbers: Whether numbers with commas between them are one token.
+        join_numbers: Whether numbers with commas between them are one token, of bounded length.
     """
     pattern = _TOKEN_OR_NUMBERS if join_numbers else _TOKEN
     for match in pattern.finditer(text):

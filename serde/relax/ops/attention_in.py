@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext
@@ -39,7 +40,7 @@ def import_attention(
         if queries == keys:
             is_causal = True
         else:
-            allowed = np.tri(queries, keys, keys - queries, bool)
+            allowed = allocation.tri(queries, keys, keys - queries, bool)
             mask = _with_mask(ctx, bias, allowed)
     elif causal_mask not in (None, "TopLeft"):
         raise Unsupported(f"causal_mask={causal_mask!r} has no counterpart")

@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 from typing import Final, TypeAlias
 
 from serde.errors import FormatError
+from serde.limits import budget
 from serde.relay.text.containers import DLPACK_CODES, array_from_bytes
 from serde.weights import Array
 
@@ -65,13 +66,20 @@ def read_metadata(document: str) -> Metadata:
     if not isinstance(pairs, list) or len(pairs) % 2:
         raise FormatError("metadata: expected a map")
     found: dict[tuple[str, int], Array | str] = {}
+    known: dict[tuple[str, int], Array | str] = {}
     for key, items in zip(pairs[::2], pairs[1::2], strict=True):
         name = _data(nodes, key, "ffi.String")
         values = _data(nodes, items, "ffi.Array")
         if not isinstance(name, str) or not isinstance(values, list):
             raise FormatError("metadata: expected texts, each with a list")
         for number, each in enumerate(values):
-            found[name, number] = _value(nodes, each, name)
+            if type(each) is int and (name, each) in known:
+                value = known[name, each]
+                nbytes = len(value) if isinstance(value, str) else value.nbytes
+                budget().draw("constants", nbytes, "a constant that is there again")
+                found[name, number] = value
+            else:
+                found[name, number] = known[name, each] = _value(nodes, each, name)
     return found
 
 

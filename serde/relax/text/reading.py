@@ -6,8 +6,11 @@ TVM may crash on what it should refuse; there a crash is an answer.
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
+from typing import Final
 
 from serde.engine.process import call_in_process, can_start
 from serde.errors import CheckError, FormatError
@@ -18,7 +21,13 @@ from serde.relax.text.syntax import Script, check_script
 from serde.relax.text.vocabulary import unknown_names
 from serde.weights import Array, ArrayWeight
 
-__all__ = ["answer_parse", "read_script"]
+__all__ = ["answer_in_bounds", "answer_parse", "read_script"]
+
+_SECONDS: Final = 10.0
+_SECONDS_PER_BYTE: Final = 250e-6
+_MEMORY: Final = 512 * 2**20
+_MEMORY_PER_BYTE: Final = 2000
+"""What TVM may take to parse a text: ten times what it takes for those that are well-formed."""
 
 
 def read_script(text: str) -> AnyValue:
@@ -46,7 +55,7 @@ def read_script(text: str) -> AnyValue:
     weights = [ArrayWeight(each) for each in arrays.values()]
     try:
         if can_start():
-            answer = call_in_process("tvm", answer_parse, request, weights)
+            answer = call_in_process("tvm", answer_in_bounds, request, weights)
         else:
             answer = answer_parse(request, list(arrays.values()))
     except CheckError as error:
@@ -70,8 +79,37 @@ def _check_places(script: Script, metadata: Metadata) -> None:
             raise FormatError(f"metadata: the text at {key!r}, {number} stands in an expression")
 
 
+def answer_in_bounds(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> AnyValue:
+    """Parse a text in the process that was started for it, which ends beyond time and memory."""
+    load()
+    nbytes = len(request["text"])
+    held = sum(array.nbytes for array in arrays)
+    _limit_process(
+        _SECONDS + nbytes * _SECONDS_PER_BYTE, _MEMORY + nbytes * _MEMORY_PER_BYTE + 4 * held
+    )
+    return answer_parse(request, arrays)
+
+
+def _limit_process(seconds: float, nbytes: int) -> None:
+    """Have the system end this process if it takes more processor time or memory from now on."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits.
+        return
+    used = time.process_time() + seconds
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used), most))
+    try:
+        with open("/proc/self/statm") as file:
+            mapped = int(file.read().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError):  # Only Linux tells it.
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + nbytes, most))
+
+
 def answer_parse(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> AnyValue:
-    """Parse a text in the process that was started for it."""
+    """Return the module that a text spells, as JSON, or why TVM refuses it."""
     framework = load()
     metadata: dict[tuple[str, int], Array | str] = {
         (key, number): text for key, number, text in request["texts"]

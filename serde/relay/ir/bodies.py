@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import TypeVar
 
+from serde.limits import budget
 from serde.relay.ir.expr import Attrs, Call, Expr, Function, GlobalVar, Var
 from serde.relay.ir.registry import OpDef, infer_call
 from serde.relay.ir.specialize import specialize_for
@@ -160,9 +161,14 @@ def instantiate(function: Function, args: Sequence[Expr], result: Type | None = 
         function: The function.
         args: The arguments.
         result: The type of the call, which a polymorphic function's body takes.
+
+    Raises:
+        LimitError: It has more nodes than the budget of the conversion affords.
     """
     if function.type_params:
         function = specialize_for(function, args, result)
+    name = f"@{function.attrs['global_symbol']}" if "global_symbol" in function.attrs else "a body"
+    budget().draw("nodes", len(post_order(function.body)), f"{name} in the place of its calls")
     return substitute(function.body, dict(zip(function.params, args, strict=True)))
 
 

@@ -209,6 +209,8 @@ def as_dim(value: DimLike) -> Dim:
         RelayError: `value` is no dimension.
         TypeInferenceError: It is negative, or longer than any tensor.
     """
+    if type(value) is int and 0 <= value <= _MAX_LENGTH:
+        return value
     if isinstance(value, str):
         return Any() if value == "?" else symbol(value)
     if isinstance(value, (SymDim, Any)):

@@ -55,7 +55,7 @@ class TensorType:
     __slots__ = ("_hash", "dtype", "shape")
 
     def __init__(self, shape: Iterable[DimLike] = (), dtype: AnyValue = "float32") -> None:
-        self.shape: tuple[Dim, ...] = tuple(as_dim(dim) for dim in shape)
+        self.shape: tuple[Dim, ...] = tuple(map(as_dim, shape))
         self.dtype: str = _C_NAMES.get(dtype) or dtype_name(dtype)
         self._hash = hash((self.shape, self.dtype))
 

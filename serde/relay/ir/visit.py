@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import is_
 
 from serde.relay.ir.adt import Clause, Constructor, Match, replace_pattern_vars
 from serde.relay.ir.expr import (
@@ -255,7 +256,8 @@ def rewrite(
             node = opened.pop()
             if node not in done:
                 parts = [done[child] for child in node.below]
-                done[node] = replace(node, rebuild(node, parts))
+                same = all(map(is_, parts, node.below))
+                done[node] = replace(node, node if same else rebuild(node, parts))
         elif node not in done:
             try:
                 below = node.below

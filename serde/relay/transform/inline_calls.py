@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import Unsupported
-from serde.limits import MAX_NODES, budget
+from serde.limits import MAX_NODES
 from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
 from serde.relay.ir.callees import callees_first, find_callees, recursive_functions
 from serde.relay.ir.dims import SymDim
@@ -83,7 +83,6 @@ class InlineCalls(Pass):
             if total + size > self.max_nodes or not symbols_agree(callee, new.args):
                 return new
             total += size
-            budget().draw("nodes", size, "calls replaced by what they call")
             return instantiate(callee, new.args, new.type)
 
         return rewrite_function(function, replace)

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.limits import budget
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
@@ -18,16 +19,31 @@ from serde.torch.host.registry import evaluates
 from serde.torch.host.values import DynamicEntries, as_sequence, element_type, is_dynamic
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 
-__all__ = ["new_list", "require_known"]
+__all__ = ["draw_entries", "new_list", "require_known"]
 
 Items = list[AnyValue]
 
 
 def new_list(ctx: ImportContext, items: Sequence[AnyValue]) -> Items:
     """Return a list that the program makes."""
+    draw_entries(len(items))
     found = list(items)
     ctx.changes.create(found)
     return found
+
+
+def draw_entries(count: int) -> None:
+    """Draw the memory of a list or a text of so many entries.
+
+    Raises:
+        LimitError: It takes more than is left.
+    """
+    budget().draw("constants", 8 * max(count, 0), f"a list or text of {count:,} entries")
+
+
+def _repeat(items: Items, count: int) -> Items:
+    draw_entries(len(items) * count)
+    return items * count
 
 
 def require_known(items: AnyValue) -> None:
@@ -176,13 +192,14 @@ def slice_list(
 
 @evaluates("aten::add.t", moves=True)
 def join_lists(ctx: ImportContext, a: Items, b: Items) -> Items:
+    draw_entries(len(a) + len(b))
     return new_list(ctx, [*a, *b])
 
 
 @evaluates("aten::mul.left_t", moves=True)
 def repeat_list(ctx: ImportContext, items: Items, count: SymInt) -> Items:
     require_known(items)
-    return new_list(ctx, items * ctx.fixed(count))
+    return new_list(ctx, _repeat(items, ctx.fixed(count)))
 
 
 @evaluates("aten::mul.right_", moves=True)
@@ -206,6 +223,7 @@ def append(ctx: ImportContext, items: Items, element: AnyValue) -> Items:
 
 @evaluates("aten::extend.t", "aten::add_.t", moves=True)
 def extend(ctx: ImportContext, items: Items, other: Items) -> Items:
+    draw_entries(len(other))
     _changed(ctx, items).extend(list(other))
     return items
 
@@ -213,7 +231,7 @@ def extend(ctx: ImportContext, items: Items, other: Items) -> Items:
 @evaluates("aten::mul_.t", moves=True)
 def repeat_in_place(ctx: ImportContext, items: Items, count: SymInt) -> Items:
     require_known(items)
-    _changed(ctx, items)[:] = items * ctx.fixed(count)
+    _changed(ctx, items)[:] = _repeat(items, ctx.fixed(count))
     return items
 
 

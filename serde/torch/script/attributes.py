@@ -7,8 +7,10 @@ from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.errors import FormatError
+from serde.limits import budget
 from serde.torch.model import Argument, Node, Ref
 from serde.torch.script.packed import unpack_params, unpack_tensor
+from serde.torch.strided import span
 from serde.torch.tensors import tensor_weight
 from serde.weights import Weight
 
@@ -106,6 +108,7 @@ class Attributes:
     def _tensor(self, tensor: AnyValue, name: str) -> Argument:
         if tensor.is_quantized:
             return self._quantized(tensor, name)
+        _check_view(tensor, name)
         same = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
         key: AnyValue = same if tensor.numel() else id(tensor)
         if key not in self._tensors:
@@ -132,6 +135,21 @@ class Attributes:
     def _add_parts(self, op: str, parts: Mapping[str, AnyValue], name: str) -> Ref:
         values = [(key, self.as_argument(each, f"{name}.{key}")) for key, each in parts.items()]
         return self._add(op, values, name)
+
+
+def _check_view(tensor: AnyValue, name: str) -> None:
+    """Refuse a view outside its storage, and draw for one that repeats what that holds.
+
+    Raises:
+        FormatError: It is outside.
+        LimitError: It takes more bytes of constants than are left.
+    """
+    held, total = tensor.untyped_storage().nbytes(), tensor.numel() * tensor.element_size()
+    reach = tensor.storage_offset() + span(tensor.shape, tensor.stride())
+    if reach * tensor.element_size() > held and total:
+        raise FormatError(f"{name}: a view of {reach} elements of a storage of {held} bytes")
+    if total > held:
+        budget().draw("constants", total - held, f"{name}: a view of {held} bytes")
 
 
 def _is_plain(value: AnyValue) -> bool:

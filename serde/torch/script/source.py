@@ -7,19 +7,26 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
 from serde._optional import require
+from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.torch.model import TorchModel
 from serde.torch.script.reader import Reader
+from serde.torch.script.vetting import draw_calls
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
 
 __all__ = ["from_script", "is_script", "load_file"]
+
+_REFUSALS: Final = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""What exceptions of PyTorch's C++ become in Python."""
 
 
 def is_script(source: object) -> bool:
@@ -41,10 +48,14 @@ def load_file(path: Path, options: TorchImportOptions) -> TorchModel:
     torch = require("torch")
     with _without_deprecations():
         try:
-            module = torch.jit.load(str(path), map_location="cpu")
-        except (RuntimeError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise FormatError(f"PyTorch cannot load it: {reason}", path=path) from error
+            unit = torch._C.CompilationUnit()
+            loaded = torch._C.import_ir_module(unit, str(path), torch.device("cpu"), {}, False)
+            module = torch.jit._recursive.wrap_cpp_module(loaded)
+            instances = sum(1 for _ in module.modules())
+            entry = f"{loaded._type().qualified_name()}.forward"
+            draw_calls(unit.find_function, entry, instances)
+        except _REFUSALS as error:
+            raise FormatError(f"PyTorch cannot load it: {first_line(error)}", path=path) from error
     return from_script(module.eval(), options, path)
 
 

@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -151,7 +152,7 @@ def expand_matrix_set_diag(
     height, width, longest = type_.shape[-2], type_.shape[-1], lines.shape[-1]
     if not (isinstance(height, int) and isinstance(width, int) and isinstance(longest, int)):
         raise Unsupported("diagonals of a matrix whose lengths are not fixed")
-    rows, columns = np.indices((height, width))
+    rows, columns = allocation.indices((height, width))
     number = columns - rows
     length = np.minimum(height + np.minimum(number, 0), width - np.maximum(number, 0))
     right = np.where(number >= 0, super_diag_right_align, sub_diag_right_align)

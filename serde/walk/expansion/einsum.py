@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -66,7 +67,7 @@ def _diagonal(x: Expr, term: str) -> tuple[Expr, str]:
             raise Unsupported("a diagonal whose length is not fixed")
         kept = [a for a in range(len(term)) if a not in (first, second)]
         moved = relay.transpose(x, axes=[first, second, *kept])
-        places = np.stack([np.arange(length)] * 2).astype(np.int32)
+        places = np.stack([allocation.positions(length)] * 2).astype(np.int32)
         x = call("gather_nd", moved, relay.Constant(places), batch_dims=0)
         term = term[first] + "".join(term[a] for a in kept)
     return x, term

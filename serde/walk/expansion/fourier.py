@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.walk.expansion.tensors import tensor_type
+from serde.weights import numpy_dtype
 
 __all__ = [
     "expand_dft",
@@ -22,7 +24,9 @@ def expand_dft(re_data: Expr, im_data: Expr, *, inverse: bool) -> Expr:
     length = type_.shape[-1]
     if not isinstance(length, int):
         raise Unsupported("a transform along a length that is not fixed")
-    angle = 2 * np.pi * np.outer(np.arange(length), np.arange(length)) / length
+    allocation.allow((2, length, length), numpy_dtype(type_.dtype))
+    places = allocation.positions(length)
+    angle = 2 * np.pi * np.outer(places, places) / length
     scale = 1 / length if inverse else 1.0
     sign = 1.0 if inverse else -1.0
     cos = relay.const(np.cos(angle) * scale, type_.dtype)
@@ -50,11 +54,13 @@ def expand_stft(
     length = shape[0]
     if not isinstance(length, int):
         raise Unsupported("a window whose length is not fixed")
-    frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
-    waves = np.exp(-2j * np.pi * np.outer(frequencies, np.arange(win_length)) / win_length)
+    frequencies = allocation.positions(n_fft // 2 + 1 if onesided else n_fft)
+    allocation.allow((2, len(frequencies), n_fft), numpy_dtype(type_.dtype))
+    waves = np.outer(frequencies, allocation.positions(win_length))
+    waves = np.exp(-2j * np.pi * waves / win_length)
     waves = waves / np.sqrt(n_fft) if normalized else waves
-    filters = np.zeros((2 * len(frequencies), 1, n_fft))
-    filters[:, 0, :win_length] = np.concatenate([waves.real, waves.imag])
+    filters = np.concatenate([waves.real, waves.imag])
+    filters = np.pad(filters, ((0, 0), (0, n_fft - win_length)))[:, None]
     shaped = relay.cast(window, type_.dtype)
     if length > n_fft:
         shaped = relay.strided_slice(shaped, [0], [n_fft], axes=[0])

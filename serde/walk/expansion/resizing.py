@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -150,7 +151,8 @@ def expand_upsampling3d(
 def expand_affine_grid(data: Expr, *, target_shape: tuple[int, ...]) -> Expr:
     """The products of the matrices and the points of a regular grid."""
     height, width = target_shape
-    x, y = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
+    allocation.allow((3, height, width))
+    x, y = np.meshgrid(allocation.linspace(-1, 1, width), allocation.linspace(-1, 1, height))
     dtype = tensor_type(data).dtype
     points = relay.const(np.stack([x, y, np.ones_like(x)]).reshape(3, -1)[None], dtype)
     product = relay.nn.batch_matmul(data, points, transpose_b=False)

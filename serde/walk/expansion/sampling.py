@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
@@ -174,7 +175,7 @@ def expand_grid_sample(
     images = converted(arranged(data, layout, wanted), wide)
     shape, lengths = fixed_shape(images), fixed_shape(grid)
     number = lengths[0]
-    batch = relay.const(np.arange(number)[:, None], numbers)
+    batch = relay.const(allocation.positions(number)[:, None], numbers)
     pixels = Pixels(images, batch)
     points = relay.reshape(converted(grid, precision), (number, rank - 2, -1))
     fold = _fold(padding_mode, align_corners)
@@ -260,7 +261,8 @@ def _along(start: Expr, end: Expr, length: int, size: int) -> Expr:
     """Return where the pixels of boxes lie along an axis: ``(n, size)``."""
     if size == 1:
         return relay.multiply(relay.add(start, end), _number(0.5 * (length - 1), start))
-    steps = relay.const(np.arange(size)[None] * (length - 1) / (size - 1), tensor_type(start).dtype)
+    places = allocation.positions(size)[None] * (length - 1) / (size - 1)
+    steps = relay.const(places, tensor_type(start).dtype)
     first = relay.multiply(start, _number(length - 1, start))
     return relay.add(first, relay.multiply(relay.subtract(end, start), steps))
 

@@ -18,6 +18,7 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
+from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
@@ -75,7 +76,7 @@ def _epsilon(ctx: ExportContext, epsilon: float, like_: Value) -> Value:
     A transformer's 1e-12 is nothing in float16, and what is constant would be divided by it.
     """
     dtype = numpy_dtype(ctx.type(like_).dtype)
-    least = np.finfo(dtype).smallest_subnormal
+    least = limits(dtype).smallest_subnormal
     return ctx.const(max(dtype.type(epsilon), least) if epsilon > 0 else epsilon, dtype.name)
 
 

@@ -20,6 +20,8 @@ from serde.relay.ir.visit import free_vars
 from serde.walk.assembly import closed_over
 from serde.walk.holes import Hole, Incomplete
 
+_MOST_ITERATIONS = 2**63 - 1
+
 
 @LAYERS.imports("custom", ignored=["weights", "parameters", "description"])
 def import_custom(ctx: ImportContext, *xs: Expr, class_name: str = "") -> Expr:
@@ -138,6 +140,8 @@ def import_loop(
     limit = None
     if count is not None:
         limit = relay.cast(relay.reshape(ctx.integers(count), ()), "int64")
+    elif max_loop_iterations > _MOST_ITERATIONS:
+        raise Unsupported(f"a loop of {max_loop_iterations} iterations")
     elif max_loop_iterations:
         limit = relay.Constant(np.int64(max_loop_iterations))
     elif going is None:

@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value, element_type
@@ -74,6 +75,6 @@ def import_add_n(ctx: ImportContext, *x: Expr) -> Expr:
     if not x:
         return relay.zeros([1], ctx.scalar)
     total = x[-1]
-    for each in reversed(x[:-1]):
-        total = relay.add(*ctx.align(each, total))
+    for place in allocation.iterations(len(x) - 1, "a sum of many tensors"):
+        total = relay.add(*ctx.align(x[-2 - place], total))
     return total

@@ -52,7 +52,10 @@ def _numbers(*sources: Expr) -> list[Array]:
 
 def _look_up(name: str, sources: list[Expr], operands: list[Array], **attrs: AnyValue) -> Expr:
     """Return elements of tensors where the kernel of an operator puts their numbers."""
-    result: Array = np.asarray(apply_kernel(get(name), operands, attrs))
+    try:
+        result: Array = np.asarray(apply_kernel(get(name), operands, attrs))
+    except (IndexError, ValueError) as error:
+        raise Unsupported(f"places that are not there: {error}") from None
     flat = [relay.reshape(each, [prod(fixed_shape(each))]) for each in sources]
     together = relay.concatenate(flat, axis=0)
     return relay.take(together, Constant(result.astype(np.int32)), axis=0, mode="fast")

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.transposed import transpose_windows
@@ -78,18 +77,11 @@ def import_max_pool_with_index(
     return [make(ctx, input, windows, pool.border) for make in (max_windows, _argmax_windows)]
 
 
-def _check_table(elements: int) -> None:
-    """Refuse a table of places that is larger than a constant of a graph may be."""
-    if elements * 4 > MAX_INLINE_BYTES:
-        raise Unsupported(f"windows so large that their places need a table of {elements} elements")
-
-
 def _is_at(ctx: ImportContext, index: Expr, axis: int, size: int) -> Expr:
     """Return along a new axis whether a place is the first, the second and so on.
 
     Places are compared as scalars, which more formats can.
     """
-    _check_table(size)
     places = relay.expand_dims(relay.cast(index, ctx.scalar), axis)
     shape = [size if i == axis else 1 for i in range(ctx.rank(places))]
     return relay.equal(places, ctx.const(allocation.arange(size).reshape(shape)))
@@ -142,7 +134,6 @@ def _move_places(
     places, *lengths = ctx.static_shape(x)
     over = [windows[axis] for axis in axes]
     size = math.prod(each.size for each in over)
-    _check_table(size * size)
     others = [axis for axis in range(len(lengths)) if axis not in axes]
     apart = relay.reshape(x, (size, places // size, *lengths))
     order = [1, *(2 + axis for axis in others), 0, *(2 + axis for axis in axes)]

@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.layout import is_blocked, layout_rank
@@ -101,9 +102,11 @@ class Window:
         count = self.length(index, length)
         if not isinstance(count, int):
             raise TypeInferenceError(f"a length of {count} is not known")
-        starts = np.arange(count) * self.strides[index] - self.before[index]
-        places = starts[:, None] + np.arange(self.size[index]) * self.dilation[index]
-        return ((places >= 0) & (places < length)).sum(1)
+        starts = allocation.positions(count) * self.strides[index] - self.before[index]
+        size, dilation = self.size[index], self.dilation[index]
+        # Taps lie apart evenly: those before the data and those before its end are divided out.
+        before, within = (np.clip(-((starts - end) // dilation), 0, size) for end in (0, length))
+        return within - before
 
 
 def _extend(data: Array, axis: int, before: int, reach: int, fill: AnyValue) -> Array:

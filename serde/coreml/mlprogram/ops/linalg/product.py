@@ -168,6 +168,9 @@ def import_einsum(ctx: ImportContext, *values: Expr, equation: str) -> Expr:
     """Axes of length 1 are spread over those of the other side."""
     terms = equation.replace(" ", "").partition("->")[0].split(",")
     lengths: dict[str, Dim] = {}
+    if [len(term) for term in terms] != [ctx.type(value).rank for value in values]:
+        ranks = [ctx.type(value).rank for value in values]
+        raise Unsupported(f"the equation {equation!r:.100} for tensors of {ranks} axes")
     for term, value in zip(terms, values, strict=True):
         for letter, dim in zip(term, ctx.type(value).shape, strict=True):
             if lengths.get(letter, 1) == 1:

@@ -1,0 +1,216 @@
+"""The check of an archive of TorchScript before PyTorch loads it: what would take it too far.
+
+PyTorch parses and unpickles by recursion, in C++, where too deep a nesting ends the process.
+"""
+
+from __future__ import annotations
+
+import pickletools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.errors import FormatError
+from serde.limits import MAX_GRAPH_TEXT_BYTES, budget
+from serde.torch.pt2.archive import Archive
+
+__all__ = ["check_archive", "draw_calls"]
+
+MAX_DEPTH: Final = 1000
+"""Deepest nesting of brackets, of operators in a line, and of pickled values."""
+
+_BRACKET: Final = re.compile(rb"[()\[\]{}]")
+_TEXT: Final = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+_INFIX: Final = re.compile(
+    rb"[\s)\]][-+*/%<>=|&^@!]+\s|\b(?:not|if|and|or|is|in|lambda)\b|[])]\s*[.\[(]|\w\.[A-Za-z_]|[-~+]\s*[-~+]"
+)
+_INDENT: Final = re.compile(rb"[ \t]*")
+
+
+def check_archive(archive: Archive) -> None:
+    """Refuse source code and pickles that are nested too deep, or hold far more than they are.
+
+    Raises:
+        FormatError: They are nested too deep, or are no pickles.
+        LimitError: Values that are there many times over take more nodes than are left.
+    """
+    for name in archive.members:
+        if name.startswith("code/") and name.endswith(".py"):
+            _check_source(archive, name)
+        elif name.endswith((".pkl", ".debug_pkl")):
+            _check_pickle(archive, name)
+
+
+def _check_source(archive: Archive, name: str) -> None:
+    text = _TEXT.sub(b"''", archive.read(name, MAX_GRAPH_TEXT_BYTES))
+    depth = 0
+    for found in _BRACKET.finditer(text):
+        depth = depth + 1 if found[0] in b"([{" else max(0, depth - 1)
+        if depth > MAX_DEPTH:
+            raise archive.error(f"{name}: brackets nested more than {MAX_DEPTH} deep")
+    for number, line in enumerate(text.splitlines(), 1):
+        short = len(line) <= MAX_DEPTH
+        indent = _INDENT.match(line)
+        if short or indent is None:
+            continue
+        if indent.end() > MAX_DEPTH or sum(1 for _ in _INFIX.finditer(line)) > MAX_DEPTH:
+            raise archive.error(f"{name}: line {number} has more than {MAX_DEPTH} operators")
+
+
+_MANY: Final = 2**62
+
+
+class _Value:
+    """What is known of a pickled value.
+
+    Attributes:
+        depth: How deep it is nested.
+        size: How many values it is made of, those that are there again counted again.
+    """
+
+    __slots__ = ("depth", "size")
+
+    def __init__(self, depth: int = 0, size: int = 1) -> None:
+        self.depth = depth
+        self.size = size
+
+    def take(self, parts: list[_Value]) -> None:
+        """Take values in."""
+        for each in parts:
+            self.depth = max(self.depth, each.depth + 1)
+            self.size = min(self.size + each.size, _MANY)
+
+
+_MARK: Final = _Value()
+_FROM_MARK: Final = frozenset(("TUPLE", "LIST", "DICT"))
+_INTO_BELOW: Final = {"APPEND": 1, "SETITEM": 2, "BUILD": 1}
+_INTO_MARK: Final = frozenset(("APPENDS", "SETITEMS", "ADDITEMS"))
+_JOINED: Final = {
+    "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3, "REDUCE": 2, "NEWOBJ": 2, "NEWOBJ_EX": 3, "BINPERSID": 1,
+    "STACK_GLOBAL": 2,
+}  # fmt: skip
+
+
+def _check_pickle(archive: Archive, name: str) -> None:
+    """Refuse a pickle that is nested too deep, without making what it holds."""
+    data = archive.read(name, MAX_GRAPH_TEXT_BYTES)
+    stack: list[_Value] = []
+    memo: dict[AnyValue, _Value] = {}
+    count = largest = 0
+    try:
+        for op, argument, _ in pickletools.genops(data):
+            count += 1
+            found = _step(op.name, argument, stack, memo)
+            if found.depth > MAX_DEPTH:
+                raise archive.error(f"{name}: values nested more than {MAX_DEPTH} deep")
+            largest = max(largest, found.size)
+    except (LookupError, ValueError) as error:
+        raise archive.error(f"{name}: no pickle: {error}") from None
+    if largest > count:
+        budget().draw("nodes", largest - count, f"{name}: values that are there again")
+
+
+def _step(
+    name: str, argument: AnyValue, stack: list[_Value], memo: dict[AnyValue, _Value]
+) -> _Value:
+    """Take one step of a pickle; return the value that it makes or changes."""
+    if name == "MARK":
+        stack.append(_MARK)
+    elif name in _FROM_MARK:
+        stack.append(_made(_pop_to_mark(stack)))
+    elif name in _INTO_MARK:
+        parts = _pop_to_mark(stack)
+        stack[-1].take(parts)
+    elif name in _INTO_BELOW:
+        parts = [stack.pop() for _ in range(_INTO_BELOW[name])]
+        stack[-1].take(parts)
+    elif name in _JOINED:
+        stack.append(_made([stack.pop() for _ in range(_JOINED[name])]))
+    elif name.endswith("PUT"):
+        memo[argument] = stack[-1]
+    elif name == "MEMOIZE":
+        memo[len(memo)] = stack[-1]
+    elif name.endswith("GET"):
+        stack.append(memo[argument])
+    elif name in ("POP", "POP_MARK"):
+        _ = stack.pop() if name == "POP" else _pop_to_mark(stack)
+    elif name == "DUP":
+        stack.append(stack[-1])
+    elif name not in ("PROTO", "FRAME", "STOP"):
+        stack.append(_Value())
+    return stack[-1] if stack else _MARK
+
+
+def _made(parts: list[_Value]) -> _Value:
+    found = _Value()
+    found.take(parts)
+    return found
+
+
+def _pop_to_mark(stack: list[_Value]) -> list[_Value]:
+    parts = []
+    while (each := stack.pop()) is not _MARK:
+        parts.append(each)
+    return parts
+
+
+def draw_calls(find: Callable[[str], AnyValue], entry: str, instances: int) -> None:
+    """Draw the nodes that a program has once all calls in it are inlined.
+
+    Args:
+        find: Returns a function or method by its full name, None where there is none.
+        entry: The full name of the method that is called first.
+        instances: How many modules there are, each of which the source holds.
+
+    Raises:
+        FormatError: A function calls itself.
+        LimitError: There are too many nodes.
+    """
+    budget().grow(nodes=instances)
+    counts: dict[str, int] = {}
+    own = 0
+    open_: dict[str, tuple[int, list[str]]] = {}
+    pending = [entry]
+    while pending:
+        name = pending[-1]
+        if name in counts:
+            pending.pop()
+        elif name in open_:
+            nodes, callees = open_.pop(name)
+            counts[name] = nodes + sum(counts[each] for each in callees)
+        else:
+            function = find(name)
+            nodes, callees = (0, []) if function is None else _calls(function.graph)
+            own += nodes
+            if not open_.keys().isdisjoint(callees) or name in callees:
+                raise FormatError(f"{name} calls itself")
+            open_[name] = nodes, callees
+            pending += callees
+    if counts[entry] > own:
+        what = "functions that are read where they are called"
+        budget().draw("nodes", counts[entry] - own, what)
+
+
+def _calls(graph: AnyValue) -> tuple[int, list[str]]:
+    """Return how many nodes a graph has, and the full names of what it calls."""
+    count, callees = 0, []
+    for node in _nodes(graph):
+        count += 1
+        kind = node.kind()
+        if kind not in ("prim::CallMethod", "prim::CallFunction"):
+            continue
+        called = next(node.inputs()).type()
+        if kind == "prim::CallFunction":
+            callees.append(str(called))
+        elif called.kind() == "ClassType":
+            callees.append(f"{called.qualified_name()}.{node.s('name')}")
+    return count, callees
+
+
+def _nodes(graph: AnyValue) -> Iterator[AnyValue]:
+    pending = [graph]
+    while pending:
+        for node in pending.pop().nodes():
+            yield node
+            pending.extend(node.blocks())
