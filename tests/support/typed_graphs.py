@@ -54,7 +54,10 @@ SIGNS = frozenset(["serde.eig", "serde.eigh", "serde.lq", "serde.svd"])
 MARKS = frozenset(["annotation.compiler_begin", "annotation.compiler_end"])
 """Operators that only come in pairs around what goes to another compiler."""
 
-COUNTED = frozenset(["serde.ctc_loss", "serde.dequantize_sparse", "serde.lut_to_sparse"])
+COUNTED = frozenset([
+    "nn.nll_loss", "serde.ctc_loss", "serde.dequantize_sparse", "serde.lut_to_sparse",
+    "serde.softmax_cross_entropy_loss",
+])  # fmt: skip
 """Operators whose operands count something in each other, so that nothing may change alone."""
 
 STEEP = 400.0
