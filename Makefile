@@ -57,6 +57,7 @@ release: setup
 	$(BIN)/python tools/release.py
 
 # Readers first, guided by coverage; then readers and writers by chance. MINUTES are for all of it.
+# Atheris takes Python 3.11 or newer, on Linux.
 fuzz: setup
 	$(BIN)/python -m pip install -q -c $(PINS) --no-build-isolation -e '.[fuzz]'
 	for format in coreml mxnet nnef onnx relax relay torch; do \

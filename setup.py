@@ -25,7 +25,10 @@ EXTRAS = {
     # Of apache-tvm-ffi, what TVM calls into, newer releases crash with this one of TVM.
     "tvm": ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"],
     "check": ["onnxruntime>=1.19", "pillow>=10"],
-    "fuzz": ["atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'"],
+    "fuzz": [
+        "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
+        "coverage>=7.6",
+    ],
     "dev": [
         "apache-tvm==0.27.0.post1",
         "apache-tvm-ffi>=0.1.14.post0,<0.1.15",

@@ -156,6 +156,7 @@ def _mxnet() -> Iterator[Case]:
             arrays["arg:fc_weight"] = arrays["arg:fc_weight"].tostype("row_sparse")
         with tempfile.TemporaryDirectory() as folder:
             net.save(f"{folder}/m-symbol.json")
+            mx.nd.waitall()  # Else a sparse array may be written before its rows are counted.
             mx.nd.save(f"{folder}/m-0000.params", arrays)
             paths = [Path(folder, "m-symbol.json"), Path(folder, "m-0000.params")]
             case = Case.of_paths("mxnet", f"net-{name}", paths, **SHAPES)

@@ -22,7 +22,7 @@ from serde.relay.ir.types import TensorType
 from serde.walk.user_converters import UserConverter, read_converters
 from serde.weights import dtype_name
 
-__all__ = ["ExportOptions", "ImportOptions", "bind_options", "other_names"]
+__all__ = ["ExportOptions", "ImportOptions", "bind_options", "check_convert_map", "other_names"]
 
 
 Shape: TypeAlias = Sequence[DimLike | None]
@@ -87,6 +87,16 @@ class ImportOptions:
         object.__setattr__(self, "input_shapes", checked)
         names = {name: _dtype(name, dtype) for name, dtype in named_dtypes.items()}
         object.__setattr__(self, "input_dtypes", names)
+
+
+def check_convert_map(found: AnyValue) -> None:
+    """Refuse what are no functions by the names of operators.
+
+    Raises:
+        OptionError: It is something else.
+    """
+    if not isinstance(found, Mapping) or not all(map(callable, found.values())):
+        raise OptionError(f"custom_convert_map: expected functions by name, found {found!r}")
 
 
 def _shape(name: str, shape: AnyValue) -> tuple[DimLike, ...]:

@@ -113,6 +113,15 @@ def empty_aligned(shape: Sequence[int], dtype: str) -> Array:
     return room[start : start + count * kind.itemsize].view(kind).reshape(shape)
 
 
+def read_aligned(weight: Weight) -> Array:
+    """Return the values of a weight, read piece by piece into :func:`empty_aligned` memory."""
+    held = empty_aligned(weight.shape, weight.dtype)
+    rows = held if weight.shape else held.reshape(1)
+    for first, last in weight.row_ranges():
+        rows[first:last] = weight.rows(first, last)
+    return held
+
+
 class Weight(ABC):
     """The values of one named tensor, wherever they are.
 

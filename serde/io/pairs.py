@@ -22,6 +22,7 @@ from serde.weights import OpenFile
 
 __all__ = [
     "MISMATCHED_PAIR",
+    "PARAMS_HEAD_BYTES",
     "UNMARKED",
     "check_pair",
     "check_replaced",
@@ -38,6 +39,7 @@ MISMATCHED_PAIR: Final = "mismatched-pair"
 
 # Of a parameter file: its magic number, then the reserved word.
 _HEAD: Final = struct.Struct("<QQ")
+PARAMS_HEAD_BYTES: Final = _HEAD.size
 
 
 def mark_of(graph: bytes) -> int:

@@ -28,7 +28,7 @@ try:
 except ImportError:  # Not on Windows, where nothing is ever swept.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["REPEATS", "commit", "staging_directory", "sweep"]
+__all__ = ["REPEATS", "commit", "pending", "staging_directory", "sweep"]
 
 _PREFIX: Final = ".serde-"
 _LOCK: Final = "lock"
@@ -140,21 +140,40 @@ def _try_lock(fd: int) -> bool | None:
 
 def sweep(parent: Path) -> None:
     """Finish and remove what killed runs of this user left in `parent`, as far as it can be."""
-    with suppress(OSError), os.scandir(parent) as entries:
-        left = [
-            Path(entry.path)
-            for entry in entries
-            if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
-        ]
-        for directory in left:
+    with suppress(OSError):
+        for directory in _hidden_in(parent):
             with suppress(OSError):
                 _sweep_one(parent, directory)
 
 
-def _sweep_one(parent: Path, directory: Path) -> None:
+def pending(final: Path) -> Path | None:
+    """Return the finished file that a run was about to rename to `final` when it was killed.
+
+    There is one if that run had renamed others that belong to it, and nothing changed since.
+    """
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        for directory in _hidden_in(final.parent):
+            _, left = _read_plan(final.parent, directory)
+            if any(each.name == final.name for each in left):
+                return directory / _NEW / final.name
+    return None
+
+
+def _hidden_in(parent: Path) -> list[Path]:
+    """Return the directories that runs of this user have in another."""
+    with os.scandir(parent) as entries:
+        found = [
+            Path(entry.path)
+            for entry in entries
+            if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+        ]
     # Another user's plan could name files that only this user may remove.
-    if hasattr(os, "geteuid") and directory.stat().st_uid != os.geteuid():
-        return
+    return [
+        each for each in found if not hasattr(os, "geteuid") or each.stat().st_uid == os.geteuid()
+    ]
+
+
+def _sweep_one(parent: Path, directory: Path) -> None:
     if not all(map(_CONTENT.fullmatch, os.listdir(directory))):
         return
     try:
@@ -269,9 +288,19 @@ def _undo(
 
 
 def _finish(parent: Path, directory: Path) -> None:
-    """Make the renames that a run left out which had begun with them, and what follows them.
+    """Make the renames that a run left out which had begun with them, and what follows them."""
+    plan, left = _read_plan(parent, directory)
+    for each in left:
+        os.replace(directory / _NEW / each.name, parent / each.name)
+    _remove(parent, plan["removals"])
 
-    Nothing is done unless all files are still those that it saw.
+
+def _read_plan(parent: Path, directory: Path) -> tuple[dict[str, Any], list[_Rename]]:
+    """Return the plan of a run that had begun with its renames, and those that it left out.
+
+    Raises:
+        FileNotFoundError: There is no plan.
+        ValueError: It had not begun with them, or a file is not the one that it saw.
     """
     plan = json.loads((directory / _PLAN).read_bytes())
     renames = [_Rename(_check_name(name), new, old) for name, new, old in plan["renames"]]
@@ -280,10 +309,8 @@ def _finish(parent: Path, directory: Path) -> None:
     same = all(_identity(parent / each.name) == each.new for each in done)
     same &= all(_identity(parent / each.name) == each.old for each in left)
     if not done or not same:
-        return
-    for each in left:
-        os.replace(directory / _NEW / each.name, parent / each.name)
-    _remove(parent, plan["removals"])
+        raise ValueError("nothing to be finished")
+    return plan, left
 
 
 def _remove(parent: Path, removals: Iterable[tuple[str, _Identity | None]]) -> None:

@@ -15,8 +15,16 @@ from pathlib import Path
 from serde.errors import FormatError, OptionError
 from serde.io.archives import SpooledFile, is_tar, tar_extract, tar_names
 from serde.io.atomic import atomic_group, check_files
-from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, params_mark
+from serde.io.pairs import (
+    PARAMS_HEAD_BYTES,
+    UNMARKED,
+    check_pair,
+    check_replaced,
+    has_mark,
+    params_mark,
+)
 from serde.io.paths import is_file, is_there
+from serde.io.staging import pending
 from serde.limits import MAX_SYMBOL_JSON_BYTES
 from serde.mxnet.arrays import assign, weights_of
 from serde.mxnet.model import Graph, MxnetModel
@@ -177,6 +185,7 @@ def _load_symbol(path: str, epoch: int | None) -> MxnetModel:
             raise FormatError(f"no parameters of epoch {epoch} beside it{found}", path=path)
         return _build(graph, None, path)
     with OpenFile.open(params) as opened:
+        graph = _graph_of_pair(graph, path, opened)
         return replace(_build(graph, opened, path), epochs=epochs)
 
 
@@ -210,7 +219,16 @@ def _load_beside_params(path: str, epoch: int | None) -> MxnetModel:
         return _parameters_alone(path, f"parameters alone are no model: no {expected} beside them")
     graph = _read_symbol(symbol)
     with OpenFile.open(path) as opened:
-        return _build(graph, opened, symbol)
+        return _build(_graph_of_pair(graph, symbol, opened), opened, symbol)
+
+
+def _graph_of_pair(graph: Graph, path: str, params: OpenFile) -> Graph:
+    """Return the graph at a path, or that which a killed run had finished with the parameters."""
+    unmarked = params.size < PARAMS_HEAD_BYTES or params_mark(params) == UNMARKED
+    if unmarked or params_mark(params) == symbol_mark(graph):
+        return graph
+    finished = pending(Path(os.path.abspath(path)))
+    return graph if finished is None else _read_symbol(os.fspath(finished))
 
 
 def _parameters_alone(path: str, lacks: str) -> MxnetModel:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
-from serde.errors import OptionError
-from serde.options import ExportOptions, ImportOptions
+from serde.options import ExportOptions, ImportOptions, check_convert_map
 
 __all__ = ["NnefExportOptions", "NnefImportOptions"]
 
@@ -28,9 +27,7 @@ class NnefImportOptions(ImportOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        map_ = self.custom_convert_map
-        if not isinstance(map_, Mapping) or not all(map(callable, map_.values())):
-            raise OptionError(f"custom_convert_map: expected functions by name, found {map_!r}")
+        check_convert_map(self.custom_convert_map)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from serde.relax.framework import Framework, load
 from serde.relax.model import RelaxModel
 from serde.relax.reflection import name_of
 from serde.relay.ir.types import TensorType
-from serde.weights import Array, Weight, dtype_name, empty_aligned, numpy_dtype
+from serde.weights import Array, Weight, dtype_name, numpy_dtype, read_aligned
 
 __all__ = [
     "names_of",
@@ -53,11 +53,7 @@ def to_live(model: RelaxModel) -> AnyValue:
 
 def to_tensor(framework: Framework, weight: Weight) -> AnyValue:
     """Return a weight as a tensor of TVM, read piece by piece into memory that TVM shares."""
-    held = empty_aligned(weight.shape, weight.dtype)
-    rows = held if weight.shape else held.reshape(1)
-    for first, last in weight.row_ranges():
-        rows[first:last] = weight.rows(first, last)
-    return share(framework, held)
+    return share(framework, read_aligned(weight))
 
 
 def share(framework: Framework, data: Array) -> AnyValue:

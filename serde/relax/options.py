@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
 from serde.errors import OptionError
-from serde.options import ExportOptions, ImportOptions
+from serde.options import ExportOptions, ImportOptions, check_convert_map
 
 __all__ = ["LibraryExportOptions", "RelaxExportOptions", "RelaxImportOptions"]
 
@@ -37,9 +37,7 @@ class RelaxImportOptions(ImportOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        map_ = self.custom_convert_map
-        if not isinstance(map_, Mapping) or not all(map(callable, map_.values())):
-            raise OptionError(f"custom_convert_map: expected functions by name, found {map_!r}")
+        check_convert_map(self.custom_convert_map)
 
 
 @dataclass(frozen=True, kw_only=True)

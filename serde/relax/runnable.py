@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import secrets
 import shutil
@@ -19,6 +18,7 @@ from serde.engine.fitting import bind_inputs
 from serde.errors import FormatError, OptionError, RelayError
 from serde.io.atomic import atomic_group
 from serde.io.tvm_params import read_params, write_params
+from serde.limits import CHUNK_BYTES
 from serde.relax.compiling import CompilableModel, compile_library
 from serde.relax.framework import Framework, load
 from serde.relax.interface import FUNCTION, Interface
@@ -27,7 +27,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.types import TensorType
 from serde.relay.run.binding import as_value
 from serde.summary import TensorSummary
-from serde.weights import Array, ArrayWeight, OpenFile, Weight, empty_aligned
+from serde.weights import Array, ArrayWeight, OpenFile, read_aligned
 
 __all__ = ["Runnable", "compile_model", "is_library", "params_path", "save_library"]
 
@@ -191,8 +191,12 @@ def is_library(path: Path) -> bool:
     with path.open("rb") as file:
         if not file.read(4).startswith(_LIBRARIES):
             return False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(_SYMBOL) >= 0
+        kept = b""
+        while piece := file.read(CHUNK_BYTES):
+            if _SYMBOL in kept + piece:
+                return True
+            kept = piece[-len(_SYMBOL) :]
+    return False
 
 
 def _is_cut_off(path: Path) -> bool:
@@ -257,18 +261,7 @@ def _read_weights(path: Path, interface: Interface) -> Iterator[Array]:
                 raise FormatError(
                     f"weight {wanted.name}: expected {expected}, found {said}", path=beside
                 )
-            yield _in_memory(weight)
-
-
-def _in_memory(weight: Weight) -> Array:
-    """Return the values of a weight, read piece by piece into memory that TVM can share."""
-    held = empty_aligned(weight.shape, weight.dtype)
-    for first, last in weight.row_ranges():
-        if weight.shape:
-            held[first:last] = weight.rows(first, last)
-        else:
-            held[...] = weight.array()
-    return held
+            yield read_aligned(weight)
 
 
 @contextlib.contextmanager
@@ -298,7 +291,7 @@ def compile_model(model: CompilableModel) -> Runnable:
     folder = tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True)
     path = Path(folder.name) / _NAME
     interface = compile_library(model, path)
-    weights = [_in_memory(each) for each in model.beside.values()]
+    weights = [read_aligned(each) for each in model.beside.values()]
     return Runnable(path, interface, weights, folder=folder)
 
 

@@ -18,6 +18,7 @@ from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, check_files
 from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, mark_of, params_mark
 from serde.io.paths import is_file, is_there
+from serde.io.staging import pending
 from serde.io.tvm_params import PARAMS_HEAD, read_params, write_params
 from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.relay.ir.expr import Function
@@ -117,6 +118,9 @@ def _load_files(graph: str | bytes, params: str | bytes, allow: Collection[str])
     else:
         with OpenFile.open(params) as opened:
             weights, mark = read_params(opened), params_mark(opened)
+    if isinstance(graph, str) and _text_mark(graph) != mark:
+        # What a killed run had finished with the parameters is what it was about to put there.
+        graph = os.fspath(pending(Path(os.path.abspath(graph))) or graph)
     check_pair(_text_mark(graph), mark, source, path, allow)
     mod = _graph(graph, None) if isinstance(graph, bytes) else _read_graph(graph)
     return _bind_weights(mod, weights, source, path)

@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 from typing import Literal
 
 from serde.errors import OptionError
-from serde.options import ExportOptions, ImportOptions
+from serde.options import ExportOptions, ImportOptions, check_convert_map
 
 __all__ = ["TorchExportOptions", "TorchImportOptions"]
 
@@ -71,6 +71,4 @@ class TorchImportOptions(ImportOptions):
             raise OptionError(f"example_inputs: expected a tuple of tensors, found {given!r}")
         if not isinstance(shapes, kinds):
             raise OptionError(f"dynamic_shapes: expected a tuple or a dict, found {shapes!r}")
-        map_ = self.custom_convert_map
-        if not isinstance(map_, Mapping) or not all(map(callable, map_.values())):
-            raise OptionError(f"custom_convert_map: expected functions by name, found {map_!r}")
+        check_convert_map(self.custom_convert_map)

@@ -17,6 +17,7 @@ from typing import Any as AnyValue
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
+from serde.limits import budget
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import (
     Call,
@@ -36,7 +37,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.traits import Foreign as ForeignTrait
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
-from serde.relay.ir.visit import free_vars
+from serde.relay.ir.visit import free_vars, post_order
 from serde.report import Issue, Report
 from serde.walk import booleans
 from serde.walk.biases import fused_biases
@@ -518,6 +519,8 @@ class ExportWalk(ABC, Generic[ValueT]):
 
     def _inline(self, node: Call, function: Function, given: Known[ValueT]) -> Walk[ValueT]:
         """Write the nodes of a function where its call is."""
+        size = len(post_order(function.body))
+        budget().draw("nodes", size, f"{_label(node)}: functions in place of their calls")
         context = self._context
         values = dict(given)
         values.update((each, self._with_types(given[each], each.type)) for each in function.params)

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Generic, Protocol, TypeVar
 
-from serde.errors import OptionError, Unsupported, raise_if_refused
+from serde.errors import (
+    FormatError,
+    OptionError,
+    TypeInferenceError,
+    Unsupported,
+    raise_if_refused,
+)
 from serde.limits import budget
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Function, Var
@@ -170,6 +176,8 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             except Unsupported as error:
                 self.report.add("input", name, error.reason, error.hint)
                 continue
+            except TypeInferenceError as error:
+                raise FormatError(f"input {name}: {error}") from error
             if variable is None:
                 missing.append(name)
                 continue

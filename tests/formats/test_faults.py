@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,13 @@ from support.fault_cases import (
     convert_with_files,
     faults_found,
     kills_found,
+    make_folders,
     split_model,
 )
-from support.faults import Faults, can_inject, faults_of, kills_of
+from support.faults import Faults, can_inject, contents, faults_of, kills_of
+
+import serde
+from serde.errors import FormatError, OptionError
 
 pytestmark = pytest.mark.skipif(bool(can_inject()), reason=can_inject())
 
@@ -69,6 +74,20 @@ KINDS |= {
 }
 KINDS |= {"report and mapping": convert_with_files, "split": split_model}
 
+PLACES: dict[str, Callable[[Path], Path]] = {
+    "itself": lambda source: source,
+    "another name": lambda source: _linked(source, os.link),
+    "a link": lambda source: _linked(source, os.symlink),
+    "its data": lambda source: source.with_name("m.onnx.data"),
+}
+
+
+def _linked(source: Path, link: Callable[[Path, Path], None]) -> Path:
+    target = source.parents[1] / "out" / "m.onnx"
+    link(source, target)
+    return target
+
+
 # One in so many faults, from one on that differs by kind.
 FEW, SOME, ALL = 97, 61, 1
 FIRST = ("onnx to mlpackage", "mxnet to onnx", "nnef archive to onnx")
@@ -86,6 +105,46 @@ def test_a_fault_leaves_old_or_new(kind: str, stride: int, folder: Path, faults:
     assert len(chosen) > FEW
     start = sorted(KINDS).index(kind) % stride
     assert faults_found(faults, made, chosen[start::stride]) == []
+
+
+@pytest.mark.parametrize("stride", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_source_is_never_written_over(
+    place: str, stride: int, folder: Path, faults: Faults
+) -> None:
+    """Whatever the system answers when it is asked whether the target is the source."""
+    make_folders(folder)
+    source = SOURCES["onnx with data"](folder / "in")
+    target = PLACES[place](source)
+    before = contents(folder)
+
+    def run() -> None:
+        with pytest.raises((OptionError, FormatError, OSError)):
+            serde.convert(source, target, target_format="onnx", save_as_external_data=True)
+
+    calls = faults.record(run)
+    for fault in [*faults_of(calls, [])][::stride]:
+        faults.run(fault, run)
+        assert contents(folder) == before, fault
+
+
+@pytest.mark.parametrize("stride", [SOME, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_data_of_others_is_never_written_over(stride: int, folder: Path, faults: Faults) -> None:
+    """Whatever the system answers when it is asked whether there is a file of that name."""
+    make_folders(folder)
+    source = SOURCES["onnx"](folder / "in")
+    data, target = folder / "out" / "m.onnx.data", folder / "out" / "m.onnx"
+    data.write_text("mine")
+
+    def run() -> None:
+        with suppress(OptionError, FormatError, OSError):
+            serde.convert(source, target, save_as_external_data=True)
+
+    calls = faults.record(run)
+    for fault in [*faults_of(calls, [])][::stride]:
+        target.unlink(missing_ok=True)
+        faults.run(fault, run)
+        assert data.read_text() == "mine", fault
 
 
 @pytest.mark.parametrize(("kind", "stride"), STRIDES)

@@ -25,6 +25,7 @@ def as_call(value: object) -> Call:
     return expr
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", COUNTED)
 def test_work_is_told_for_every_sample(name: str) -> None:
     for built in built_samples(all_ops()[name]):

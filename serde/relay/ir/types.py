@@ -12,6 +12,7 @@ from serde.relay.ir.dims import Any, Dim, DimLike, as_dim, product, substitute
 from serde.weights import dtype_name
 
 __all__ = [
+    "MAX_LEAVES",
     "FuncType",
     "GlobalTypeVar",
     "IncompleteType",
@@ -40,8 +41,8 @@ __all__ = [
 _C_NAMES: Final = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
 """Names of element types that TVM takes as C does, and that of a single bit."""
 
-# Shared fields make a short text unfold to any number of them.
-_MAX_LEAVES: Final = 50_000
+MAX_LEAVES: Final = 50_000
+"""Most tensors in a tuple; shared fields make a short text unfold to any number of them."""
 
 
 class TensorType:
@@ -107,8 +108,8 @@ class TupleType:
     def __init__(self, fields: Iterable[Type]) -> None:
         self.fields: tuple[Type, ...] = tuple(fields)
         self._leaves: int = sum(getattr(field, "_leaves", 1) for field in self.fields)
-        if self._leaves > _MAX_LEAVES:
-            raise TypeInferenceError(f"a tuple unfolds to more than {_MAX_LEAVES} tensors")
+        if self._leaves > MAX_LEAVES:
+            raise TypeInferenceError(f"a tuple unfolds to more than {MAX_LEAVES} tensors")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TupleType) and self.fields == other.fields

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.errors import Unsupported
+from serde.errors import LimitError, Unsupported
 from serde.limits import MAX_NODES
 from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
 from serde.relay.ir.callees import callees_first, find_callees, recursive_functions
@@ -83,7 +83,11 @@ class InlineCalls(Pass):
             if total + size > self.max_nodes or not symbols_agree(callee, new.args):
                 return new
             total += size
-            return instantiate(callee, new.args, new.type)
+            try:
+                return instantiate(callee, new.args, new.type)
+            except LimitError as error:
+                error.node = error.node or repr(new.op if isinstance(new.op, GlobalVar) else new)
+                raise
 
         return rewrite_function(function, replace)
 

@@ -56,7 +56,10 @@ def load_file(path: Path, options: TorchImportOptions) -> TorchModel:
             draw_calls(unit.find_function, entry, instances)
         except _REFUSALS as error:
             raise FormatError(f"PyTorch cannot load it: {first_line(error)}", path=path) from error
-    return from_script(module.eval(), options, path)
+    try:
+        return from_script(module.eval(), options, path)
+    except RuntimeError as error:  # Of PyTorch's C++, which looks at much of it only when asked.
+        raise FormatError(f"PyTorch cannot read it: {first_line(error)}", path=path) from error
 
 
 @pause_garbage_collection()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickletools
 import re
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any as AnyValue
 from typing import Final
@@ -25,6 +26,8 @@ _TEXT: Final = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 _INFIX: Final = re.compile(
     rb"[\s)\]][-+*/%<>=|&^@!]+\s|\b(?:not|if|and|or|is|in|lambda)\b|[])]\s*[.\[(]|\w\.[A-Za-z_]|[-~+]\s*[-~+]"
 )
+_TUPLE: Final = re.compile(rb"\s*(\w+) = \((.*)\)\s*$")
+_NAME: Final = re.compile(rb"\w+")
 _INDENT: Final = re.compile(rb"[ \t]*")
 
 
@@ -49,7 +52,9 @@ def _check_source(archive: Archive, name: str) -> None:
         depth = depth + 1 if found[0] in b"([{" else max(0, depth - 1)
         if depth > MAX_DEPTH:
             raise archive.error(f"{name}: brackets nested more than {MAX_DEPTH} deep")
+    sizes: dict[bytes, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
+        _draw_tuple(line, sizes, f"{name}: line {number}")
         short = len(line) <= MAX_DEPTH
         indent = _INDENT.match(line)
         if short or indent is None:
@@ -59,6 +64,23 @@ def _check_source(archive: Archive, name: str) -> None:
 
 
 _MANY: Final = 2**62
+
+
+def _draw_tuple(line: bytes, sizes: dict[bytes, int], what: str) -> None:
+    """Draw for a variable that is a tuple of others: PyTorch writes its type out.
+
+    Args:
+        line: A line of source code.
+        sizes: Fields of the variables that are tuples so far, those inside others included.
+        what: Where it is.
+    """
+    found = _TUPLE.match(line)
+    if found is None:
+        return
+    size = min(sum(sizes.get(each, 1) for each in _NAME.findall(found[2])), _MANY)
+    if size > MAX_DEPTH:
+        budget().draw("nodes", size, f"{what}: the fields of a tuple")
+    sizes[found[1]] = size
 
 
 class _Value:
@@ -92,6 +114,16 @@ _JOINED: Final = {
 }  # fmt: skip
 
 
+_STEPS: Final = (
+    "APPEND APPENDS BINFLOAT BINGET BININT BININT1 BININT2 BINPERSID BINPUT BINUNICODE BINUNICODE8 "
+    "BUILD DICT EMPTY_DICT EMPTY_LIST EMPTY_TUPLE GLOBAL LIST LONG1 LONG_BINGET LONG_BINPUT MARK "
+    "NEWFALSE NEWOBJ NEWTRUE NONE PROTO REDUCE SETITEM SETITEMS SHORT_BINSTRING STOP TUPLE TUPLE1 "
+    "TUPLE2 TUPLE3 "
+)
+_WRITTEN: Final = frozenset(_STEPS.split())
+"""The steps of pickles that PyTorch's C++ reads."""
+
+
 def _check_pickle(archive: Archive, name: str) -> None:
     """Refuse a pickle that is nested too deep, without making what it holds."""
     data = archive.read(name, MAX_GRAPH_TEXT_BYTES)
@@ -101,11 +133,13 @@ def _check_pickle(archive: Archive, name: str) -> None:
     try:
         for op, argument, _ in pickletools.genops(data):
             count += 1
+            if op.name not in _WRITTEN:
+                raise ValueError(f"a step {op.name}, which PyTorch does not write")
             found = _step(op.name, argument, stack, memo)
             if found.depth > MAX_DEPTH:
                 raise archive.error(f"{name}: values nested more than {MAX_DEPTH} deep")
             largest = max(largest, found.size)
-    except (LookupError, ValueError) as error:
+    except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
         raise archive.error(f"{name}: no pickle: {error}") from None
     if largest > count:
         budget().draw("nodes", largest - count, f"{name}: values that are there again")

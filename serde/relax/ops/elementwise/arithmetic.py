@@ -163,13 +163,11 @@ def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
 
     def floored(x: Expr, y: Expr) -> Expr:
         x, y = (relay.cast(each, wide) for each in (x, y))
-        rest, zero = relay.trunc_mod(x, y), relay.const(0, wide)
-        turned = relay.not_equal(relay.less(rest, zero), relay.less(y, zero))
-        turned = relay.logical_and(turned, relay.not_equal(rest, zero))
+        rest, turned = _divide_down(x, y, wide)
         exact = relay.divide(relay.subtract(x, rest), y)
         exact = relay.where(turned, relay.subtract(exact, relay.const(1, wide)), exact)
         found = relay.round(exact)  # It is a whole number but for what the division has rounded.
-        found = relay.where(relay.equal(y, zero), relay.divide(x, y), found)
+        found = relay.where(relay.equal(y, relay.const(0, wide)), relay.divide(x, y), found)
         return relay.cast(found, dtype)
 
     return ctx.spell(floored, lhs, rhs)
@@ -196,12 +194,17 @@ def export_floor_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
         return _divide(ctx, "floor_mod", lhs, rhs)
 
     def floored(x: Expr, y: Expr) -> Expr:
-        rest, zero = relay.trunc_mod(x, y), relay.const(0, dtype)
-        turned = relay.not_equal(relay.less(rest, zero), relay.less(y, zero))
-        turned = relay.logical_and(turned, relay.not_equal(rest, zero))
+        rest, turned = _divide_down(x, y, dtype)
         return relay.where(turned, relay.add(rest, y), rest)
 
     return ctx.spell(floored, lhs, rhs)
+
+
+def _divide_down(x: Expr, y: Expr, dtype: str) -> tuple[Expr, Expr]:
+    """Return the rest of a division towards zero, and whether the floor is one below it."""
+    rest, zero = relay.trunc_mod(x, y), relay.const(0, dtype)
+    turned = relay.not_equal(relay.less(rest, zero), relay.less(y, zero))
+    return rest, relay.logical_and(turned, relay.not_equal(rest, zero))
 
 
 @OPS.exports("power")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any as AnyValue
 
 import numpy as np
@@ -64,46 +65,32 @@ def _narrowed(sums: Expr, dtype: DType | None) -> Expr:
     return call("cast", sums, dtype=dtype.name)
 
 
-@OPS.expands("qnn.conv2d")
-def expand_conv2d(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    weight_zero_point: Expr,
-    input_scale: Expr,
-    weight_scale: Expr,
-    *,
-    out_dtype: DType | None,
-    kernel_layout: str,
-    **window: AnyValue,
-) -> Expr:
-    work = _sums(out_dtype)
-    zero = _filter_zero(weight_zero_point, weight, kernel_layout, "O")
-    sides = _shifted(data, _scalar(input_zero_point), work), _shifted(weight, zero, work)
-    found = call("nn.conv2d", *sides, kernel_layout=kernel_layout, out_dtype=work, **window)
-    return _narrowed(found, out_dtype)
+def _make_convolution(op: str, filters: str) -> Callable[..., Expr]:
+    """Return the expansion of a convolution whose filters are along the axis of that letter."""
+
+    def expand(
+        data: Expr,
+        weight: Expr,
+        input_zero_point: Expr,
+        weight_zero_point: Expr,
+        input_scale: Expr,
+        weight_scale: Expr,
+        *,
+        out_dtype: DType | None,
+        kernel_layout: str,
+        **window: AnyValue,
+    ) -> Expr:
+        work = _sums(out_dtype)
+        zero = _filter_zero(weight_zero_point, weight, kernel_layout, filters)
+        sides = _shifted(data, _scalar(input_zero_point), work), _shifted(weight, zero, work)
+        found = call(op, *sides, kernel_layout=kernel_layout, out_dtype=work, **window)
+        return _narrowed(found, out_dtype)
+
+    return expand
 
 
-@OPS.expands("qnn.conv2d_transpose")
-def expand_conv2d_transpose(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    weight_zero_point: Expr,
-    input_scale: Expr,
-    weight_scale: Expr,
-    *,
-    out_dtype: DType | None,
-    kernel_layout: str,
-    **window: AnyValue,
-) -> Expr:
-    work = _sums(out_dtype)
-    zero = _filter_zero(weight_zero_point, weight, kernel_layout, "I")
-    sides = _shifted(data, _scalar(input_zero_point), work), _shifted(weight, zero, work)
-    found = call(
-        "nn.conv2d_transpose", *sides, kernel_layout=kernel_layout, out_dtype=work, **window
-    )
-    return _narrowed(found, out_dtype)
+for _op, _filters in (("nn.conv2d", "O"), ("nn.conv2d_transpose", "I")):
+    OPS.expands(_op.replace("nn.", "qnn."))(_make_convolution(_op, _filters))
 
 
 @OPS.expands("qnn.dense")

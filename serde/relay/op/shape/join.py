@@ -14,7 +14,7 @@ from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Values
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.types import MAX_LEAVES, TensorType
 
 __all__: list[str] = []
 
@@ -89,6 +89,8 @@ def _split_type(
         count = indices_or_sections
         if count < 1 or (isinstance(length, int) and length % count):
             raise TypeInferenceError(f"a length of {length} has no {count} equal parts")
+        if count > MAX_LEAVES:
+            raise TypeInferenceError(f"{count} parts are more than the {MAX_LEAVES} of a tuple")
         parts = [length // count] * count
     else:
         cuts = list(indices_or_sections)

@@ -142,6 +142,8 @@ def import_scatter_reduce(
 
 def _spread_index(ctx: ImportContext, index: Expr, source: Expr, axis: int) -> Expr:
     """Return a vector of indices of an axis for each element of what goes there."""
+    ctx.require_rank(index, 0, 1)
+    ctx.require_rank(source, axis + 1)
     sizes: list[SymInt] = [1] * ctx.type(source).rank
     sizes[axis] = ctx.size(at_least_vector(ctx, index), 0)
     return broadcast(ctx, reshape(ctx, index, sizes), sizes_of(ctx, source))

@@ -137,6 +137,7 @@ def import_slice(
 def import_narrow(
     ctx: ImportContext, self: Expr, *, dim: int, start: SymInt, length: SymInt
 ) -> Expr:
+    ctx.require_rank(self, 1)
     axis = ctx.axis(self, dim)
     first: SymInt = start
     if isinstance(start, Expr):
@@ -153,6 +154,7 @@ def import_narrow(
 
 @OPS.imports("aten::select.int", "aten::select_copy", "aten::select")
 def import_select(ctx: ImportContext, self: Expr, *, dim: int, index: SymInt) -> Expr:
+    ctx.require_rank(self, 1)
     axis = ctx.axis(self, dim)
     length = ctx.type(self).shape[axis]
     place = _bound(ctx, index, length)

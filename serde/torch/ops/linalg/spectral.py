@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
 import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, TupleWrapper
+from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.linalg.elimination import swap_last
 from serde.torch.ops.linalg.product import build_matmul
@@ -137,7 +137,9 @@ def _cutoff(
     """
     dtype = ctx.dtype(x)
     rows, columns = (ctx.scalar(ctx.size(x, axis), dtype) for axis in (-2, -1))
-    epsilon = ctx.scalar(float(np.finfo(numpy_dtype(dtype)).eps), dtype)
+    if not is_float(dtype):
+        raise Unsupported(f"singular values of {dtype}")
+    epsilon = ctx.scalar(float(limits(dtype).eps), dtype)
     precision = ctx.fold(relay.multiply(relay.maximum(rows, columns), epsilon))
     least = ctx.scalar(0, dtype) if atol is None else _beside(ctx, atol, dtype)
     if rtol is None:

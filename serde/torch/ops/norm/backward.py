@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.table import OPS
@@ -58,6 +59,8 @@ def import_group_norm_backward(
     output_mask: tuple[bool, ...],
 ) -> tuple[Expr, ...]:
     """Groups of channels become an axis, over which and all behind it the statistics are."""
+    if group < 1:
+        raise Unsupported(f"{group} groups")
     each = ctx.fixed(C) // group
     data, grad = (relay.reshape(x, (0, group, each, -1)) for x in (input, grad_out))
     centre, inverse = (relay.reshape(x, (-1, group, 1, 1)) for x in (mean, rstd))

@@ -41,6 +41,8 @@ def import_adaptive_avg_pool_backward(ctx: ImportContext, grad_output: Expr, sel
     """Each axis is a product with the matrix of shares that elements have in parts."""
     lengths = ctx.static_lengths(self, [-2, -1])
     counts = ctx.static_lengths(grad_output, [-2, -1])
+    if 0 in (*lengths, *counts):
+        raise Unsupported(f"the gradient of {list(counts)} means over {list(lengths)} elements")
     rows, columns = (
         _shares(length, count, ctx.dtype(self))
         for length, count in zip(lengths, counts, strict=True)

@@ -94,6 +94,8 @@ class PoolAttributes:
         strides = size if self.stride == () else per_axis(ctx, self.stride, ndim, "stride")
         padding = per_axis(ctx, self.padding, ndim, "padding")
         dilation = per_axis(ctx, self.dilation, ndim, "dilation")
+        if min(*size, *strides, *dilation) < 1:
+            raise Unsupported(f"windows of {size} in steps of {strides}, {dilation} apart")
         found = Window(size, strides, dilation, padding * 2, self.ceil_mode, (0,) * ndim)
         if not self.ceil_mode:
             return found

@@ -17,6 +17,7 @@ from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.table import OPS
+from serde.torch.promotion import category
 from serde.weights import Array, dtype_name
 
 DType = np.dtype[AnyValue]
@@ -43,6 +44,8 @@ def _quantize(
 ) -> Expr:
     """Return ``clip(round(x * inverse) + zero_point)``, or the sum rounded unless `late`."""
     name = dtype_name(dtype)
+    if category(name) != category("int8"):
+        raise Unsupported(f"numbers quantised as {name}")
     level = relay.multiply(ctx.cast(x, ctx.dtype(inverse)), inverse)
     kind = ctx.dtype(level)
     known = _constant(ctx, zero_point)
@@ -349,6 +352,8 @@ def import_dequantize_per_group(
 
 def _group(ctx: ImportContext, x: Expr, scales: Expr, size: int) -> Expr:
     """Return a matrix with a group in each row."""
+    ctx.require_rank(x, 2, 2)
+    ctx.require_rank(scales, 1)
     _, width = ctx.static_shape(x)
     if size > width and ctx.type(scales).shape[-1] == 1:
         size = width

@@ -46,10 +46,11 @@ def integer_dtype(dtype: str | int) -> str:
     Raises:
         Unsupported: It is packed in parts of bytes, or unknown.
     """
-    name = DTYPE_CODES[dtype] if isinstance(dtype, int) else dtype
+    coded = isinstance(dtype, int) and 0 <= dtype < len(DTYPE_CODES)
+    name = DTYPE_CODES[dtype] if coded and isinstance(dtype, int) else dtype
     if name not in _INTEGERS:
         raise Unsupported(f"quantised numbers of dtype {name}")
-    return _INTEGERS[name]
+    return _INTEGERS[str(name)]
 
 
 def scale_array(ctx: ImportContext, value: AnyValue) -> Array:

@@ -67,6 +67,8 @@ class Stack:
         """
         if self.dropout and self.train and self.num_layers > 1:
             raise Unsupported("dropout of a module in training", hint="call its eval() before")
+        if self.num_layers < 1:
+            raise Unsupported(f"{self.num_layers} layers")
         groups = self.num_layers * self.directions
         each, rest = divmod(len(self.params), groups)
         plain = 4 if self.has_biases else 2

@@ -41,6 +41,8 @@ def import_broadcast_in_dim(
     ctx: ImportContext, a: Expr, *, shape: tuple[SymInt, ...], broadcast_dimensions: tuple[int, ...]
 ) -> Expr:
     sizes: list[SymInt] = [1] * len(shape)
+    if not all(0 <= place < len(shape) for place in broadcast_dimensions):
+        raise Unsupported(f"axes at {list(broadcast_dimensions)} of {len(shape)}")
     for axis, place in enumerate(broadcast_dimensions):
         sizes[place] = ctx.size(a, axis)
     return broadcast(ctx, reshape(ctx, a, sizes), shape)

@@ -212,7 +212,7 @@ def _numbers(ctx: ImportContext, x: Expr) -> list[SymInt]:
 
 def _split_evenly(ctx: ImportContext, x: Expr, axis: int, count: int) -> list[Expr]:
     """Return `count` parts, the first of which are one longer where there is a rest."""
-    ctx.require_rank(x, 1)
+    ctx.require_rank(x, axis + 1)
     length = ctx.type(x).shape[axis]
     if count < 1:
         raise Unsupported(f"{count} parts")

@@ -138,7 +138,10 @@ def import_fill_diagonal(
 ) -> Expr:
     """What ``fill_diagonal_`` writes: the diagonal goes on below a square if it wraps."""
     ctx.require_rank(self, 2)
-    mask = allocation.zeros(ctx.static_shape(self), bool)
+    shape = ctx.static_shape(self)
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise Unsupported(f"the diagonal of {list(shape)}, whose lengths differ")
+    mask = allocation.zeros(shape, bool)
     np.fill_diagonal(mask, True, wrap=wrap)
     value = ctx.scalar(fill_value, ctx.dtype(self))
     return relay.where(Constant(mask), value, self)
