@@ -176,6 +176,8 @@ def export_roi_align(
 def export_roi_pool(
     ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions, layout: str
 ) -> Value:
+    if not 0 <= regions.spatial_scale <= 1:
+        raise Unsupported(f"spatial_scale={regions.spatial_scale}; MXNet takes 0 to 1")
     return ctx.emit("ROIPooling", data, rois, **regions.to_mxnet())
 
 
