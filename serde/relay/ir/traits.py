@@ -21,7 +21,8 @@ __all__ = [
     "Arithmetic", "BitLevel", "Commutative", "Decompresses", "Discontinuous", "Elementwise",
     "Float32", "Foreign", "Fractions", "Fusion", "FusionPattern", "InRange", "Layout", "Linear",
     "Moves", "Ordering", "Random", "Range", "RangeRule", "Reduction", "Regions", "Rescales",
-    "Reshape", "SameAxes", "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values", "Work",
+    "Reshape", "SameAxes", "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
+    "Work",
 ]  # fmt: skip
 
 
