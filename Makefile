@@ -92,6 +92,7 @@ check-full: lint $(TORCH_STAMP)
 	$(TORCH_BIN)/python -m pytest -n 2 -k 'torch or kernels' $(TORCH_TESTS)
 	$(BIN)/python benchmarks/onnx_suite.py
 	$(BIN)/python benchmarks/pairs.py
+	$(TORCH_BIN)/python benchmarks/differential.py --graphs 200 --state differential-200.jsonl
 	$(BIN)/python benchmarks/zoo.py
 	$(BIN)/python benchmarks/coreml_zoo.py
 	$(BIN)/python benchmarks/torch_zoo.py

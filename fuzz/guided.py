@@ -29,7 +29,7 @@ with atheris.instrument_imports(include=["serde"]):
     from fuzz.mutators.document import Pool
     from fuzz.mutators.mutate import learn, mutate
     from fuzz.runner import kinds, targets
-    from fuzz.seeds import FORMATS, load_seeds
+    from fuzz.seeds import FORMATS, Seeds, load_seeds
 
 __all__ = ["Defect", "Target", "fuzz"]
 
@@ -61,7 +61,7 @@ class Target:
         self.pool = Pool()
         rng = random.Random(f"{format} {seed}")
         every = [case for each in ([format] if format else FORMATS) for case in load_seeds(each)]
-        self.seeds = rng.sample(every, min(SEEDS, len(every)))
+        self.seeds = Seeds(every).sample(SEEDS, rng)
         for case in self.seeds:
             learn(case, self.pool, rng)
         self.folder = tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch())

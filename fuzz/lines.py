@@ -22,7 +22,7 @@ from fuzz.case import Case
 from fuzz.judge import READ, Judge, scratch
 from fuzz.mutators.document import Pool
 from fuzz.mutators.mutate import learn, mutate
-from fuzz.seeds import FORMATS, HERE, load_seeds
+from fuzz.seeds import FORMATS, HERE, Seeds, load_seeds
 
 __all__ = ["READERS", "measure"]
 
@@ -65,20 +65,20 @@ def measure(format: str, runs: int) -> coverage.Coverage:
     found = coverage.Coverage(data_file=None, include=include)
     found.start()
     rng = random.Random(f"{format} lines")
-    seeds = load_seeds(format)
+    seeds = Seeds(load_seeds(format))
     pool = Pool()
-    for case in rng.sample(seeds, min(300, len(seeds))):
+    for case in seeds.sample(300, rng):
         learn(case, pool, rng)
     corpus = sorted((HERE / "corpus" / format).glob("*.zip"))
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch()) as folder:
         judge = Judge(Path(folder) / "run", memory=False, seconds=60)
-        for case in rng.sample(seeds, min(500, len(seeds))):
+        for case in seeds.sample(500, rng):
             judge.run(case, READ, detect=rng.randrange(2) == 0)
             judge.run(case, format)
         for path in corpus:
             judge.run(Case.unpack(path.stem, path.read_bytes()), READ)
         for _ in range(runs):
-            judge.run(mutate(rng.choice(seeds), pool, rng), READ, detect=rng.randrange(5) == 0)
+            judge.run(mutate(seeds.choose(rng), pool, rng), READ, detect=rng.randrange(5) == 0)
     found.stop()
     return found
 

@@ -19,7 +19,7 @@ from fuzz.judge import READ, SUFFIXES, Finding, Judge, limit_memory, scratch
 from fuzz.keeping import Keeper, shrink
 from fuzz.mutators.document import Pool
 from fuzz.mutators.mutate import learn, mutate
-from fuzz.seeds import load_seeds
+from fuzz.seeds import Seeds, load_seeds
 
 __all__ = ["Session", "replay"]
 
@@ -72,14 +72,14 @@ class Session:
         self.seed = seed
         self.to = to
         self.shrink = shrink
-        self.seeds = [each for each in load_seeds(format) if only in each.name]
-        if not self.seeds:
+        self.seeds = Seeds([each for each in load_seeds(format) if only in each.name])
+        if not self.seeds.cases:
             raise SystemExit(f"{format}: no seed is called {only!r}")
         self.keeper = Keeper(out / format)
         self.accepted = 0
         fork_instead()
         with tempfile.TemporaryDirectory(prefix="fuzz-", dir=scratch()) as folder:
-            Judge(Path(folder) / "run").warm(self.seeds[0], kinds(to))
+            Judge(Path(folder) / "run").warm(self.seeds.cases[0], kinds(to))
 
     def run(self, first: int, runs: int, seconds: float) -> int:
         """Run until so many are done or so much time is over; return how many were."""
@@ -133,14 +133,14 @@ class Session:
         trace = open(folder / "trace", "w")  # noqa: SIM115
         pool = Pool()
         rng = random.Random(f"{self.format} {self.seed} pool")
-        for case in rng.sample(self.seeds, min(POOL_SEEDS, len(self.seeds))):
+        for case in self.seeds.sample(POOL_SEEDS, rng):
             learn(case, pool, rng)
         judge = Judge(folder / "run")
         accepted = 0
         while number < last and time.monotonic() < end:
             sender.send(("run", number))
             rng = random.Random(f"{self.format} {self.seed} {number}")
-            seed = rng.choice(self.seeds)
+            seed = self.seeds.choose(rng)
             wanted = targets(self.to, rng)
             detect = rng.randrange(10) == 0
             # Now and then an honest one, which has to pass too.
@@ -154,6 +154,8 @@ class Session:
                     judge.run(seed, target)
                     base = judge.seconds
                     found = judge.run(case, target, base=base, detect=detect)
+                elif found is not None and found.kind == "memory":
+                    found = judge.run(case, target, detect=detect)  # Without what was imported.
                 faulthandler.cancel_dump_traceback_later()
                 if found is None:
                     accepted += judge.gave_model

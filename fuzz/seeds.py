@@ -7,6 +7,8 @@ makes them anew, ``python -m fuzz.seeds --pack FORMAT FILE`` packs them for libF
 from __future__ import annotations
 
 import contextlib
+import math
+import random
 import sys
 import tempfile
 import warnings
@@ -18,7 +20,7 @@ from fuzz.case import Case
 from fuzz.judge import SUFFIXES
 from fuzz.libraries import LIBRARIES
 
-__all__ = ["FORMATS", "load_seeds", "make_seeds"]
+__all__ = ["FORMATS", "Seeds", "load_seeds", "make_seeds"]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -37,6 +39,35 @@ def load_seeds(format: str) -> list[Case]:
         make_seeds(format)
     with zipfile.ZipFile(path) as archive:
         return [Case.unpack(name, archive.read(name)) for name in archive.namelist()]
+
+
+class Seeds:
+    """Seeds by family: of the large ones, such as samples, each is drawn more rarely.
+
+    Args:
+        cases: All of them; the family is what the name begins with, up to a dash.
+    """
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.cases = cases
+        families: dict[str, list[Case]] = {}
+        for case in cases:
+            families.setdefault(case.name.partition("-")[0], []).append(case)
+        self._families = list(families.values())
+        self._weights = [math.sqrt(len(each)) for each in self._families]
+
+    def choose(self, rng: random.Random) -> Case:
+        """Return one seed."""
+        return rng.choice(rng.choices(self._families, self._weights)[0])
+
+    def sample(self, count: int, rng: random.Random) -> list[Case]:
+        """Return so many seeds or fewer, of every family some."""
+        share = count / sum(self._weights)
+        return [
+            case
+            for family, weight in zip(self._families, self._weights, strict=True)
+            for case in rng.sample(family, min(len(family), math.ceil(share * weight)))
+        ]
 
 
 def make_seeds(format: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from serde.errors import Unsupported
-from serde.limits import budget
+from serde.limits import MAX_RANK, budget
 from serde.weights import Array
 
 __all__ = [
@@ -89,7 +89,10 @@ def arange(
 ) -> Array:
     """Return evenly spaced values, as ``numpy.arange`` does; see :func:`full`."""
     first, last = (0, start) if stop is None else (start, stop)
-    _draw(_steps(first, last, step), np.dtype(np.float64))
+    count = _steps(first, last, step)
+    _draw(count, np.dtype(np.float64))
+    if not count and isinstance(first, int) and isinstance(step, int):
+        return np.zeros(0, np.int64 if dtype is None else dtype)  # Be the ends beyond 64 bits.
     return np.arange(first, last, step, dtype)
 
 
@@ -190,6 +193,8 @@ def iterations(count: int, what: str) -> range:
 
 def _size(shape: Shape) -> int:
     lengths = [shape] if isinstance(shape, int) else [int(each) for each in shape]
+    if len(lengths) > MAX_RANK:
+        raise Unsupported(f"an array of {len(lengths)} axes")
     held = math.prod(lengths)
     if min(lengths, default=0) < 0 or (not held and math.prod(filter(None, lengths)) > _MOST):
         raise Unsupported(f"an array of the lengths {lengths}")

@@ -23,10 +23,8 @@ __all__ = [
     "MAX_ARCHIVE_MEMBERS",
     "MAX_ARCHIVE_RATIO",
     "MAX_ATTRIBUTE_CHARS",
-    "MAX_EXPANDED_NODES",
     "MAX_GRAPH_TEXT_BYTES",
     "MAX_INLINE_BYTES",
-    "MAX_LOOP_FORKS",
     "MAX_MANIFEST_BYTES",
     "MAX_NAME_BYTES",
     "MAX_NESTING",
@@ -37,7 +35,6 @@ __all__ = [
     "MAX_RANK",
     "MAX_SCRIPT_BYTES",
     "MAX_SPLIT_MANIFEST_BYTES",
-    "MAX_SUBGRAPH_DEPTH",
     "MAX_SYMBOL_CONTAINERS",
     "MAX_SYMBOL_JSON_BYTES",
     "MAX_TENSORS",
@@ -89,15 +86,6 @@ MAX_MANIFEST_BYTES: Final = 2**20
 
 MAX_NESTING: Final = 200
 """Deepest nesting of lists, objects and subgraphs in a file's text."""
-
-MAX_SUBGRAPH_DEPTH: Final = 32
-"""Deepest nesting of subgraphs and of calls of a model's own functions."""
-
-MAX_LOOP_FORKS: Final = 1000
-"""Most branches of a model that take in the layers after them, as iterations may end in them."""
-
-MAX_EXPANDED_NODES: Final = 2_000_000
-"""Most nodes that a model may have once its own functions are expanded."""
 
 MAX_ATTRIBUTE_CHARS: Final = 1_000_000
 """Longest textual value of one attribute."""

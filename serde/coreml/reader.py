@@ -31,6 +31,9 @@ MANIFEST = "Manifest.json"
 ROOT = "@model_path/"
 """What the names of files begin with in a program: the directory of its message."""
 
+_KINDS_FROM = 200
+"""Number of the first field of a ``Model`` that is a kind of model."""
+
 _DTYPES = {"floatValue": "float32", "float16Value": "float16", "int8RawValue": "int8"}
 
 
@@ -51,17 +54,19 @@ def detect(path: str | os.PathLike[str]) -> bool:
 
 
 def _has_fields(source: FileSource | MemorySource) -> bool:
-    """Whether the fields of a message are a version, a description and a kind of model."""
-    seen = []
+    """Whether a message has a version, a description and a kind of model, each of them once."""
+    seen = set[int]()
     try:
         for item in Scanner(source).fields(0, source.size):
             wanted = VARINT if item.number in (1, 10) else LENGTH
-            if item.wire != wanted or not (item.number in (1, 2, 10) or item.number >= 200):
+            number = min(item.number, _KINDS_FROM)
+            known = number in (1, 2, 10, _KINDS_FROM)
+            if item.wire != wanted or not known or number in seen:
                 return False
-            seen.append(item.number)
+            seen.add(number)
     except FormatError:
         return False
-    return {1, 2} <= set(seen) and any(number >= 200 for number in seen)
+    return {1, 2, _KINDS_FROM} <= seen
 
 
 def load(source: Any) -> CoremlModel:

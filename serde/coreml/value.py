@@ -24,6 +24,7 @@ __all__ = [
     "Builder",
     "Held",
     "Value",
+    "check_rank",
     "set_type",
     "stored_dtype",
 ]
@@ -128,6 +129,16 @@ def stored_dtype(dtype: str, version: int, *, constant: bool = False) -> str:
         hint = None if first is None else f"use minimum_deployment_target=iOS{first}"
         raise Unsupported(f"ML Programs for iOS{version} hold no {dtype}", hint=hint)
     return found
+
+
+def check_rank(type_: TensorType) -> None:
+    """Refuse a tensor of more axes than Core ML has.
+
+    Raises:
+        Unsupported: It is one.
+    """
+    if type_.rank > MAX_RANK:
+        raise Unsupported(f"a tensor of {type_.rank} axes; Core ML has {MAX_RANK} at most")
 
 
 def set_type(target: AnyValue, type_: TensorType, version: int, *, constant: bool = False) -> None:

@@ -6,6 +6,7 @@ of its own ``tuple.h``; the forms accepted here are theirs.
 
 from __future__ import annotations
 
+import math
 import re
 import types
 import typing
@@ -96,7 +97,7 @@ def _value(text: str) -> AnyValue:
     if _INTEGER.match(text):
         return _integer(text.rstrip("L"))
     if _NUMBER.match(text):
-        return float(text)
+        return _real(text)
     raise ValueError(f"{text!r} is no number")
 
 
@@ -104,6 +105,14 @@ def _integer(text: str) -> int:
     """Return an integer, which MXNet reads into 64 bits at most."""
     number = int(text) if len(text) <= _MOST_DIGITS else _LEAST - 1
     if not _LEAST <= number <= -_LEAST - 1:
+        raise ValueError(f"{text[:_MOST_DIGITS]} has more than 64 bits")
+    return number
+
+
+def _real(text: str) -> float:
+    """Return a real number; one beyond those of 64 bits is none of MXNet's."""
+    number = float(text)
+    if math.isinf(number) and "inf" not in text.lower():
         raise ValueError(f"{text[:_MOST_DIGITS]} has more than 64 bits")
     return number
 

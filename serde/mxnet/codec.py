@@ -15,6 +15,7 @@ from pathlib import Path
 from serde.errors import FormatError, OptionError
 from serde.io.archives import SpooledFile, is_tar, tar_extract, tar_names
 from serde.io.atomic import atomic_group, check_files
+from serde.io.contained import is_file, is_there
 from serde.io.pairs import (
     PARAMS_HEAD_BYTES,
     UNMARKED,
@@ -23,7 +24,6 @@ from serde.io.pairs import (
     has_mark,
     params_mark,
 )
-from serde.io.paths import is_file, is_there
 from serde.io.staging import pending
 from serde.limits import MAX_SYMBOL_JSON_BYTES
 from serde.mxnet.arrays import assign, weights_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from serde._optional import require
-from serde.errors import OptionError
+from serde.errors import ConversionError, OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of
 from serde.mxnet.model import DTYPES, MxnetModel, with_input_order
 from serde.mxnet.precision import NARROW
@@ -138,14 +138,25 @@ def to_live(model: MxnetModel) -> tuple[Any, Params]:
     """Return a model as ``mx.Symbol`` and parameters, which own their memory.
 
     Raises:
+        ConversionError: MXNet refuses it, as some numbers or sizes.
         MissingDependency: MXNet is not installed.
     """
     mx = require("mxnet")
-    symbol = mx.sym.load_json(symbol_text(model.graph))
+    try:
+        symbol = mx.sym.load_json(symbol_text(model.graph))
+        arg, aux = _own_arrays(mx, model)
+    except mx.MXNetError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise ConversionError(f"MXNet does not take the model: {reason}") from error
+    return symbol, Params(arg, aux, model.input_order or model.inputs, model.constants)
+
+
+def _own_arrays(mx: Any, model: MxnetModel) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return parameters and auxiliary states as NDArrays."""
     with mx.util.np_shape("is_np_shape" in model.graph.attrs):
         arg = {name: _ndarray(mx, weight) for name, weight in model.arg.items()}
         aux = {name: _ndarray(mx, weight) for name, weight in model.aux.items()}
-    return symbol, Params(arg, aux, model.input_order or model.inputs, model.constants)
+    return arg, aux
 
 
 def to_block(symbol: Any, params: Params, ctx: Any = None) -> Any:

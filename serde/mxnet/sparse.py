@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import FormatError
-from serde.limits import MAX_ARCHIVE_RATIO, MAX_INLINE_BYTES
+from serde.limits import MAX_ARCHIVE_RATIO, MAX_INLINE_BYTES, budget
 from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["SparseWeight"]
@@ -34,6 +34,7 @@ class SparseWeight(Weight):
 
     Raises:
         FormatError: The dense tensor would be out of proportion to what is stored.
+        LimitError: All such tensors together would be.
     """
 
     sparse = True
@@ -58,9 +59,14 @@ class SparseWeight(Weight):
         self._stored_indptr = indptr
         self._path = path
         self._offset = offset
+        self._held = data.size or (indptr is not None and indptr.size)
         stored = data.nbytes + indices.nbytes
         if self.nbytes > max(MAX_INLINE_BYTES, MAX_ARCHIVE_RATIO * stored):
             raise self._error(f"{stored} stored bytes claim a tensor of {self.nbytes} bytes")
+        beyond = self.nbytes - MAX_ARCHIVE_RATIO * stored
+        if beyond > 0:
+            what = f"{stored} stored bytes that claim a tensor of {self.nbytes:,} bytes"
+            budget().draw("constants", beyond, what)
 
     def rows(self, start: int, stop: int) -> Array:
         """Return entries `start` to `stop` of axis 0, zeros where nothing is stored.
@@ -69,7 +75,7 @@ class SparseWeight(Weight):
             FormatError: The indices are out of order or range.
         """
         value = np.zeros((stop - start, *self.shape[1:]), numpy_dtype(self.dtype))
-        if not value.size:
+        if not value.size or not self._held:
             return value
         if self.storage == "row_sparse":
             low, high = (int(i) for i in np.searchsorted(self._row_indices, (start, stop)))

@@ -16,8 +16,7 @@ import numpy as np
 
 from serde.errors import FormatError, OptionError
 from serde.io.archives import is_tar, tar_extract, tar_names
-from serde.io.contained import location_fault, member_path
-from serde.io.paths import is_there
+from serde.io.contained import is_there, location_fault, member_path
 from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.nnef.dat import Stored, read_dat
 from serde.nnef.graphs import check_model, model_of_graph

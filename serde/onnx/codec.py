@@ -18,9 +18,9 @@ import onnx
 
 from serde.errors import OptionError
 from serde.io.atomic import atomic_group
+from serde.io.contained import is_there
 from serde.io.messages import Payload, PieceWriter, Place, place_payloads
 from serde.io.packed import stored_source
-from serde.io.paths import is_there
 from serde.io.staging import sweep
 from serde.io.wire import Piece, total_length
 from serde.limits import MAX_PROTOBUF_BYTES

@@ -18,9 +18,8 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from serde.errors import FormatError, OptionError
-from serde.io.contained import location_fault
+from serde.io.contained import is_file, location_fault
 from serde.io.messages import FileSource, cut_data, piece_chunks
-from serde.io.paths import is_file
 from serde.io.wire import Piece, total_length
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import PRODUCER, tensors

@@ -16,8 +16,8 @@ from typing import Any as AnyValue
 
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, check_files
+from serde.io.contained import is_file, is_there
 from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, mark_of, params_mark
-from serde.io.paths import is_file, is_there
 from serde.io.staging import pending
 from serde.io.tvm_params import PARAMS_HEAD, read_params, write_params
 from serde.limits import MAX_GRAPH_TEXT_BYTES

@@ -24,6 +24,7 @@ from fuzz.mutators.mutate import learn, mutate, reduce_case
 from fuzz.mutators.protobuf import ProtobufDocument, read_message
 from fuzz.mutators.text import TextDocument
 from fuzz.mutators.trees import JsonDocument
+from fuzz.seeds import Seeds
 from serde.errors import ConverterBug, FormatError, Unsupported
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
@@ -279,8 +280,19 @@ def test_texts_and_members_are_left_out() -> None:
 )
 def test_a_finding_stays_mended(path: Path, tmp_path: Path) -> None:
     case = Case.unpack(path.stem, path.read_bytes())
+    if case.main.endswith(".pt"):
+        pytest.importorskip("torch", reason="TorchScript is read by PyTorch")
     judge = Judge(tmp_path / "run", seconds=SECONDS)
     target = path.stem.partition("-")[0]
     judge.warm(case, [target])
     found = judge.run(case, target)
     assert found is None, found.trace or found.message
+
+
+def test_small_families_of_seeds_are_drawn_as_well() -> None:
+    many = [Case.of("onnx", f"sample-{number}", {"m.onnx": b""}) for number in range(400)]
+    few = [Case.of("onnx", "external-w", {"m.onnx": b""})]
+    seeds, rng = Seeds([*many, *few]), random.Random(1)
+    assert few[0] in seeds.sample(20, rng)
+    drawn = [seeds.choose(rng).name for _ in range(1000)]
+    assert 10 < drawn.count("external-w") < 200

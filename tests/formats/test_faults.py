@@ -72,6 +72,7 @@ KINDS |= {
     )
     for target in ("onnx with data", "relay", "mxnet", "mlpackage", "nnef")
 }
+NEED_TORCH = frozenset(kind for kind in KINDS if "torch program" in kind or "torch script" in kind)
 KINDS |= {"report and mapping": convert_with_files, "split": split_model}
 
 PLACES: dict[str, Callable[[Path], Path]] = {
@@ -100,6 +101,8 @@ STRIDES = [
 
 @pytest.mark.parametrize(("kind", "stride"), STRIDES)
 def test_a_fault_leaves_old_or_new(kind: str, stride: int, folder: Path, faults: Faults) -> None:
+    if kind in NEED_TORCH:
+        pytest.importorskip("torch")
     made = KINDS[kind](folder)
     chosen = [*faults_of(made.record(faults), [*made.files])]
     assert len(chosen) > FEW
@@ -149,6 +152,8 @@ def test_data_of_others_is_never_written_over(stride: int, folder: Path, faults:
 
 @pytest.mark.parametrize(("kind", "stride"), STRIDES)
 def test_a_kill_leaves_old_or_new(kind: str, stride: int, folder: Path, faults: Faults) -> None:
+    if kind in NEED_TORCH:
+        pytest.importorskip("torch")
     made = KINDS[kind](folder)
     chosen = [*kills_of(made.record(faults))]
     start = sorted(KINDS).index(kind) % stride

@@ -16,6 +16,9 @@ torch = pytest.importorskip("torch")
 
 import serde  # noqa: E402
 from serde.errors import FormatError, LimitError  # noqa: E402
+from serde.limits import spending  # noqa: E402
+from serde.torch.pt2.archive import Archive  # noqa: E402
+from serde.torch.script.vetting import check_archive  # noqa: E402
 
 SIZES = b"(K\x03K\x04t"
 STRIDES = b"(K\x04K\x01t"
@@ -206,3 +209,23 @@ def test_debug_information_that_is_damaged(tmp_path: Path, members: dict[str, by
         changed[place] ^= 0x41
         with contextlib.suppress(FormatError, LimitError):
             read(tmp_path, {**members, name: bytes(changed)})
+
+
+def test_honest_archives_pass_the_check(tmp_path: Path) -> None:
+    """Code that many lines share, and debug information of which much is there again."""
+    path = tmp_path / "net.pt"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        layer = torch.nn.TransformerEncoderLayer(8, 2).eval()
+        torch.jit.save(torch.jit.script(layer), path)
+    with spending(), Archive(path) as archive:
+        check_archive(archive)
+
+
+@pytest.mark.wide
+def test_places_of_texts_that_are_not_there(tmp_path: Path, members: dict[str, bytes]) -> None:
+    name = next(each for each in members if each.endswith(".debug_pkl"))
+    assert b"K\x01K\x02K\x00e" in members[name]
+    changed = members[name].replace(b"K\x01K\x02K\x00e", b"K\x01K\xffK\x00e")
+    with pytest.raises(FormatError, match=r"the number 255 of \d+ texts"):
+        read(tmp_path, {**members, name: changed})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -165,6 +167,43 @@ def test_hostile_expressions(body: str) -> None:
     with pytest.raises(RelayError):
         parse_expr(f"{FN}{{ {body} }}")
     assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("split(%x, indices_or_sections=2147483648, axis=0)", "more than the 50000 of a tuple"),
+        ("expand_dims(%x, axis=0, num_newaxis=1000000000)", "num_newaxis"),
+        ('arange(0f, nanf, 1f, dtype="float32")', "from 0.0 to nan"),
+        ('cast(%x, dtype="(i4,i4")', "attribute dtype"),
+        ('cast(%x, dtype="V99999999")', "attribute dtype"),
+    ],
+)
+def test_counts_that_are_none(body: str, message: str) -> None:
+    with pytest.raises(RelayError, match=message):
+        relay.fromtext(f"{HEADER}def @main(%x: Tensor[(2147483648), float32]) {{ {body} }}")
+
+
+@pytest.mark.parametrize("end", ["//\n" * 20_000, '"' + "\\\\" * 20_000, "1e" * 20_000])
+def test_long_tokens_take_no_place_a_character(end: str) -> None:
+    text = f"{HEADER}def @main() {{ 1 }}\n{end}"
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(ParseError):
+            relay.fromtext(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("number", "value"), [("1e-05f", 1e-5), ("1.5E+3f", 1500.0), ("2e3f", 2000.0), ("7", 7)]
+)
+def test_numbers_are_one_token(number: str, value: float) -> None:
+    found = parse_expr(f"fn () {{ {number} }}").body
+    assert isinstance(found, relay.Constant)
+    assert float(found.data) == pytest.approx(value)
 
 
 def test_endless_recursion_is_not_run() -> None:

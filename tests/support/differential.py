@@ -30,6 +30,8 @@ from serde._optional import is_installed
 from serde.errors import ConverterBug, SerdeError, TypeInferenceError, UnsupportedModelError
 from serde.relay import Var
 from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import all_ops
+from serde.relay.ir.traits import Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
 
@@ -104,6 +106,11 @@ class Judge(ABC):
     package: str
     suffix: str
     options: Mapping[str, Any] = {}
+
+    @property
+    def inexact(self) -> frozenset[str]:
+        """Names of operators that are computed less exactly than elsewhere, with consent."""
+        return frozenset()
 
     @abstractmethod
     def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
@@ -322,6 +329,11 @@ class NetworkJudge(Judge):
         "allow": {"integers-as-float32", "float64-as-float32"},
     }
 
+    @property
+    def inexact(self) -> frozenset[str]:
+        """Integers of 64 bits are floats, of 24."""
+        return frozenset(name for name, each in all_ops().items() if each.has(Rescales))
+
     def run(self, path: Path, model: RelayModel, feeds: Sequence[Array]) -> list[Array]:
         """Run a file."""
         from support.coreml_networks import message_of
@@ -516,7 +528,7 @@ def _line(error: BaseException) -> str:
 
 def sayable(judge: Judge, graph: TypedGraph, folder: Path, trail: Trail) -> Choice | None:
     """Return the model of those nodes of a graph that a format can say, where there are any."""
-    whole = graph.without(frozenset())
+    whole = graph.without(judge.inexact)
     if whole is not None:
         try:
             _attempt(lambda: judge.write(whole.model, folder))
@@ -525,7 +537,7 @@ def sayable(judge: Judge, graph: TypedGraph, folder: Path, trail: Trail) -> Choi
             pass
         except Fault:
             return whole
-    found: set[str] = set()
+    found: set[str] = set(judge.inexact)
     for item in graph.items:
         names = operators_of(item.expr)
         if names & found:
@@ -683,6 +695,8 @@ def _follow_one(
     read = Choice(choice.outputs, again, named_feeds(again, choice))
     for target in targets:
         path = f"{name}>{target}"
+        if JUDGES[target].inexact & operators_of(choice.model.main.body):
+            continue
         try:
             judge_model(JUDGES[target], read, folder, back=False)
         except Refused as error:

@@ -94,6 +94,7 @@ SOURCES: Final[Mapping[str, Callable[[Path], Path]]] = {
     "nnef": _write("m", "nnef"),
     "nnef archive": _write("m.tgz", "nnef"),
     "pt2": _copy("torch", "cnn.pt2"),
+    "torch script": _write("m.pt", "torch"),
 }
 """Each writes a source into a folder and returns its path."""
 
@@ -108,6 +109,8 @@ TARGETS: Final[Mapping[str, tuple[str, str, Mapping[str, Any]]]] = {
     "nnef archive": ("m.tgz", "nnef", NO_OPTIONS),
     "relax": ("m", "relax", NO_OPTIONS),
     "torch": ("m", "torch", NO_OPTIONS),
+    "torch program": ("m.pt2", "torch", NO_OPTIONS),
+    "torch script": ("m.pt", "torch", NO_OPTIONS),
 }
 """The name of each target, its format and options."""
 
@@ -189,8 +192,10 @@ def convert(folder: Path, source: str, target: str, *, fresh: bool = False) -> C
     if not fresh:
         save(net(2), place, format, **options)
 
+    shapes = {"input_shapes": {"x": (1, WIDTH)}} if source == "torch script" else {}
+
     def run() -> None:
-        serde.convert(path, place, target_format=format, **options)
+        serde.convert(path, place, target_format=format, **shapes, **options)
 
     def read() -> Any:
         if not place.exists():

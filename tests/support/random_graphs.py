@@ -161,10 +161,12 @@ class Maker:
         shown: Symbols that the parameters in force tell the value of.
     """
 
-    def __init__(self, seed: int, opsets: Sequence[int], control: frozenset[str]) -> None:
+    def __init__(
+        self, seed: int, opsets: Sequence[int], control: frozenset[str], rng: Any = None
+    ) -> None:
         self.seed = seed
         self.control = control
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed) if rng is None else rng
         self.opset = int(self.rng.choice(opsets))
         self.lengths = {name: int(self.rng.integers(1, 5)) for name in ("n", "m", "batch")}
         self.scope: list[Item] = []

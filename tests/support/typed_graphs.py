@@ -54,8 +54,11 @@ SIGNS = frozenset(["serde.eig", "serde.eigh", "serde.lq", "serde.svd"])
 MARKS = frozenset(["annotation.compiler_begin", "annotation.compiler_end"])
 """Operators that only come in pairs around what goes to another compiler."""
 
-COUNTED = frozenset(["serde.dequantize_sparse", "serde.lut_to_sparse"])
-"""Operators whose operands count something in each other, so that no length may change alone."""
+COUNTED = frozenset([
+    "nn.nll_loss", "serde.ctc_loss", "serde.dequantize_sparse", "serde.lut_to_sparse",
+    "serde.softmax_cross_entropy_loss",
+])  # fmt: skip
+"""Operators whose operands count something in each other, so that nothing may change alone."""
 
 STEEP = 400.0
 """So many times as far as its operands are moved may a result move; beyond, it jumps."""
@@ -162,9 +165,9 @@ class TypedMaker(Maker):
         every: All that calls gave.
     """
 
-    def __init__(self, seed: int, names: Sequence[str]) -> None:
+    def __init__(self, seed: int, names: Sequence[str], rng: Any = None) -> None:
         control = frozenset(["let", "if", "loop", "scan"])
-        super().__init__(seed, [17], control)
+        super().__init__(seed, [17], control, rng)
         self.names = names
         self.every: list[Item] = []
         self.open = self.chance(0.12)

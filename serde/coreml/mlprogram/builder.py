@@ -13,11 +13,11 @@ from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
 from serde.coreml.protos import message_class
 from serde.coreml.value import (
     IN_BLOBS,
-    MAX_RANK,
     Argument,
     Builder,
     Held,
     Value,
+    check_rank,
     set_type,
     stored_dtype,
 )
@@ -94,8 +94,7 @@ class ProgramBuilder(Builder):
                 argument.arguments.add(name=each)
         values = []
         for type_ in types:
-            if type_.rank > MAX_RANK:
-                raise Unsupported(f"a tensor of {type_.rank} axes; Core ML has {MAX_RANK} at most")
+            check_rank(type_)
             value = Value(self.reserve(source), type_)
             output = operation.outputs.add(name=value.name)
             set_type(output.type, type_, self.version)

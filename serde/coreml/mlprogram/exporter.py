@@ -33,7 +33,7 @@ from serde.coreml.mlprogram.states import (
 )
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.protos import message_class
-from serde.coreml.value import Builder, Value, set_type
+from serde.coreml.value import Builder, Value, check_rank, set_type
 from serde.coreml.versions import Target
 from serde.errors import OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.expr import Call, If
@@ -233,11 +233,12 @@ def _names_of(
     """Return the names of the outputs, of which constants are written now.
 
     Raises:
-        UnsupportedModelError: Programs hold no such constants.
+        UnsupportedModelError: Programs hold no such constants, or none of so many axes.
     """
     found = set()
     for value, name in zip(outputs, model.meta.outputs, strict=True):
         try:
+            check_rank(value.type)
             found.add(builder.name_of(value))
         except Unsupported as error:
             report.add("output", name, error.reason, error.hint)

@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+_ELEMENTS = 32
+"""What a tensor that a network sees costs, in elements computed."""
+
+
 @dataclass
 class Facts:
     """What a conversion knows of the whole model.
@@ -155,6 +159,9 @@ class ImportContext(BaseContext):
         self, layers: Sequence[MessageView], values: Mapping[str, Expr], flag: str
     ) -> dict[str, Expr]:
         """Convert layers within the layer; return the tensors that there are after them."""
+        # Each network gets a table of all tensors around it: many in a large model are quadratic.
+        tensors = len(self._scope.values)
+        budget().draw("elements", _ELEMENTS * tensors, f"a network that sees {tensors:,} tensors")
         seen = {**self._scope.values, **values}
         inner = self._scope.inner(self.node, parent=None, values=seen, flag=flag, ended=False)
         self._importer.subgraph(layers, inner, ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -19,6 +19,7 @@ from serde.mxnet.ops.shape.create import axis_indices
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -125,6 +126,8 @@ def import_softmax(
         raise Unsupported("use_length and a second input go together")
     if length is None:
         return _softmax(ctx, relay.nn.softmax, data, attrs)
+    if ctx.type(length).dtype == "bool":
+        raise Unsupported("lengths of rows that are truth values")
     along = normalize_axis(attrs.axis, ctx.type(data).rank)
     ends = relay.expand_dims(length, along)
     numbers = axis_indices(ctx, data, along, ctx.type(length).dtype)
@@ -260,9 +263,18 @@ def expand_leaky_relu(data: Expr, *, alpha: float) -> Expr:
     return relay.add(relay.maximum(data, zero), below)
 
 
+def _emit_leaky(ctx: ExportContext, data: Value, **attrs: AnyValue) -> Value:
+    """Append a LeakyReLU, which MXNet computes of tensors that have an axis."""
+    type_ = ctx.type(data)
+    if type_.shape or not ctx.np_shape:
+        return ctx.emit("LeakyReLU", data, **attrs)
+    found = ctx.emit("LeakyReLU", ctx.reshape(data, (1,)), **attrs)
+    return ctx.reshape(replace(found, type=TensorType((1,), type_.dtype)), ())
+
+
 @OPS.exports("nn.leaky_relu", when=_slope_fits)
 def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    return ctx.emit("LeakyReLU", data, act_type="leaky", slope=alpha)
+    return _emit_leaky(ctx, data, act_type="leaky", slope=alpha)
 
 
 @OPS.expands("nn.relu")
@@ -294,7 +306,7 @@ def expand_prelu(data: Expr, alpha: Expr, *, axis: int) -> Expr:
 
 @OPS.exports("serde.gelu", when=lambda call: call.attrs["approximate"] == "none")
 def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
-    return ctx.emit("LeakyReLU", data, act_type="gelu")
+    return _emit_leaky(ctx, data, act_type="gelu")
 
 
 @OPS.exports(
@@ -302,12 +314,12 @@ def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
     when=lambda call: (call.attrs["alpha"], call.attrs["gamma"]) == (SELU_ALPHA, SELU_GAMMA),
 )
 def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
-    return ctx.emit("LeakyReLU", data, act_type="selu")
+    return _emit_leaky(ctx, data, act_type="selu")
 
 
 @OPS.exports("serde.elu", when=_slope_fits)
 def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-    return ctx.emit("LeakyReLU", data, act_type="elu", slope=alpha)
+    return _emit_leaky(ctx, data, act_type="elu", slope=alpha)
 
 
 @OPS.exports("serde.hard_sigmoid")

@@ -22,6 +22,7 @@ __all__ = [
     "Float32", "Foreign", "Fractions", "Fusion", "FusionPattern", "InRange", "Layout", "Linear",
     "Moves", "Ordering", "Random", "Range", "RangeRule", "Reduction", "Regions", "Rescales",
     "Reshape", "SameAxes", "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
+    "Work",
 ]  # fmt: skip
 
 

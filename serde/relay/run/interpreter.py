@@ -14,7 +14,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import EvaluationError, RelayError
+from serde.errors import EvaluationError, RelayError, Unsupported
 from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.bodies import Apply, Blank, Kernel
 from serde.relay.ir.dims import SymDim, substitute
@@ -44,6 +44,8 @@ from serde.weights import numpy_dtype
 __all__ = ["apply_kernel", "evaluate", "run", "run_with"]
 
 _NEW, _OPEN, _TAKE, _DONE = range(4)
+_REFUSALS = (ValueError, IndexError, ArithmeticError, Unsupported)
+"""What kernels raise where operands are none that they take."""
 
 
 class _Closure:
@@ -265,7 +267,7 @@ class _Machine:
                 asked = frame.kernel.send(frame.answer)
             except StopIteration as done:
                 return None, self._arithmetic.result(_as_arrays(done.value))
-            except (ValueError, IndexError, ArithmeticError) as error:
+            except _REFUSALS as error:
                 raise EvaluationError(f"{frame.where}: {error}") from error
             closure = _Closure(asked.function, {}, frame.lengths)
             called = self.start(closure, asked.args)
@@ -346,7 +348,7 @@ class _Machine:
             where = "" if node.span is None else f" ({node.span.source_name})"
             try:
                 value = self._arithmetic.apply(node, callee, args, attrs, _kernel_value)
-            except (ValueError, IndexError, ArithmeticError) as error:
+            except _REFUSALS as error:
                 raise EvaluationError(f"{callee.name}{where}: {error}") from error
             if isinstance(value, Generator):
                 frame.release(below)
@@ -427,7 +429,7 @@ def apply_kernel(
     """
     try:
         value = _kernel_value(definition, args, attrs)
-    except (ValueError, IndexError, ArithmeticError) as error:
+    except _REFUSALS as error:
         raise EvaluationError(f"{definition.name}: {error}") from error
     if isinstance(value, Generator):
         return _Machine(None).run(_KernelFrame(value, {}, definition.name))

@@ -10,16 +10,19 @@ from serde.limits import MAX_GRAPH_TEXT_BYTES
 
 __all__ = ["Lexer", "Token"]
 
-_SPACE: Final = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
+# The engine of `re` keeps a place for each turn of a repeated group, so that those here are few.
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_LINE: Final = re.compile(r"[^\n]*")
+_STRING_END: Final = re.compile(r'["\\]')
 _COMMENT: Final = re.compile(r"/\*|\*/")
 _TOKEN: Final = re.compile(
     r"""
     (?P<local>%[A-Za-z_/][A-Za-z0-9_/]*)
   | (?P<graph>%[0-9]+)
   | (?P<global>@[A-Za-z_][A-Za-z0-9_/]*)
-  | (?P<ident>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)
-  | (?P<number>[0-9](?:[eE][+-]?[0-9]|[A-Za-z0-9.])*)
-  | (?P<string>"(?:[^"\\]|\\.)*")
+  | (?P<ident>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*){0,100})
+  | (?P<number>[0-9][A-Za-z0-9.]*(?:(?<=[eE])[+-][0-9][A-Za-z0-9.]*)?)
+  | (?P<string>")
   | (?P<punct>->|==|!=|<=|>=|[-+*/<>=,;:?.(){}\[\]])
     """,
     re.VERBOSE | re.DOTALL,
@@ -102,21 +105,34 @@ class Lexer:
             return Token("end", "the end of the text", self._end)
         match = _TOKEN.match(self._text, self._at, self._end)
         if match is None:
-            char = self._text[self._at]
-            if char == '"':
-                raise self.error("a string does not end", self._at)
-            raise self.error(f"unexpected character {char!r}", self._at)
-        start, self._at = self._at, match.end()
-        return Token(match.lastgroup or "", match[0], start)
+            raise self.error(f"unexpected character {self._text[self._at]!r}", self._at)
+        start, kind = self._at, match.lastgroup or ""
+        self._at = self._after_string(start) if kind == "string" else match.end()
+        return Token(kind, self._text[start : self._at], start)
+
+    def _after_string(self, start: int) -> int:
+        at = start + 1
+        while (match := _STRING_END.search(self._text, at, self._end)) is not None:
+            if match[0] == '"':
+                return match.end()
+            at = match.end() + 1
+        raise self.error("a string does not end", start)
 
     def _skip(self) -> None:
+        text, end = self._text, self._end
         while True:
-            match = _SPACE.match(self._text, self._at, self._end)
+            match = _SPACE.match(text, self._at, end)
             if match is not None:
                 self._at = match.end()
-            if not self._text.startswith("/*", self._at) or self._at >= self._end:
+            if not text.startswith("/", self._at, end):
                 return
-            self._at = self._after_comment(self._at)
+            if text.startswith("//", self._at, end):
+                line = _LINE.match(text, self._at, end)
+                self._at = end if line is None else line.end()
+            elif text.startswith("/*", self._at, end):
+                self._at = self._after_comment(self._at)
+            else:
+                return
 
     def _after_comment(self, start: int) -> int:
         depth = 0

@@ -58,7 +58,10 @@ def load_file(path: Path, options: TorchImportOptions) -> TorchModel:
             raise FormatError(f"PyTorch cannot load it: {first_line(error)}", path=path) from error
     try:
         return from_script(module.eval(), options, path)
-    except RuntimeError as error:  # Of PyTorch's C++, which looks at much of it only when asked.
+    except (
+        RuntimeError,
+        UnicodeDecodeError,
+    ) as error:  # Of PyTorch's C++, which looks at much of it only when asked.
         raise FormatError(f"PyTorch cannot read it: {first_line(error)}", path=path) from error
 
 

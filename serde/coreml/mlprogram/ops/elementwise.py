@@ -134,11 +134,17 @@ def _arithmetic(target: str) -> Callable[..., Expr]:
 
 
 def promote(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
-    """Return two tensors in the wider of their dtypes; floats are wider than integers."""
+    """Return two tensors in the wider of their dtypes; floats are wider than integers.
+
+    Raises:
+        Unsupported: One of them is of a dtype that MIL does not compute in.
+    """
     one, two = ctx.type(x).dtype, ctx.type(y).dtype
     if one == two:
         return x, y
     order = ["bool", "uint8", "int8", "uint16", "int16", "int32", "float16", "float32"]
+    if not {one, two} <= set(order):
+        raise Unsupported(f"operands of {one} and {two}")
     wide = max(one, two, key=order.index)
     return relay.cast(x, wide), relay.cast(y, wide)
 

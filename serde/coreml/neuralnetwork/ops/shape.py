@@ -22,6 +22,7 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
 
 Order = Literal["CHANNEL_FIRST", "CHANNEL_LAST"]
@@ -207,7 +208,7 @@ def import_squeeze(
 @LAYERS.imports("expandDims")
 def import_expand_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
     rank = ctx.type(x).rank + len(axes)
-    for place in sorted(axis % rank for axis in axes):
+    for place in sorted(normalize_axes(axes, rank)):
         x = relay.expand_dims(x, axis=place)
     return x
 

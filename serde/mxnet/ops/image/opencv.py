@@ -171,6 +171,8 @@ def resize_images(ctx: ImportContext, data: Expr, width: int, height: int, inter
     halved = interp == LINEAR and all(old == 2 * new for old, new in axes)
     if halved or (interp == AREA and all(old >= new for old, new in axes)):
         return _average_areas(data, dtype, *(_shares(old, new) for old, new in axes))
+    taps = {CUBIC: 4, LANCZOS: 8}.get(interp, 2)
+    allocation.allow((2 * taps, sum(want)))  # Places and weights.
     if interp in (LINEAR, LINEAR_EXACT):
         rows, columns = _linear(*axes[0], held=False), _linear(*axes[1], held=True)
     else:

@@ -13,7 +13,6 @@ import numpy as np
 import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
@@ -210,8 +209,7 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
                 dtype = tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
                 return converted(repeated, dtype)
             raise Unsupported(f"resizing to open lengths {', '.join(map(str, size))}")
-        if 8 * max(lengths) > MAX_INLINE_BYTES:
-            raise Unsupported(f"places of {max(lengths)} pixels are too large to write")
+        allocation.allow(sum(lengths))  # Places to read from.
         mode = coordinate_transformation_mode
         how = Interpolation(method, mode, rounding_method, cubic_alpha, bool(cubic_exclude))
         region = roi or (0.0,) * (2 * ndim)

@@ -50,7 +50,8 @@ def _group_keys(ordered: Expr, indices: Expr, axis: int) -> tuple[Expr, Expr]:
     changes = relay.cast(relay.not_equal(before, after), "int64")
     first = relay.strided_slice(indices, [0], [1], [1], axes=[axis])
     groups = relay.cumsum(relay.concatenate([relay.zeros_like(first), changes], axis), axis=axis)
-    base = relay.multiply(groups, relay.const(FAR, "int64"))
+    length = type_.shape[axis]  # small keys are exact where another format has 32 bits for them
+    base = relay.multiply(groups, relay.const(length if isinstance(length, int) else FAR, "int64"))
     return base, relay.add(base, indices)
 
 

@@ -92,6 +92,7 @@ def import_multinomial(
     if len(inputs) != (pvals is None):
         raise Unsupported(f"{len(inputs)} tensors beside pvals={pvals}")
     weights = inputs[0] if inputs else relay.Constant(np.array(pvals))
+    ctx.ranked(weights, 1)
     (indices,) = ctx.static_shape(weights)
     drawn = _draw_indices(weights, (*lengths(size or ()), n))
     marks = relay.equal(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
+from serde.mxnet.model import COMPUTED
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
@@ -26,6 +27,9 @@ from serde.walk.context import TypedContext
 from serde.weights import Array, numpy_dtype
 
 FLOAT32 = np.dtype("float32")
+
+_INLINE: Final = 2**18
+"""Most elements of one value that a symbol's parameters hold; more are made when it runs."""
 
 
 PI = np.float32(np.pi)
@@ -82,11 +86,19 @@ def _declare_filled_export(name: str, value: float) -> None:
         lengths = type_.concrete_shape
         if lengths is None:
             raise Unsupported(f"a length that no input shows: {type_!r}")
-        return ctx.const(allocation.full(lengths, value, numpy_dtype(type_.dtype)))
+        return _filled(ctx, lengths, np.asarray(value, numpy_dtype(type_.dtype)))
 
 
 for _name, _value in (("zeros", 0), ("ones", 1)):
     _declare_filled_export(_name, _value)
+
+
+def _filled(ctx: ExportContext, lengths: Sequence[int], value: Array) -> Value:
+    """Return a constant with one value everywhere; a large one MXNet makes when it runs."""
+    exact = value.dtype.kind not in "iu" or abs(int(value)) <= 2**53
+    if math.prod(lengths) > _INLINE and exact and value.dtype.name in COMPUTED:
+        return ctx.emit("_full", shape=tuple(lengths), value=float(value), dtype=value.dtype)
+    return ctx.const(allocation.full(lengths, value, value.dtype))
 
 
 @OPS.exports("full")
@@ -98,7 +110,7 @@ def export_full(
         raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
     value = ctx.cast(fill_value, ctx.result_type().dtype)
     if value.data is not None:
-        return ctx.const(np.broadcast_to(value.data, lengths))
+        return _filled(ctx, lengths, value.data.reshape(()))
     return ctx.emit_bytes("broadcast_to", ctx.reshape(value, (1,) * len(lengths)), shape=lengths)
 
 
@@ -136,7 +148,7 @@ def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Valu
     value = ctx.cast(fill_value, type_.dtype)
     lengths = type_.concrete_shape
     if value.data is not None and lengths is not None:
-        return ctx.const(np.broadcast_to(value.data, lengths))
+        return _filled(ctx, lengths, value.data.reshape(()))
     block = ctx.reshape(value, (1,) * type_.rank)
     return ctx.emit_bytes("broadcast_like", block, data) if type_.rank else block
 

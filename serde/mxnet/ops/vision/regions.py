@@ -17,6 +17,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
 
 
@@ -123,6 +124,7 @@ def export_roi_align_rotated(
 
 def _clamp_images(ctx: ImportContext, rois: Expr) -> Expr:
     """Return regions, those of no image (a negative number) as of the first."""
+    require_float(ctx.type(rois))
     least = np.array([0, *[-np.inf] * 4], ctx.type(rois).dtype)
     return relay.maximum(rois, relay.Constant(least))
 
@@ -174,6 +176,8 @@ def export_roi_align(
 def export_roi_pool(
     ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions, layout: str
 ) -> Value:
+    if not 0 <= regions.spatial_scale <= 1:
+        raise Unsupported(f"spatial_scale={regions.spatial_scale}; MXNet takes 0 to 1")
     return ctx.emit("ROIPooling", data, rois, **regions.to_mxnet())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
-from serde.errors import Unsupported
+from serde.errors import RelayError, Unsupported
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import get
@@ -54,7 +54,7 @@ def _look_up(name: str, sources: list[Expr], operands: list[Array], **attrs: Any
     """Return elements of tensors where the kernel of an operator puts their numbers."""
     try:
         result: Array = np.asarray(apply_kernel(get(name), operands, attrs))
-    except (IndexError, ValueError) as error:
+    except RelayError as error:
         raise Unsupported(f"places that are not there: {error}") from None
     flat = [relay.reshape(each, [prod(fixed_shape(each))]) for each in sources]
     together = relay.concatenate(flat, axis=0)

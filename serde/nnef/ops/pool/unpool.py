@@ -85,13 +85,14 @@ def _spread_windows(ctx: ImportContext, x: Expr, windows: Windows, normalize: bo
 
 def _coverage(windows: Windows, lengths: tuple[int, ...], wanted: tuple[int, ...]) -> Array:
     """Return how many windows cover each element of a result, 1 where none does."""
-    counts: Array = np.ones((), np.int64)
-    for each, length, n in zip(windows, lengths, wanted, strict=True):
+    counts = allocation.ones(wanted, np.int64)
+    for axis, (each, length, n) in enumerate(zip(windows, lengths, wanted, strict=True)):
         starts = allocation.arange(length) * each.stride - each.before
         steps = allocation.arange(each.size) * each.dilation
         places = allocation.outer_sum(starts, steps).reshape(-1)
         inside = places[(places >= 0) & (places < n)]
-        counts = np.multiply.outer(counts, np.bincount(inside, minlength=n))
+        row = np.bincount(inside, minlength=n)
+        counts *= row.reshape([-1 if place == axis else 1 for place in range(len(wanted))])
     return np.maximum(counts, 1)
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, const
@@ -49,7 +50,7 @@ class _Axis:
 
     def places(self, mode: str) -> Array:
         """Return where in the source each result lies."""
-        x = np.arange(self.size, dtype=np.float64)
+        x = allocation.positions(self.size).astype(np.float64)
         wide = self.scale * self.length
         if mode == "align_corners":
             return np.zeros(self.size) if wide == 1 else x * (self.length - 1) / (wide - 1)

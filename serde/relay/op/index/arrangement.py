@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const, tensor_type
@@ -101,7 +102,7 @@ def _decompose_roll(data: Expr, *, shift: tuple[int, ...], axes: tuple[int, ...]
     for axis, steps in zip(normalize_axes(axes, rank), shift, strict=True):
         length = tensor_type(data).shape[axis]
         if isinstance(length, int):
-            places: Expr = const((np.arange(length) - steps) % max(length, 1), "int64")
+            places: Expr = const((allocation.arange(length) - steps) % max(length, 1), "int64")
         else:
             count = call("cumsum", _ones_along(data, axis, rank), axis=0, exclusive=True)
             places = call("subtract", count, const(steps, "int64"))

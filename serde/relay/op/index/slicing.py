@@ -178,6 +178,11 @@ def _dynamic_slice(
         raise TypeInferenceError(
             f"strided_slice: expected a vector of known length, found {type_!r}"
         )
+    whole = data.type
+    if isinstance(whole, TensorType) and type_.shape[0] > whole.rank:
+        raise TypeInferenceError(
+            f"strided_slice: {type_.shape[0]} bounds for a tensor of {whole.rank} axes"
+        )
     ones = [1] * type_.shape[0]
     wanted = [ones if bound is None else bound for bound in bounds]
     operands = [

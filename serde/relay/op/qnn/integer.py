@@ -42,6 +42,15 @@ def _subtract_in_int16(data: Array, zero_point: Array | None) -> Array:
     return data.astype(np.int16) - (0 if zero_point is None else zero_point.astype(np.int16))
 
 
+def _fits(side: TensorType, zero_point: TensorType) -> bool:
+    """Whether a zero point broadcasts to its side, and makes no axis of it longer."""
+    joint = broadcast(side.shape, zero_point.shape)
+    return len(joint) == side.rank and not any(
+        isinstance(length, int) and isinstance(own, int) and length != own
+        for length, own in zip(joint, side.shape, strict=True)
+    )
+
+
 def _matmul_type(
     a: TensorType,
     b: TensorType,
@@ -50,7 +59,7 @@ def _matmul_type(
 ) -> TensorType:
     _require_sides((a, b), (a_zero_point, b_zero_point))
     for side, zero_point in ((a, a_zero_point), (b, b_zero_point)):
-        if zero_point is not None and len(broadcast(side.shape, zero_point.shape)) != side.rank:
+        if zero_point is not None and not _fits(side, zero_point):
             raise TypeInferenceError(f"a zero point {zero_point!r} does not fit {side!r}")
     if not (a.rank >= 1 and b.rank == 2) and not a.rank == b.rank == 3:
         raise TypeInferenceError(f"cannot multiply {a!r} by {b!r}")

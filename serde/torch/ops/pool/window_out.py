@@ -135,6 +135,12 @@ def _make_max_exporter(rank: int) -> Callable[..., Value]:
     return export_max_pool
 
 
+def _is_longer(ctx: ExportContext, x: Value, window: Window) -> bool:
+    """Whether a window is longer than its axis without padding, which `F.avg_pool3d` refuses."""
+    pairs = zip(ctx.type(x).shape[2:], window.size, strict=True)
+    return any(isinstance(length, int) and length < size for length, size in pairs)
+
+
 def _make_mean_exporter(rank: int) -> Callable[..., Value]:
     def export_avg_pool(
         ctx: ExportContext, data: Value, *, pooling: Pooling, count_include_pad: bool
@@ -143,6 +149,7 @@ def _make_mean_exporter(rank: int) -> Callable[..., Value]:
         x = to_channels_first(ctx, data, pooling.layout, rank)
         window, options, dtype = pooling.window, pooling.options(), ctx.type(data).dtype
         direct = is_float(dtype) and set(window.dilation) == {1} and _is_direct(ctx, x, window)
+        direct = direct and not (rank == 3 and _is_longer(ctx, x, window))
         if direct and window.ceil_mode:
             direct = not _reach_beyond(ctx, x, window) or not count_include_pad
         if direct:

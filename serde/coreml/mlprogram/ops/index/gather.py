@@ -19,6 +19,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 
 WITHOUT_NEGATIVE = 17
@@ -87,7 +88,8 @@ def import_gather_v16(
     """Of indices that share axes with `x`, negative ones are taken from the start before."""
     if not batch_dims:
         return call("serde.take", x, indices, axis=axis)
-    indices = _wrap_negative(ctx, indices, ctx.type(x).shape[axis])
+    place = normalize_axis(axis, ctx.type(x).rank)
+    indices = _wrap_negative(ctx, indices, ctx.type(x).shape[place])
     return relay.take(x, indices, axis=axis, batch_dims=batch_dims, mode="fast")
 
 

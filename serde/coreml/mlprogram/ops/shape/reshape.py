@@ -242,7 +242,7 @@ def import_expand_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | i
     """Places are those of the result."""
     wanted = axes if isinstance(axes, tuple) else (axes,)
     rank = ctx.type(x).rank + len(wanted)
-    for axis in sorted(each % rank for each in wanted):
+    for axis in sorted(normalize_axes(wanted, rank)):
         x = relay.expand_dims(x, axis=axis)
     return x
 
@@ -260,7 +260,7 @@ def import_squeeze(
     """An axis that is not of length 1 stays."""
     shape = ctx.type(x).shape
     wanted = range(len(shape)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    gone = [axis % len(shape) for axis in wanted if shape[axis] == 1]
+    gone = [axis for axis in normalize_axes(wanted, len(shape)) if shape[axis] == 1]
     return relay.squeeze(x, axis=gone) if gone else x
 
 

@@ -1,0 +1,159 @@
+"""What random graphs found, one small graph each, judged by what the format belongs to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.differential import JUDGES
+
+import serde
+import serde.relay as relay
+from serde.errors import TypeInferenceError, UnsupportedModelError
+from serde.mxnet.params import write_params
+from serde.relay.ir.expr import Expr, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.transform import InferType
+from serde.weights import ArrayWeight
+
+NUMBERS = np.array([0.25, -0.5, 0.75], np.float32)
+
+
+def run(
+    form: str,
+    body: Expr,
+    feeds: dict[Var, np.ndarray],
+    folder: Path,
+    weights: dict[Var, np.ndarray] | None = None,
+) -> list[Any]:
+    """Return what a graph gives that is written in a format."""
+    pytest.importorskip(JUDGES[form].package)
+    held = weights or {}
+    mod = InferType()(relay.IRModule.from_expr(relay.Function([*feeds, *held], body)))
+    params = {variable.name_hint: ArrayWeight(value) for variable, value in held.items()}
+    meta = ModelMeta(tuple(each.name_hint for each in feeds), ("y",))
+    model = RelayModel(mod, params, meta)
+    path = JUDGES[form].write(model, folder)
+    return JUDGES[form].run(path, model, list(feeds.values()))
+
+
+def test_mxnet_loads_parameters_with_a_scalar_among_them(tmp_path: Path) -> None:
+    from serde.compat import import_mxnet
+
+    mx = import_mxnet()
+    path = tmp_path / "net.params"
+    write_params({"arg:a": ArrayWeight(NUMBERS), "arg:b": ArrayWeight(np.float32(2))}, path)
+    with mx.util.np_shape(True):
+        found = mx.nd.load(str(path))
+        assert found["arg:a"].asnumpy().tolist() == NUMBERS.tolist()
+        assert found["arg:b"].asnumpy() == 2
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (relay.serde.elu, 0.75),
+        (lambda x: relay.nn.leaky_relu(x, 0.5), 0.75),
+        (relay.serde.selu, 0.75 * 1.0507009873554805),
+    ],
+    ids=["elu", "leaky_relu", "selu"],
+)
+def test_mxnet_computes_leaky_units_of_scalars(build: Any, expected: float, tmp_path: Path) -> None:
+    x = relay.var("x", shape=(3,))
+    (found,) = run("mxnet", build(relay.max(x)), {x: NUMBERS}, tmp_path)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_mxnet_stacks_scalars(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(3,))
+    body = relay.stack([relay.max(x), relay.min(x)], axis=0)
+    (found,) = run("mxnet", body, {x: NUMBERS}, tmp_path)
+    np.testing.assert_array_equal(found, np.float32([0.75, -0.5]))
+
+
+@pytest.mark.parametrize("places", [3, (1, 2)])
+def test_mxnet_splits_bools(places: Any, tmp_path: Path) -> None:
+    x = relay.var("x", shape=(2, 3), dtype="bool")
+    given = np.array([[True, False, True], [False, False, True]])
+    (found,) = run("mxnet", relay.split(x, places, axis=1)[2], {x: given}, tmp_path)
+    np.testing.assert_array_equal(found, [[True], [True]])
+
+
+def test_mxnet_sums_over_no_axis_of_open_length(tmp_path: Path) -> None:
+    """An axis of three that is open is not one to be summed over because three is wanted."""
+    x = relay.var("x", shape=(relay.Any(), 3))
+    with pytest.raises(UnsupportedModelError, match="only the model's run shows"):
+        run(
+            "mxnet",
+            relay.collapse_sum_to(x, relay.const(np.array([3, 1]))),
+            {x: np.ones((3, 3), np.float32)},
+            tmp_path,
+        )
+
+
+@pytest.mark.wide
+def test_programs_hold_integers_of_16_bits_where_core_ml_reads_them(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(3,))
+    table = relay.const(np.array([300, -7, 5], np.int16))
+    body = relay.add(x, relay.cast(relay.take(table, relay.cast(x, "int32"), 0), "float32"))
+    feeds = {x: np.array([2, 0, 1], np.float32)}
+    (found,) = run("coreml", body, feeds, tmp_path)
+    np.testing.assert_array_equal(found, np.float32([7, 300, -6]))
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("form", ["coreml", "mlmodel"])
+def test_an_output_that_a_format_has_no_dtype_for_is_refused(form: str, tmp_path: Path) -> None:
+    x = relay.var("x", shape=(3,))
+    four = relay.serde.quantize_linear(
+        relay.const(NUMBERS), relay.const(np.float32(0.25)), None, out_dtype="int4"
+    )
+    with pytest.raises(UnsupportedModelError, match="int4"):
+        run(form, relay.Tuple([relay.tanh(x), four]), {x: NUMBERS}, tmp_path)
+
+
+def _normalized(x: Expr, *operands: Expr) -> Expr:
+    return relay.nn.batch_norm(x, *operands)[0]
+
+
+@pytest.mark.wide
+def test_pytorch_takes_statistics_that_are_shared_or_computed(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    data = np.arange(8, dtype=np.float32).reshape(2, 4)
+    x, mean = relay.var("x", shape=(2, 4)), relay.var("mean", shape=(4,))
+    w, b = (relay.var(name, shape=(4,)) for name in ("w", "b"))
+    scale, shift = np.float32([1, 2, 3, 4]), np.float32([0, 1, 0, 1])
+    weights = {w: scale, b: shift}
+    for center, given in ((mean, np.float32([1, 1, 2, 2])), (b, None)):
+        feeds = {x: data, **({mean: given} if given is not None else {})}
+        body = _normalized(x, w, b, center, w)
+        (found,) = run("torch", body, feeds, tmp_path, weights)
+        at = shift if given is None else given
+        expected = (data - at) / np.sqrt(scale + 1e-5) * scale + shift
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.wide
+def test_pytorch_pools_windows_longer_than_an_axis(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    x = relay.var("x", shape=(1, 1, 2, 1, 2))
+    data = np.float32([[[[[1, 2]], [[3, 4]]]]])
+    body = relay.nn.avg_pool3d(x, (1, 3, 1), padding=(0, 1, 0))
+    (found,) = run("torch", body, {x: data}, tmp_path)
+    np.testing.assert_allclose(found, data)
+
+
+def test_a_zero_point_makes_no_matrix_longer() -> None:
+    a, b = (relay.var(n, shape=s, dtype="uint8") for n, s in (("a", (1, 4)), ("b", (4, 2))))
+    point = relay.var("p", shape=(3, 1), dtype="uint8")
+    with pytest.raises(TypeInferenceError, match="does not fit"):
+        relay.serde.matmul_integer(a, b, point, None)
+
+
+def test_a_bare_reason_is_told_as_a_refusal(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(2,), dtype="bfloat16")
+    mod = InferType()(relay.IRModule.from_expr(relay.Function([x], relay.add(x, x))))
+    with pytest.raises(UnsupportedModelError):
+        serde.from_relay(mod, format="mxnet", path=tmp_path / "net-symbol.json")
