@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -125,6 +126,11 @@ def naming(path: PathLike, hidden: Path) -> Iterator[None]:
         if not ours:
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+    except OptionError as error:
+        # Of a file that is made whole within: it will stand beside `path`, as what is hidden does.
+        beside = os.path.dirname(os.path.abspath(path))
+        told = re.sub(rf"{re.escape(os.fspath(hidden))}/\w+", lambda _: beside, str(error))
+        raise OptionError(told) from error
 
 
 @contextmanager

@@ -88,8 +88,12 @@ def _make(parent: Path) -> tuple[Path, int]:
             _insist(directory.rmdir)
             raise
         try:
-            if _try_lock(lock) is not False and _is_at(lock, directory / _LOCK):
+            taken = _try_lock(lock)
+            if taken is not False and _is_at(lock, directory / _LOCK):
                 (directory / _NEW).mkdir()
+                if taken is None and fcntl is not None:
+                    # A run that does get locks must not take it for one that was killed.
+                    (directory / _LOCK).unlink()
                 return directory, lock
         except OSError:
             _clear(directory, lock)
