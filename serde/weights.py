@@ -59,12 +59,16 @@ _EXTENDED = frozenset(
 )
 
 
-def numpy_dtype(name: str) -> np.dtype[Any]:
+def numpy_dtype(name: str | np.dtype[Any]) -> np.dtype[Any]:
     """Return the NumPy dtype called `name`; ml_dtypes supplies those NumPy lacks.
+
+    A dtype is returned as it is.
 
     Raises:
         TypeError: There is no such dtype.
     """
+    if isinstance(name, np.dtype):
+        return name
     if name in _EXTENDED:
         import ml_dtypes
 

@@ -54,7 +54,10 @@ def detect(path: str | os.PathLike[str]) -> bool:
 
 
 def _has_fields(source: FileSource | MemorySource) -> bool:
-    """Whether a message has a version, a description and a kind of model, each of them once."""
+    """Whether a message has a version, a description and a kind of model, none of them again.
+
+    Several versions in a row are one, as for protobuf.
+    """
     seen = set[int]()
     try:
         for item in Scanner(source).fields(0, source.size):

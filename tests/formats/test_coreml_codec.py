@@ -295,7 +295,8 @@ def test_truncation(part: str, share: float, copied: Path) -> None:
         ("net", b"", False),
         ("net", b"\x08\x08\x12\x00\xb2\x1f\x00", True),
         ("net.bin", b"\x08\x08\x3a\x00", False),
-        ("net", b"\x08\x08" * 9 + b"\x12\x00\xb2\x1f\x00", False),
+        ("net", b"\x08\x08" * 9 + b"\x12\x00\xb2\x1f\x00", True),
+        ("net", b"\x08\x08\x12\x00\xb2\x1f\x00\x12\x00", False),
     ],
 )
 def test_detection(name: str, content: bytes, expected: bool, tmp_path: Path) -> None:
