@@ -54,7 +54,7 @@ from serde.walk.export_context import (
 )
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.holes import Incomplete
-from serde.walk.lacking import why_not_called, why_without_value
+from serde.walk.lacking import require_countable, why_not_called, why_without_value
 from serde.walk.placement import Placement, Scope, callee, place
 from serde.walk.table import ConverterTable, source_name
 from serde.weights import Weight
@@ -387,6 +387,7 @@ class ExportWalk(ABC, Generic[ValueT]):
         operands = [values[argument] for argument in (*call.args, *bias)]
         if node.type is None:
             raise ConverterBug(f"{source_name(node)}: {node!r} is not typed")
+        require_countable(node.type)
         self._context.enter(source_name(node) or _label(call), node.type)
         if isinstance(call.op, OpDef) and call.op.has(ForeignTrait):
             return self._write_foreign(call, operands)

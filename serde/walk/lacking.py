@@ -1,15 +1,19 @@
-"""Nodes of Relay that no format has, and what a refusal says of them."""
+"""Nodes and values that no format has, and what a refusal says of them."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Final
 
+from serde.errors import Unsupported
 from serde.relay.ir.adt import Constructor, Match
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
+from serde.relay.ir.types import TensorType, TupleType, Type
 
-__all__ = ["why_not_called", "why_without_value"]
+__all__ = ["require_countable", "why_not_called", "why_without_value"]
 
+_MOST_ELEMENTS: Final = 2**62
 _DATA: Final = "values of algebraic data types have no counterpart"
 _REFERENCES: Final = "references have no counterpart"
 _REASONS: Final[dict[type[Expr], str]] = {
@@ -30,3 +34,19 @@ def why_not_called(node: Call) -> str:
     """Return why a call of no known function is refused."""
     known = isinstance(node.op, Constructor)
     return _DATA if known else "what is called is only known when the model runs"
+
+
+def require_countable(type_: Type) -> None:
+    """Refuse tensors whose elements int64 cannot count with room to spare.
+
+    Libraries of formats compute with such lengths in int64, and wrap around.
+
+    Raises:
+        Unsupported: There is such a tensor.
+    """
+    for each in type_.fields if isinstance(type_, TupleType) else (type_,):
+        if not isinstance(each, TensorType):
+            continue
+        lengths = [length for length in each.shape if isinstance(length, int)]
+        if prod(lengths) > _MOST_ELEMENTS:
+            raise Unsupported(f"a tensor of the lengths {lengths}")

@@ -144,3 +144,10 @@ def test_axes_of_no_array_are_refused() -> None:
     proto.graph.initializer[0].dims[:] = [0, 2**62, 2**62]
     with pytest.raises(FormatError, match="no array"):
         serde.to_relay(proto)
+
+
+def test_a_length_that_inference_would_wrap_around_is_refused() -> None:
+    bounds = (relay.const(each, "int64") for each in (0, 2**63 - 1, 1))
+    body = relay.sum(relay.arange(*bounds, dtype="int64"))
+    with pytest.raises(Refused, match="a tensor of the lengths"):
+        serde.from_relay(relay.Function([], body), format="onnx")
