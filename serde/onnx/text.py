@@ -81,6 +81,7 @@ def read_text(path: str) -> onnx.ModelProto:
         onnx.parser.ParseError,
         text_format.ParseError,
         json_format.ParseError,
+        IndexError,
         OverflowError,
         ValueError,
     ) as error:

@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.errors import Unsupported
 from serde.relay.ir.schema import Array
 from serde.relay.ir.shapes import is_float
 from serde.weights import dtype_name
@@ -24,10 +25,16 @@ def widen(data: Array) -> Array:
 
 
 def limits(dtype: AnyValue) -> AnyValue:
-    """Return the ``min`` and ``max`` of a dtype of numbers, those that NumPy lacks included."""
+    """Return the ``min`` and ``max`` of a dtype of numbers, those that NumPy lacks included.
+
+    Raises:
+        Unsupported: Its numbers have no order.
+    """
     import ml_dtypes
 
     name = dtype_name(dtype)
+    if name.startswith("complex"):
+        raise Unsupported(f"{name} has no least and no greatest number")
     info: AnyValue = ml_dtypes.finfo if is_float(name) else ml_dtypes.iinfo
     return info(name)
 

@@ -52,7 +52,7 @@ def _upsample(
     result = widen_for_method(data, how.method)
     for axis, scale in zip(axes, scales, strict=True):
         length = data.shape[axis]
-        size = int(np.floor(length * scale + 0.5))
+        size = max(int(np.floor(length * scale + 0.5)), 0)
         result = how.apply(result, axis, how.places(length, size, 0.0, 1.0))
     return result.astype(data.dtype, copy=False)
 
