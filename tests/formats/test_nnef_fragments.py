@@ -223,7 +223,8 @@ REFUSED = {
     "a tuple's end": (
         "fragment f(n: (integer, integer)) -> (m: integer) { m = n[7]; }",
         "y = relu(x);",
-        r"the parser crashed \(",
+        # Khronos' parser reads behind the end: it crashes, or finds nothing there.
+        r"the parser crashed \(|result 'm' of operation 'f' is not assigned",
     ),
     "a division by zero": ("", "y = x + scalar(1 / 0);", r"line \d+, column \d+: .*crashed \("),
     "an alias as output": ("", "z = relu(x); y = z;", r"output 'y' is no result of an operation"),
