@@ -134,6 +134,7 @@ def test_a_conversion_of_which_outputs_say_nothing_is_not_written(tmp_path: Path
     assert not target.exists()
 
 
+@pytest.mark.wide
 def test_exit_codes_tell_right_wrong_and_unknown(
     heads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

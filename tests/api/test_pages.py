@@ -64,6 +64,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.wide
 def test_the_format_of_the_page_passes_the_suite(package: Path) -> None:
     done = run(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_jsongraph.py")
     assert done.returncode == 0, done.stdout[-5000:]

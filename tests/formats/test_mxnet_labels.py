@@ -77,6 +77,7 @@ def trained(mx: Any) -> tuple[Any, dict[str, Any]]:
     return mx.sym.SoftmaxOutput(x, name="softmax"), params
 
 
+@pytest.mark.wide
 def test_labels_are_dropped_or_kept_by_a_flag(mx: Any, tmp_path: Path) -> None:
     symbol, params = trained(mx)
     mx.model.save_checkpoint(str(tmp_path / "m"), 0, symbol, params, {})

@@ -187,6 +187,7 @@ def test_no_clause_matches() -> None:
             value_of(text)
 
 
+@pytest.mark.wide
 def test_long_lists_need_no_stack() -> None:
     mod = program(
         "def @count(%n: int32, %l: List[int32]) -> List[int32] {"

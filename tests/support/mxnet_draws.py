@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnxruntime
 from support.mxnet_check import run_under
 from support.runtime import run_onnx
 
@@ -70,8 +71,10 @@ def alike(symbol: Any, feeds: Values | None = None, *, numpy: bool = True, each:
         numpy: Whether MXNet runs it with NumPy's shapes.
         each: How many of the last axes hold parameters, each with a distribution of its own.
     """
+    import_mxnet().random.seed(11)
+    onnxruntime.set_seed(11)
     theirs, *ours = engines(symbol, feeds or {}, numpy=numpy)
-    for outputs in ours:
+    for engine, outputs in zip(("interpreter", "ONNX Runtime"), ours, strict=True):
         assert len(outputs) == len(theirs)
         for found, expected in zip(outputs, theirs, strict=True):
             assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
@@ -80,4 +83,5 @@ def alike(symbol: Any, feeds: Values | None = None, *, numpy: bool = True, each:
             rows = [x.reshape(int(np.prod(x.shape[:lead])), -1).T for x in (found, expected)]
             for one, other in zip(*rows, strict=True):
                 # Two draws of equal distribution exceed this once in 100,000 times.
-                assert distance(one, other) < 2.5 * np.sqrt(2 / max(one.size, 1))
+                apart = distance(one, other)
+                assert apart < 2.5 * np.sqrt(2 / max(one.size, 1)), engine

@@ -62,7 +62,7 @@ SMALL = (
 )
 """Fast nets of different families."""
 
-FIRST = ("ssd_300_mobilenet0.25_custom", "hrnet_w18_small_v1_s", "bert_small")
+FIRST = ("ssd_300_mobilenet0.25_custom", "bert_small")
 """Those of the first tier: with suppression, of several scales, of two inputs."""
 
 

@@ -5,7 +5,7 @@ PyTorch parses and unpickles by recursion, in C++, where too deep a nesting ends
 
 from __future__ import annotations
 
-import pickletools  # nosec B403 - it lists the steps of a pickle and takes none
+import pickletools  # nosec B403
 import re
 import struct
 from collections.abc import Callable, Iterator
