@@ -214,7 +214,8 @@ def report_weights(gigabytes: int) -> None:
         with open(root / "net.bin", "wb") as file:
             file.truncate(layers * 4 * width * width)
         for index in range(layers):
-            nodes.append(helper.make_node("MatMul", [f"x{index}", f"w{index}"], [f"x{index + 1}"]))
+            names = [f"x{index}", f"w{index}"], [f"x{index + 1}"]
+            nodes.append(helper.make_node("Gemm", *names, transB=1))
             tensor = TensorProto(name=f"w{index}", data_type=TensorProto.FLOAT, dims=[width, width])
             tensor.data_location = TensorProto.EXTERNAL
             length = 4 * width * width
