@@ -99,12 +99,18 @@ def to_relay_padding(
     pad_type: Padding,
     pad: Sequence[int],
 ) -> tuple[int, ...]:
-    """Return the padding of windows as Relay has it: before each axis, then after each."""
+    """Return the padding of windows as Relay has it: before each axis, then after each.
+
+    Raises:
+        Unsupported: Not all of them are of one number of axes.
+    """
     rank = len(kernel)
     if pad_type == "valid":
         return (0,) * (2 * rank)
     if pad_type == "custom":
         return (*pad[0::2], *pad[1::2])
+    if not rank == len(lengths) == len(strides) == len(dilations):
+        raise Unsupported(f"a kernel {list(kernel)} and strides {list(strides)}")
     before, after = [], []
     for length, size, stride, dilation in zip(lengths, kernel, strides, dilations, strict=True):
         reach = (size - 1) * dilation + 1

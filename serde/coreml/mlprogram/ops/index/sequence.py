@@ -29,6 +29,8 @@ def import_make_list(
     dtype: str = "fp32",
 ) -> Expr:
     """Its elements are zeros until they are written; a length that is text is told by the first."""
+    if dtype not in DTYPES:
+        raise Unsupported(f"a list of {dtype}")
     zero = relay.const(0, DTYPES[dtype])
     length = relay.const(np.int32(1)) if init_length is None else init_length
     given = elem_shape if isinstance(elem_shape, tuple) else (elem_shape,)
