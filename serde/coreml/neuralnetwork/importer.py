@@ -274,7 +274,8 @@ def _as_declared(x: Expr, feature: AnyValue) -> Expr:
     if kind == "dictionaryType" or rank == 1:
         return reshape(x, (-1,))
     if rank == 3:
-        if isinstance(x.type, TensorType) and x.type.shape[:2] != (1, 1):
+        leading = x.type.shape[:2] if isinstance(x.type, TensorType) else ()
+        if any(isinstance(length, int) and length != 1 for length in leading):
             raise FormatError(f"output {feature.name!r}: expected three axes, found {x.type!r}")
         return squeeze(x, axis=[0, 1])
     return x

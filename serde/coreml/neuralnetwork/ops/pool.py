@@ -24,6 +24,7 @@ from serde.coreml.neuralnetwork.ops.conv import (
 )
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.value import Value
+from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
@@ -73,6 +74,8 @@ def import_pooling(
     else:
         amounts = borders(None if valid is None else valid.submessage("paddingAmounts"))
         around = Window(kernel_size, stride, (1, 1), pad_type(same), amounts).padding(ctx, data)
+    if not 1 <= len(kernel_size) <= 3:
+        raise Unsupported(f"a window {list(kernel_size)}")
     return restore(_pool(data, type, kernel_size, stride, around, counts_all))
 
 
