@@ -45,6 +45,7 @@ __all__ = [
     "Budget",
     "Limits",
     "budget",
+    "current_limits",
     "spending",
 ]
 
@@ -268,6 +269,12 @@ def budget() -> Budget:
         running = Budget()
         running.grow(nodes=_NODES_OUTSIDE)
     return running
+
+
+def current_limits() -> Limits:
+    """Return the limits of the conversion that runs, outside of one the default ones."""
+    running = _CURRENT.get()
+    return _DEFAULT if running is None else running.limits
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Final
 
 from serde.engine.process import can_start
 from serde.errors import FormatError
-from serde.limits import budget
+from serde.limits import current_limits
 from serde.nnef.text.apart_worker import REFERENCE
 
 __all__ = ["parse_apart"]
@@ -64,7 +64,7 @@ def parse_apart(
             "expressions and fragments are parsed in a process of their own, but there is no "
             "interpreter to start"
         )
-    memory = budget().limits.constants + _MEMORY_PER_CHARACTER * len(text)
+    memory = current_limits().constants + _MEMORY_PER_CHARACTER * len(text)
     seconds = _COMPUTING + _COMPUTING_PER_CHARACTER * len(text)
     request = {
         "text": text,

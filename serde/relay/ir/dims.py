@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from serde.errors import RelayError, TypeInferenceError
-from serde.limits import budget
+from serde.limits import current_limits
 
 __all__ = [
     "Any",
@@ -133,7 +133,10 @@ class SymDim:
     def __mul__(self, other: Dim) -> Dim:
         if isinstance(other, Any):
             return other
-        if isinstance(other, SymDim) and len(self.terms) * len(other.terms) > _most_terms():
+        if (
+            isinstance(other, SymDim)
+            and len(self.terms) * len(other.terms) > current_limits().terms
+        ):
             return Any()
         total: dict[Monomial, int] = {}
         for left, a in self.terms:
@@ -269,13 +272,9 @@ def _height(dim: int | SymDim) -> int:
     return dim.height if isinstance(dim, SymDim) else 0
 
 
-def _most_terms() -> int:
-    return budget().limits.terms
-
-
 def _bounded(dim: SymDim) -> Dim:
     """Return a dimension that is no larger than the terms that one may have allow."""
-    most = _most_terms()
+    most = current_limits().terms
     longest = max(dim.terms, key=lambda term: abs(term[1]))[1]
     if len(dim.terms) > most or dim.parts > _PARTS_PER_TERM * most:
         return Any()
@@ -283,7 +282,7 @@ def _bounded(dim: SymDim) -> Dim:
 
 
 def _from_terms(total: Mapping[Monomial, int]) -> Dim:
-    if len(total) > 2 * _most_terms():
+    if len(total) > 2 * current_limits().terms:
         return Any()
     kept = sorted(
         ((monomial, c) for monomial, c in total.items() if c),

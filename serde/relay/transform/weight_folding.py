@@ -8,7 +8,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from serde.limits import CHUNK_BYTES, MAX_WEIGHT_GROWTH, budget
+from serde.limits import CHUNK_BYTES, MAX_WEIGHT_GROWTH, budget, current_limits
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, has_trait
@@ -297,7 +297,7 @@ def _in_proportion(
 def _most_bytes(weights: Mapping[Var, Weight]) -> int:
     """Return the most bytes that weights made of others may have."""
     given = sum(each.nbytes for each in weights.values())
-    return budget().limits.constants + MAX_WEIGHT_GROWTH * given
+    return current_limits().constants + MAX_WEIGHT_GROWTH * given
 
 
 def _folds_away(node: Expr) -> bool:
