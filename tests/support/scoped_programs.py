@@ -66,6 +66,7 @@ class ScopedMaker:
             self._globals[variable] = self._function(frozenset(), 2)
             self._pool = [(each, STEP, frozenset()) for each in self._globals]
         params = [self._var(NUMBER, typed=True) for _ in range(INPUTS)]
+        self._types = {**self._types, **dict.fromkeys(params, NUMBER)}
         body = self._scope(frozenset(params), PAIR if self._draw(4) == 0 else NUMBER, 4)
         return IRModule({**self._globals, GlobalVar("main"): Function(params, body)})
 
@@ -107,7 +108,6 @@ class ScopedMaker:
         return Function(params, self._scope(open_ | set(params), NUMBER, depth))
 
     def _scope(self, open_: frozenset[Var], type_: Any, depth: int) -> Expr:
-        self._types = {**dict.fromkeys(open_, NUMBER), **self._types}
         for _ in range(1 + self._draw(self._size)):
             self._step(open_, depth)
         if depth and self._draw(2):

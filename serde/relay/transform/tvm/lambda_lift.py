@@ -89,7 +89,7 @@ class _Lifter:
         values: dict[Expr, Expr] = dict(zip(captured, fresh, strict=True))
         if owner is not None and owner in free:
             values[owner] = _named(variable, fresh, literal, types)
-        inner = substitute(literal, values) if values else literal
+        inner = substitute(literal, values)
         if not isinstance(inner, Function):
             return literal
         function = inner
