@@ -16,6 +16,7 @@ from serde.errors import TypeInferenceError, UnsupportedModelError
 from serde.mxnet.params import write_params
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.registry import call
 from serde.relay.transform import InferType
 from serde.weights import ArrayWeight
 
@@ -205,3 +206,50 @@ def test_mxnet_computes_over_six_axes_in_turn(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[1], np.where(one < two, one, two))
     np.testing.assert_allclose(found[2], (one + two).sum((0, 2, 4)), rtol=1e-6)
     np.testing.assert_array_equal(found[3], (one + two).max((1, 3, 5)))
+
+
+@pytest.mark.parametrize("scalar", [False, True], ids=["mxnet_shapes", "numpy_shapes"])
+def test_mxnet_goes_on_behind_lengths_that_values_decide(scalar: bool, tmp_path: Path) -> None:
+    """Executors of MXNet's refuse the sum, or take all to be empty; what runs Gluon does not."""
+    x = relay.var("x", shape=(3, 2))
+    places = relay.cast(relay.argwhere(x), "float32")
+    outputs = [relay.add(places, relay.const([[0.5, 0.25]]))]
+    if scalar:
+        outputs.append(relay.sum(x))
+    given = np.float32([[0, 1], [0, 0], [2, 3]])
+    names = ("y", "z")[: len(outputs)]
+    found, *_ = run("mxnet", relay.Tuple(outputs), {x: given}, tmp_path, names=names)
+    np.testing.assert_array_equal(found, np.argwhere(given) + np.float32([0.5, 0.25]))
+    source, target = tmp_path / "mxnet-symbol.json", tmp_path / "net.relay"
+    report = serde.convert(source, target, input_shapes={"x": (3, 2)}, check=True)
+    assert "mxnet" in report.engines[0]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_mxnet_walks_along_vectors_among_scalars(backwards: bool, tmp_path: Path) -> None:
+    """To MXNet, a slice of a vector has an axis, and so has what is stacked to one."""
+    x = relay.var("x", shape=(3,))
+    state, part = relay.var("state", shape=()), relay.var("part", shape=())
+    total = relay.add(state, part)
+    step = relay.Function([state, part], relay.Tuple([total, total, relay.negative(part)]))
+    ways = {"reverse": (backwards,), "out_reverse": (backwards, False)}
+    found = call("serde.scan", [relay.max(x)], [x], [], body=step, axes=(0,), **ways)
+    body = relay.Tuple([relay.TupleGetItem(found, place) for place in range(3)])
+    last, sums, turned = run("mxnet", body, {x: NUMBERS}, tmp_path, names=("a", "b", "c"))
+    walked = NUMBERS[::-1] if backwards else NUMBERS
+    wanted = walked.cumsum() + NUMBERS.max()
+    assert last == wanted[-1]
+    np.testing.assert_array_equal(sums, wanted[::-1] if backwards else wanted)
+    np.testing.assert_array_equal(turned, -walked)
+
+
+def test_mxnet_repeats_scalars(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(3,))
+    number, state = relay.var("i", shape=(), dtype="int64"), relay.var("state", shape=())
+    following = relay.add(state, relay.cast(number, "float32"))
+    step = relay.Function([number, state], relay.Tuple([relay.const(True), following, following]))
+    found = call("serde.loop", relay.const(3, "int64"), None, [relay.max(x)], [], body=step)
+    body = relay.Tuple([relay.TupleGetItem(found, place) for place in range(2)])
+    last, stacked = run("mxnet", body, {x: NUMBERS}, tmp_path, names=("a", "b"))
+    assert last == 3.75
+    np.testing.assert_array_equal(stacked, [0.75, 1.75, 3.75])
