@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
@@ -206,7 +207,7 @@ def _numbers(ctx: ImportContext, x: Expr) -> list[SymInt]:
     (count,) = ctx.static_shape(wide)
     return [
         ctx.fold(relay.take(wide, relay.const(place, "int64"), axis=0, mode="fast"))
-        for place in range(count)
+        for place in allocation.iterations(count, f"{count} lengths that are computed")
     ]
 
 
