@@ -210,6 +210,24 @@ def test_csr_written_by_mxnet(mx, tmp_path):
     np.testing.assert_array_equal(zeros.array(), np.zeros((4, 2)))
 
 
+@pytest.mark.parametrize("storage", ["row_sparse", "csr"])
+def test_sparse_values_that_were_not_counted(mx, read, tmp_path, storage):
+    """MXNet writes how much is stored before it has waited for it: then that is 0."""
+    path = tmp_path / "m.params"
+    dense = mx.nd.array([[0, 2, 3], [0, 0, 0], [4, 0, 5]])
+    array = dense.tostype(storage)
+    mx.nd.waitall()
+    mx.nd.save(str(path), [array])
+    stored = 36
+    data = bytearray(path.read_bytes())
+    assert struct.unpack_from("<q", data, stored) == (2 if storage == "row_sparse" else 4,)
+    struct.pack_into("<q", data, stored, 0)
+    path.write_bytes(data)
+    np.testing.assert_array_equal(mx.nd.load(str(path))[0].asnumpy(), dense.asnumpy())
+    _, [weight] = read(bytes(data))
+    np.testing.assert_array_equal(weight.array(), dense.asnumpy())
+
+
 def indices(*values):
     return np.array(values, "int64")
 
