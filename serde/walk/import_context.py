@@ -10,7 +10,6 @@ from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES, MAX_RANK
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, Var
-from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.walk.assembly import Assembly
 from serde.walk.context import TypedContext
@@ -67,22 +66,6 @@ class ImportContext(TypedContext[Expr]):
         if isinstance(x.type, TensorType):
             return x.type
         raise Unsupported(f"expected a tensor of known type, found {x.type!r}")
-
-    def axis(self, x: Expr, axis: int) -> int:
-        """Return an axis of a tensor counted from the front.
-
-        Raises:
-            SerdeError: The tensor has no such axis.
-        """
-        return normalize_axis(axis, self.type(x).rank)
-
-    def dim_at(self, x: Expr, axis: int) -> Dim:
-        """Return the length of an axis of a tensor.
-
-        Raises:
-            SerdeError: The tensor has no such axis.
-        """
-        return self.type(x).shape[self.axis(x, axis)]
 
     def axis_count(self, x: Expr) -> int:
         """Return of how many axes a vector tells something: how many elements it has.
