@@ -7,7 +7,7 @@ from typing import Any as AnyValue
 from typing import Protocol
 
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES, MAX_RANK
+from serde.limits import MAX_RANK, budget, current_limits
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.types import TensorType
@@ -86,7 +86,8 @@ class ImportContext(TypedContext[Expr]):
         """Return the value of a tensor that does not depend on inputs, weights included.
 
         Raises:
-            Unsupported: It is computed when the model runs, or large.
+            LimitError: It is a weight of more bytes than may be looked at.
+            Unsupported: It is computed when the model runs.
         """
         found = self._assembly.known(x)
         if found is not None:
@@ -94,8 +95,7 @@ class ImportContext(TypedContext[Expr]):
         weight = self._assembly.weight(x)
         if weight is None:
             raise Unsupported("needs a constant, found a value computed at run time")
-        if weight.nbytes > MAX_INLINE_BYTES:
-            raise Unsupported(f"needs a small constant, found a weight of {weight.nbytes} bytes")
+        budget().check("values", weight.nbytes, "a weight whose values decide what is made")
         return weight.array()
 
     def is_constant(self, x: Expr) -> bool:
@@ -103,7 +103,7 @@ class ImportContext(TypedContext[Expr]):
         if self._assembly.known(x) is not None:
             return True
         weight = self._assembly.weight(x)
-        return weight is not None and weight.nbytes <= MAX_INLINE_BYTES
+        return weight is not None and weight.nbytes <= current_limits().values
 
     def item(self, x: Expr) -> AnyValue:
         """Return the only element of a constant tensor.
