@@ -263,4 +263,5 @@ def _clip_type(data: TensorType, *, a_min: float, a_max: float) -> TensorType:
 def clip(data: Array, *, a_min: float, a_max: float) -> Array:
     """``y = min(max(x, a_min), a_max)``."""
     low, high = clip_limits(data.dtype, a_min, a_max)
-    return np.asarray(np.minimum(np.maximum(data, low), high))
+    result = np.asarray(np.minimum(np.maximum(data, low), high))
+    return result.astype(data.dtype, copy=False)
