@@ -240,7 +240,7 @@ def test_bad_indices_are_refused(read, case):
 
 
 def test_a_sparse_array_out_of_proportion_is_limited(read):
-    with pytest.raises(LimitError, match="row_sparse array, .* bytes of which 40 are stored"):
+    with pytest.raises(LimitError, match=r"row_sparse array, .* bytes of which 40 are stored"):
         read(listing([sparse(ROW_SPARSE, (2**40, 3), ONES, [indices(0, 1)])], ["w"]))
 
 
