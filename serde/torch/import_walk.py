@@ -9,9 +9,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import LimitError, OptionError, TypeInferenceError, Unsupported
+from serde.errors import LimitError, TypeInferenceError, Unsupported
 from serde.relay.ir.dims import DimLike, symbol
-from serde.relay.ir.expr import Constant, Expr, Span, TupleWrapper, Var
+from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.types import TensorType
 from serde.report import Issue, Report
 from serde.torch.aliases import Values
@@ -36,7 +36,7 @@ from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback, with_lengths
 from serde.walk.holes import Hole, Incomplete
 from serde.walk.inputs import check_rank
-from serde.walk.user_converters import UserConverter
+from serde.walk.user_converters import UserConverter, check_custom_results
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
@@ -321,16 +321,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             found = custom(list(arguments.values()), dtypes)
         except TypeInferenceError as error:
             raise Unsupported(str(error)) from error
-        several = isinstance(found, (list, tuple, TupleWrapper))
-        results = list(found) if several else [] if found is None else [found]
         count = None if context.source.gives_list else context.outputs
-        wrong = next((each for each in results if not isinstance(each, Expr)), None)
-        if wrong is not None or (count is not None and len(results) != count):
-            what = f"{len(results)} results" if wrong is None else repr(wrong)[:100]
-            raise OptionError(
-                f"custom_convert_map: {context.source.op}: expected "
-                f"{'expressions' if count is None else f'{count} expressions'}, found {what}"
-            )
+        results = check_custom_results(context.source.op, found, count)
         return [self.assembly.fold(each) for each in results]
 
     def _call_user(
