@@ -28,6 +28,7 @@ from support.typed_graphs import Choice, TypedGraph, generate, operators_of
 import serde
 from serde._optional import is_installed
 from serde.errors import ConverterBug, SerdeError, TypeInferenceError, UnsupportedModelError
+from serde.mxnet.operators import DYNAMIC
 from serde.relay import Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import all_ops
@@ -170,7 +171,7 @@ class OnnxJudge(Judge):
 
 
 class MxnetJudge(Judge):
-    """MXNet 1.9."""
+    """MXNet 1.9: an executor or, where values decide shapes, what runs Gluon's blocks."""
 
     name = format = "mxnet"
     package = "mxnet"
@@ -183,13 +184,16 @@ class MxnetJudge(Judge):
         mx = import_mxnet()
         symbol = mx.sym.load(str(path))
         params = path.with_name(path.name.replace("-symbol.json", "-0000.params"))
-        semantics = '"is_np_shape"' in path.read_text()
+        text = path.read_text()
         held = _load_params(mx, params) if params.exists() else {}
-        with mx.util.np_shape(semantics):
+        with mx.util.np_shape('"is_np_shape"' in text):
             values = {name.partition(":")[2]: array for name, array in dict(held).items()}
             names = [each for each in symbol.list_inputs() if each not in values]
             given = dict(zip(model.meta.inputs, feeds, strict=True))
             values |= {name: mx.nd.array(given[name], dtype=given[name].dtype) for name in names}
+            if any(node["op"] in DYNAMIC for node in json.loads(text)["nodes"]):
+                found = mx.nd.CachedOp(symbol)(*[values[each] for each in symbol.list_inputs()])
+                return [each.asnumpy() for each in (found if isinstance(found, list) else [found])]
             executor = symbol.bind(
                 mx.cpu(),
                 args={name: values[name] for name in symbol.list_arguments()},

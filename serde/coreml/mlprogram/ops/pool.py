@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
 from typing import Any as AnyValue
 from typing import Literal
@@ -31,7 +30,7 @@ from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, pool_dim, split_padding
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.pool import adaptive_pool, global_pool
+from serde.walk.expansion.pool import adaptive_pool, combine_windows, global_pool
 from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.weights import numpy_dtype
 
@@ -358,13 +357,13 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         work = _compute_dtype(dtype, kind)
         fill = lowest(numpy_dtype(dtype)) if kind == "max" else 0
         wide = _pad(converted(data, work), sides, fill)
-        result = _combine_windows(wide, *window, relay.maximum if kind == "max" else relay.add)
+        result = combine_windows(wide, *window, relay.maximum if kind == "max" else relay.add)
         if counting.get("count_include_pad"):
             result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
         elif kind == "avg":
             lengths = fixed_shape(data, range(2, 2 + rank))
             ones = relay.Constant(allocation.ones((1, 1, *lengths), work))
-            counts = _combine_windows(_pad(ones, sides, 0), *window, relay.add)
+            counts = combine_windows(_pad(ones, sides, 0), *window, relay.add)
             least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))
         return arranged(converted(result, dtype), usual, out_layout or layout)
@@ -386,26 +385,6 @@ def _pad(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
         return data
     fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
     return relay.nn.pad(data, list(sides), relay.Constant(fill))
-
-
-def _combine_windows(
-    data: Expr,
-    sizes: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    combine: Callable[[Expr, Expr], Expr],
-) -> Expr:
-    """Combine the elements of every window, one axis after the other."""
-    spans = zip(sizes, strides, dilation, strict=True)
-    for axis, (size, stride, gap) in enumerate(spans, start=2):
-        (length,) = fixed_shape(data, [axis])
-        reach = (length - (size - 1) * gap - 1) // stride * stride + 1
-        starts = range(0, size * gap, gap)
-        parts = [
-            relay.strided_slice(data, [at], [at + reach], [stride], axes=[axis]) for at in starts
-        ]
-        data = reduce(combine, parts)
-    return data
 
 
 for _ndim in (1, 2, 3):

@@ -8,6 +8,7 @@ from functools import partial
 import onnx
 
 import serde.relay as relay
+from serde.allocation import full
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -38,7 +39,7 @@ def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
     type_ = ctx.type(like)
     length = type_.shape[0]
     if isinstance(length, int):
-        return ctx.const([value] * length, type_.dtype)
+        return ctx.const(full(length, value), type_.dtype)
     return fill(ctx, ctx.emit("Shape", like), value, type_.dtype)
 
 
@@ -256,7 +257,7 @@ def export_group_norm_v1(
     moved, order = _move_channel_second(ctx, x, norm.axis)
     shape = [ctx.type(x).shape[each] for each in order or range(rank)]
     rows = ctx.emit("Reshape", moved, ctx.ints([0, num_groups, -1]))
-    ones, zeros = (ctx.const([each] * num_groups, dtype) for each in (1.0, 0.0))
+    ones, zeros = (ctx.const(full(num_groups, each), dtype) for each in (1.0, 0.0))
     normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=norm.epsilon)
     result = ctx.emit("Reshape", normal, ctx.shape(shape))
     trailing = (1,) * (rank - 2)
