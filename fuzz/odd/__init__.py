@@ -1,0 +1,18 @@
+"""Models made by hand of what the libraries write rarely, or never."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from fuzz.case import Case
+from fuzz.odd import mxnet, onnx, relay
+
+__all__ = ["ODD"]
+
+ODD: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
+    "mxnet": mxnet.make_cases,
+    "onnx": onnx.make_cases,
+    "relay": relay.make_cases,
+}
+"""What makes them, by format."""
