@@ -213,7 +213,8 @@ def _convert(
         serde.export_model(serde.to_relay(source, format=format, **told), format=kind, **writing)
         return
     written = folder / f"m{suffix}"
-    serde.convert(source, written, source_format=format, target_format=kind, **told, **writing)
+    told |= writing
+    serde.convert(source, written, source_format=format, target_format=kind, **told)
 
 
 def _source(path: Path, handed: str) -> Any:

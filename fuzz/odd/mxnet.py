@@ -80,16 +80,18 @@ def make_cases() -> Iterator[Case]:
         "rows-fall": _params(_sparse(1, (2, 3), (4, 3), [[2, 0]])),
         "rows-beyond": _params(_sparse(1, (2, 3), (4, 3), [[0, 9]])),
         "no-rows": _params(_sparse(1, (0, 3), (4, 3), [[]])),
-        "csr": _params(_sparse(2, (2,), (2, 3), [[0, 1, 2], [0, 1]])),
-        "csr-pointers": _params(_sparse(2, (2,), (2, 3), [[0, 5, 2], [0, 1]])),
-        "csr-beyond": _params(_sparse(2, (2,), (2, 3), [[0, 1, 2], [0, 7]])),
-        "csr-large": _params(_sparse(2, (2,), (2, 2**33), [[0, 1, 2], [0, 1]])),
+        "csr-fall": _params(_sparse(2, (2,), (4, 3), [[0, 2, 2, 2, 2], [2, 1]])),
+        "csr": _params(_sparse(2, (2,), (4, 3), [[0, 1, 2, 2, 2], [0, 1]])),
+        "csr-pointers": _params(_sparse(2, (2,), (4, 3), [[0, 5, 2, 2, 2], [0, 1]])),
+        "csr-beyond": _params(_sparse(2, (2,), (4, 3), [[0, 1, 2, 2, 2], [0, 7]])),
+        "csr-large": _params(_sparse(2, (2,), (4, 2**33), [[0, 1, 2, 2, 2], [0, 1]])),
     }
     matrix = _symbol({"num_hidden": "4", "no_bias": "True"}, "FullyConnected")
     for name, params in arrays.items():
         symbol = flagged if name in ("dense", "other") else matrix
         files = {"m-symbol.json": symbol, "m-0000.params": params}
-        yield Case.of("mxnet", f"odd-params-{name}", files, input_shapes={"data": [2, 3, 8, 8]})
+        data = {"data": [2, 3, 8, 8] if symbol is flagged else [2, 3]}
+        yield Case.of("mxnet", f"odd-params-{name}", files, input_shapes=data)
         reversed_files = dict(reversed(files.items()))
         yield Case.of("mxnet", f"odd-beside-{name}", reversed_files)
         for epoch in (0, 3):
