@@ -183,24 +183,47 @@ def report_together(workers: int) -> None:
             )
 
 
+def row_steps(root: Path) -> list[tuple[Path, Path]]:
+    """Return conversions into each format that is installed, and out of it.
+
+    TVM reads in a process of its own, some seconds each, and is left to write; so is Core ML's
+    older container, and what PyTorch's programs are made of by their authors.
+    """
+    net = root / "net.onnx"
+    small_net(net, 4)
+    found = []
+    for suffix in (*SUFFIXES.values(), ".pt2", ".pt"):
+        target = root / f"out{suffix}"
+        try:
+            serde.convert(net, target)
+        except serde.errors.MissingDependency as error:
+            print(f"left out: {target.name}: {error}")
+            continue
+        found.append((net, target))
+        if suffix not in ("_relax", "_torch", ".pt"):
+            found.append((target, root / "back.onnx"))
+    return found
+
+
 def report_row(count: int) -> None:
-    """Convert one small model many times, and print what the process holds along the way."""
+    """Convert small models many times, and print what the process holds along the way."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        small_net(root / "net.onnx", 4)
-        formats = ("onnx", "mxnet", "coreml", "nnef", "relay")
+        steps = row_steps(root)
+        print(f"{len(steps)} kinds: " + ", ".join(f"{a.name} to {b.name}" for a, b in steps))
         print("| conversions | resident, MB | descriptors | threads | temporary files |")
         print("|---|---|---|---|---|")
         others = set(os.listdir(tempfile.gettempdir()))
         for done in range(count + 1):
-            if done in (100, 1_000, count // 2, count):
+            if done in (100, 500, *range(1_000, count, 1_000), count):
                 gc.collect()
                 held = int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
                 files = len(os.listdir("/proc/self/fd"))
                 left = len(set(os.listdir(tempfile.gettempdir())) - others)
-                print(f"| {done:,} | {held:.1f} | {files} | {threading.active_count()} | {left} |")
-            format = formats[done % len(formats)]
-            serde.convert(root / "net.onnx", root / f"out{SUFFIXES[format]}", overwrite=True)
+                told = f"| {done:,} | {held:.1f} | {files} | {threading.active_count()} | {left} |"
+                print(told, flush=True)
+            source, target = steps[done % len(steps)]
+            serde.convert(source, target, overwrite=True)
 
 
 def report_weights(gigabytes: int) -> None:

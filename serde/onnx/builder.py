@@ -96,20 +96,25 @@ class GraphScope(Scope):
         step: What it is in its parent, such as ``loop_1/body``; the name of a function.
 
     Attributes:
-        home: The main graph, or the function.
         nodes: Its nodes so far, in order.
         types: Types of values that stand for Relay expressions, by name.
         constants: The constants of the main graph or of the function, by their values.
     """
 
-    __slots__ = ("constants", "home", "nodes", "types")
+    __slots__ = ("_home", "constants", "nodes", "types")
 
     def __init__(self, parent: GraphScope | None = None, step: str = "") -> None:
         super().__init__(parent, step)
         self.nodes: list[onnx.NodeProto] = []
         self.types: dict[str, ValueType] = {}
         self.constants: dict[Hashable, Value] = {}
-        self.home: GraphScope = self if parent is None else parent.home
+        # No reference to itself: the graph goes as soon as nothing needs it.
+        self._home: GraphScope | None = None if parent is None else parent.home
+
+    @property
+    def home(self) -> GraphScope:
+        """The main graph, or the function."""
+        return self._home or self
 
 
 def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:

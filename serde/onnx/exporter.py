@@ -164,6 +164,22 @@ def write_lowered(
     Raises:
         UnsupportedModelError: ONNX cannot say some of the model at that version.
     """
+    native = _write_native(model, opset, report, intermediate_shapes, local_functions, fallback)
+    report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
+    _check_nesting(native.proto)
+    _infer_shapes(native)
+    return native
+
+
+def _write_native(
+    model: RelayModel,
+    opset: int,
+    report: Report,
+    intermediate_shapes: bool,
+    local_functions: bool,
+    fallback: ExportFallback | None,
+) -> OnnxModel:
+    """Return a lowered model; all that the walk noted is forgotten by then."""
     builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
     walk = _OnnxWalk(model, builder, report, fallback, local_functions=local_functions)
     inputs = walk.declare()
@@ -173,11 +189,7 @@ def write_lowered(
     ]
     outputs = _name_outputs(walk.write(), names, builder, report)
     raise_if_refused(report)
-    native = _make_native(model, builder, inputs, outputs)
-    report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
-    _check_nesting(native.proto)
-    _infer_shapes(native)
-    return native
+    return _make_native(model, builder, inputs, outputs)
 
 
 class _OnnxWalk(ExportWalk[Value]):
@@ -416,12 +428,13 @@ def _infer_shapes(native: OnnxModel) -> None:
     Raises:
         ConverterBug: It finds a fault.
     """
-    skeleton = onnx.ModelProto()
-    skeleton.CopyFrom(native.proto)
+    declared = onnx.ModelProto()
     for name, weight in native.weights.items():
         type_ = TensorType(weight.shape, weight.dtype)
-        skeleton.graph.input.append(value_type_proto(name, type_))
+        declared.graph.input.append(value_type_proto(name, type_))
+    # Messages that follow each other are one, which spares a copy of the model.
+    serialized = native.proto.SerializeToString() + declared.SerializeToString()
     try:
-        onnx.shape_inference.infer_shapes(skeleton, check_type=True, strict_mode=True)
+        onnx.shape_inference.infer_shapes(serialized, check_type=True, strict_mode=True)
     except onnx.shape_inference.InferenceError as error:
         raise ConverterBug(f"ONNX's shape inference refuses the graph: {error}") from error

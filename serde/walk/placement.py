@@ -24,19 +24,25 @@ class Scope:
         level: Number of scopes around it.
     """
 
-    __slots__ = ("jump", "level", "parent", "step")
+    __slots__ = ("_jump", "level", "parent", "step")
 
     def __init__(self, parent: Scope | None = None, step: str = "") -> None:
         self.parent = parent
         self.step = step
         self.level: int = 0 if parent is None else parent.level + 1
-        self.jump: Scope = self
+        # Of the outermost it is itself: said by None, so that a graph goes once nothing needs it.
+        self._jump: Scope | None = None
         if parent is None:
             return
         # Every scope knows one far ancestor, chosen so that a search upwards is logarithmic.
         far = parent.jump
         even = parent.level - far.level == far.level - far.jump.level
-        self.jump = far.jump if even else parent
+        self._jump = far.jump if even else parent
+
+    @property
+    def jump(self) -> Scope:
+        """A scope around this one, or of the outermost itself."""
+        return self._jump or self
 
     def inner(self, step: str) -> Scope:
         """Return a new scope inside this one."""

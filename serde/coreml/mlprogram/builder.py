@@ -40,6 +40,7 @@ class ProgramBuilder(Builder):
 
     Args:
         version: Version of iOS whose operators are written.
+        block: Where they are written, of Apple's message ``MIL.Block``.
 
     Attributes:
         layout: The constants that lie in ``weight.bin``.
@@ -47,8 +48,8 @@ class ProgramBuilder(Builder):
 
     max_level = 44
 
-    def __init__(self, version: int) -> None:
-        super().__init__(version, message_class("MIL.Block")())
+    def __init__(self, version: int, block: AnyValue) -> None:
+        super().__init__(version, block)
         self.layout = BlobLayout()
         self._known: dict[object, str] = {}
         self._placed: dict[tuple[int, str], tuple[Weight, int]] = {}

@@ -95,7 +95,9 @@ def program_from_relay(
     model = lower_to_static(model, TABLE, supported, report, share=False)
     model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)
-    builder = ProgramBuilder(target.number)
+    spec = message_class("Model.Model")()
+    function = spec.mlProgram.functions["main"]
+    builder = ProgramBuilder(target.number, function.block_specializations[target.opset])
     classifier = interface.classifier
     if classifier is not None:
         ends = builder.reserve(classifier.feature), builder.reserve(classifier.probabilities)
@@ -118,8 +120,7 @@ def program_from_relay(
         results[classifier.output] = ends[1]
         results.insert(0, ends[0])
     builder.block.outputs.extend(results)
-    spec = _spec(model, interface, target, builder, inputs[:kept], named[:shown])
-    function = spec.mlProgram.functions["main"]
+    _declare(spec, model, interface, target, builder, inputs[:kept], named[:shown])
     texts = [interface.descriptions.get(name, "") for name in states]
     declare_states(function, spec.description, inputs[kept:], target, texts)
     return CoremlModel(spec, layout=builder.layout)
@@ -295,16 +296,16 @@ def _tell_scores(model: RelayModel, classifier: Classifier, report: Report) -> N
         )
 
 
-def _spec(
+def _declare(
+    spec: AnyValue,
     model: RelayModel,
     interface: Interface,
     target: Target,
     builder: ProgramBuilder,
     inputs: Sequence[Value],
     outputs: Sequence[Value],
-) -> AnyValue:
-    """Return Apple's message of a program: its interface, and one function of one block."""
-    spec = message_class("Model.Model")()
+) -> None:
+    """Fill Apple's message of a program around its one block: its interface and function."""
     spec.specificationVersion = target.specification
     interface.fill(
         spec.description,
@@ -319,5 +320,3 @@ def _spec(
     function.opset = target.opset
     for value in inputs:
         set_type(function.inputs.add(name=value.name).type, value.type, target.number)
-    function.block_specializations[target.opset].CopyFrom(builder.block)
-    return spec

@@ -19,6 +19,7 @@ from serde.mxnet.builder import Subgraph, Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
+from serde.mxnet.rows import as_rows, from_row, from_rows, to_row
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, If, TupleGetItem, Var
 from serde.relay.ir.registry import call
@@ -121,7 +122,8 @@ def _foreach(
     variables = _Variables(slices, kinds)
 
     def write(own: Sequence[Value], echo: bool = False) -> Writing[Sequence[Value]]:
-        first, later = list(own[: len(data)]), list(own[len(data) :])
+        first = [from_row(ctx, each) for each in own[: len(data)]]
+        later = list(own[len(data) :])
         taken = [ctx.captured(each) for each in captures]
         if numbered:
             _, *found = yield from ctx.write_body(body, [*first, *later, *taken])
@@ -133,7 +135,8 @@ def _foreach(
             for value, state, kind in zip(nexts, later, kinds, strict=True)
         ]
         echoed = [ctx.emit("_copy", own[0])] if echo else []
-        return [*found[len(states) :], *echoed, *nexts]
+        rows = [to_row(ctx, value) for value in found[len(states) :]]
+        return [*rows, *echoed, *nexts]
 
     count = len(stacks)
     inside = yield from ctx.subgraph(variables.names, variables.types, write, count + len(states))
@@ -143,7 +146,7 @@ def _foreach(
         inside = yield from ctx.subgraph(
             variables.names, variables.types, partial(write, echo=True), count + len(states)
         )
-    lanes = [_as_rows(ctx, each) for each in data]
+    lanes = [as_rows(ctx, each) for each in data]
     inputs = [*lanes, *states]
     indices = _inputs(inside, variables.names, inputs, inputs)
     own = inside.variables
@@ -162,21 +165,6 @@ def _foreach(
         remain_locs=str([i for i, place in enumerate(indices) if place >= len(data) + len(states)]),
     )
     return (*results[count:], *results[: len(stacks)])
-
-
-def _as_rows(ctx: ExportContext, data: Value) -> Value:
-    """Return a vector as rows of one element, where a slice must have an axis."""
-    type_ = ctx.type(data)
-    if type_.rank > 1 or ctx.np_shape:
-        return data
-    return ctx.reshape(data, (*type_.shape, 1))
-
-
-def _stack(ctx: ExportContext, stack: Value, type_: TensorType) -> Value:
-    """Return stacked scalars as a vector."""
-    if type_.rank > 1 or ctx.np_shape:
-        return replace(stack, type=type_)
-    return ctx.reshape(replace(stack, type=TensorType((*type_.shape, 1), type_.dtype)), type_.shape)
 
 
 @OPS.exports("serde.scan")
@@ -218,7 +206,7 @@ def export_scan(
     found = yield from _foreach(ctx, data, state, captures, body, stacks=elements, numbered=False)
     placed = []
     for value, element, (axis, backwards) in zip(found[len(state) :], elements, ways, strict=True):
-        whole = _stack(ctx, value, TensorType((length, *element.shape), element.dtype))
+        whole = from_rows(ctx, value, TensorType((length, *element.shape), element.dtype))
         placed.append(ctx.spell(_from_front(axis % (element.rank + 1), backwards), whole))
     return (*found[: len(state)], *placed)
 
@@ -292,7 +280,7 @@ def export_loop(
             ctx, [numbers], state, captures, body, stacks=elements, numbered=True
         )
         whole = [
-            _stack(ctx, value, TensorType((most, *each.shape), each.dtype))
+            from_rows(ctx, value, TensorType((most, *each.shape), each.dtype))
             for value, each in zip(found[len(state) :], elements, strict=True)
         ]
         return (*found[: len(state)], *whole)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -180,7 +181,7 @@ def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
     (count,) = ctx.static_shape(shape, 1)
     rest, sizes = to_int64(ctx, x), to_int64(ctx, shape)
     coordinates = []
-    for axis in reversed(range(count)):
+    for axis in reversed(iterations(count, f"{count} coordinates")):
         size = ctx.emit("Gather", sizes, ctx.const(axis, np.int64), axis=0)
         position = ctx.emit("Mod", rest, size, fmod=0)
         rest = ctx.emit("Div", ctx.emit("Sub", rest, position), size)

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
@@ -144,7 +145,7 @@ def _restore(
         "serde.dequantize_linear",
         x,
         Constant(factor.astype(np.float32).reshape(shape)),
-        Constant(np.broadcast_to(zero, factor.shape).astype(dtype).reshape(shape))
+        Constant(allocation.broadcast_to(zero, factor.shape).astype(dtype).reshape(shape))
         if dtype in _NARROW
         else None,
         axis=axis or 0,

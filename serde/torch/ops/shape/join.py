@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axis
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
@@ -43,15 +45,13 @@ def import_cat(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
 @OPS.imports("aten::stack")
 def import_stack(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
     rank = ctx.type(ctx.first(tensors)).rank + 1
-    if not -rank <= dim < rank:
-        raise Unsupported(f"axis {dim} is outside a tensor of rank {rank}")
-    return relay.stack(ctx.promote(*tensors), axis=dim % rank)
+    return relay.stack(ctx.promote(*tensors), axis=normalize_axis(dim, rank))
 
 
 @OPS.imports("aten::hstack")
 def import_hstack(ctx: ImportContext, *tensors: Expr) -> Expr:
     whole = [import_atleast_1d(ctx, each) for each in tensors]
-    return import_cat(ctx, *whole, dim=int(ctx.type(whole[0]).rank > 1))
+    return import_cat(ctx, *whole, dim=int(ctx.type(ctx.first(whole)).rank > 1))
 
 
 @OPS.imports("aten::vstack", "aten::row_stack")
@@ -207,7 +207,7 @@ def _numbers(ctx: ImportContext, x: Expr) -> list[SymInt]:
     (count,) = ctx.static_shape(wide, 1)
     return [
         ctx.fold(relay.take(wide, relay.const(place, "int64"), axis=0, mode="fast"))
-        for place in range(count)
+        for place in allocation.iterations(count, f"{count} lengths that are computed")
     ]
 
 
