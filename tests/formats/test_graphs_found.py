@@ -277,3 +277,20 @@ def test_mxnet_keeps_results_beside_those_of_their_activations(
     function = functions.get(name, lambda a: 1 / (1 + np.exp(-a)))
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(other, function(wanted), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("reduce", [np.sum, np.prod])
+def test_mxnet_reduces_axes_without_elements(reduce: Any, tmp_path: Path) -> None:
+    x = relay.var("x", shape=(2, 3, 0))
+    body = relay.Tuple([getattr(relay, reduce.__name__)(x, axis=(2,)), relay.negative(x)])
+    given = np.zeros((2, 3, 0), np.float32)
+    found, _ = run("mxnet", body, {x: given}, tmp_path, names=("y", "z"))
+    np.testing.assert_array_equal(found, reduce(given, 2))
+
+
+def test_mxnet_finds_nothing(tmp_path: Path) -> None:
+    """MXNet's own shapes have no length 0."""
+    x = relay.var("x", shape=(3, 2))
+    body = relay.cast(relay.argwhere(x), "float32")
+    (found,) = run("mxnet", body, {x: np.zeros((3, 2), np.float32)}, tmp_path)
+    assert found.shape == (0, 2)
