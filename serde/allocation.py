@@ -21,6 +21,7 @@ from serde.weights import Array
 
 __all__ = [
     "allow",
+    "allow_growth",
     "arange",
     "bincount",
     "broadcast_to",
@@ -232,6 +233,23 @@ def allow(shape: Shape, dtype: DType = np.float64) -> None:
         Unsupported: There is no such array.
     """
     _draw(_size(shape), np.dtype(dtype))
+
+
+def allow_growth(held: int, nbytes: int, times: int, what: str) -> None:
+    """Take what a stored tensor has beyond some times the bytes that a file holds of it.
+
+    Args:
+        held: The bytes in the file.
+        nbytes: The bytes of the tensor.
+        times: How many times the former the latter may be for nothing.
+        what: Which tensor, as the subject of a sentence.
+
+    Raises:
+        LimitError: It would take more bytes of constants than are left.
+    """
+    if nbytes > times * held:
+        about = f"{what}, {nbytes:,} bytes of which {held:,} are stored,"
+        budget().draw("constants", nbytes - times * held, about)
 
 
 def iterations(count: int, what: str) -> range:

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 
 __all__ = ["TypedContext"]
@@ -46,29 +47,32 @@ class TypedContext(ABC, Generic[ValueT]):
             raise Unsupported(f"expected a tensor of {wanted} axes, found {type_!r}")
         return type_
 
-    def axis_dim(self, x: ValueT, axis: int) -> Dim:
+    def axis(self, x: ValueT, axis: int) -> int:
+        """Return an axis of a tensor counted from the front.
+
+        Raises:
+            TypeInferenceError: The tensor has no such axis.
+        """
+        return normalize_axis(axis, self.type(x).rank)
+
+    def dim_at(self, x: ValueT, axis: int) -> Dim:
         """Return the length of an axis of a tensor.
 
         Raises:
-            Unsupported: It has no such axis.
+            TypeInferenceError: The tensor has no such axis.
         """
         type_ = self.type(x)
-        if not -type_.rank <= axis < type_.rank:
-            raise Unsupported(f"needs axis {axis}, found {type_!r}")
-        return type_.shape[axis]
+        return type_.shape[normalize_axis(axis, type_.rank)]
 
     def static_lengths(self, x: ValueT, axes: Iterable[int]) -> tuple[int, ...]:
         """Return the lengths of some axes of a tensor, the others being as they may.
 
         Raises:
-            Unsupported: One is symbolic, or the tensor has not so many axes.
+            TypeInferenceError: The tensor has not so many axes.
+            Unsupported: One is symbolic.
         """
-        type_ = self.type(x)
-        places = list(axes)
-        if any(not -type_.rank <= axis < type_.rank for axis in places):
-            raise Unsupported(f"needs axes {places}, found {type_!r}")
-        lengths = [type_.shape[axis] for axis in places]
+        lengths = [self.dim_at(x, axis) for axis in axes]
         fixed = tuple(length for length in lengths if isinstance(length, int))
         if len(fixed) < len(lengths):
-            raise Unsupported(f"needs fixed lengths of axes, found {type_!r}")
+            raise Unsupported(f"needs fixed lengths of axes, found {self.type(x)!r}")
         return fixed

@@ -15,7 +15,10 @@ from onnx import TensorProto, helper, numpy_helper
 import serde
 import serde.relay as relay
 from serde.errors import LimitError
-from serde.limits import Limits
+from serde.limits import Limits, spending
+from serde.walk.assembly import Assembly
+from serde.walk.import_context import ImportContext
+from serde.weights import ArrayWeight
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
@@ -270,3 +273,17 @@ def test_a_column_that_is_not_there_is_refused(column: int, target: str) -> None
     module = relay.IRModule.from_expr(transposed.astuple())
     with pytest.raises(serde.UnsupportedModelError, match=rf"columns .*{column}.* of 2"):
         serde.export_model(module, {}, format=target)
+
+
+def test_a_weight_whose_values_matter_is_looked_at_within_a_limit() -> None:
+    assembly = Assembly()
+    ctx = ImportContext(17)
+    ctx._assembly = assembly
+    weight = assembly.variable(ArrayWeight(np.ones(2**12, np.float32)), "w")
+    with spending({"values": 2**14}):
+        assert ctx.is_constant(weight)
+        np.testing.assert_array_equal(ctx.constant(weight), np.ones(2**12))
+    with spending({"values": 2**14 - 1}):
+        assert not ctx.is_constant(weight)
+        with pytest.raises(LimitError, match="--limit values=16384 allows it"):
+            ctx.constant(weight)

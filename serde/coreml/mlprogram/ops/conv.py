@@ -20,7 +20,12 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import (
+    converted,
+    fixed_shape,
+    has_filters_of_channels,
+    tensor_type,
+)
 from serde.weights import dtype_name, numpy_dtype
 
 Padding = Literal["valid", "same", "same_lower", "custom"]
@@ -215,7 +220,7 @@ def _ungroup_filters(
     if layout.startswith("G"):
         return ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
     shape, channels = ctx.type(weight).shape, ctx.type(data).shape[1]
-    if groups > 1 and channels == groups == shape[0] and shape[1] != 1:
+    if has_filters_of_channels(channels, shape[0], shape[1], groups):
         kernel = list(shape[2:])
         return ctx.spell(lambda w: relay.reshape(w, [-1, 1, *kernel]), weight)
     return weight

@@ -219,10 +219,7 @@ def _fits(node: Call) -> bool:
     if not isinstance(type_, TensorType) or not _is_window(type_, attrs):
         return False
     # The mean of a window of padding alone is 0 in Relay and no number in MIL.
-    counts = attrs.get("count_include_pad", True)
-    return (
-        counts or _meets_data(attrs) or _compute_missing_padding(type_.shape[2:], attrs) is not None
-    )
+    return attrs.get("count_include_pad", True) or _meets_data(type_.shape[2:], attrs)
 
 
 def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
@@ -235,15 +232,20 @@ def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
     return all(each == 1 for each in attrs["dilation"])
 
 
-def _meets_data(attrs: Mapping[str, AnyValue]) -> bool:
-    """Whether no window that is there by rounding up can begin beyond the data."""
-    sizes, strides = attrs["pool_size"], attrs["strides"]
-    if not _rounds_up(attrs, len(sizes)):
-        return True
-    _, after = split_padding(attrs["padding"], len(sizes))
-    return all(
-        stride + last <= size for size, stride, last in zip(sizes, strides, after, strict=True)
-    )
+def _meets_data(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> bool:
+    """Whether no window can lie in the padding alone, or beyond it by rounding up."""
+    before, after = split_padding(attrs["padding"], len(lengths))
+    for index, length in enumerate(lengths):
+        size, stride = attrs["pool_size"][index], attrs["strides"][index]
+        first, last, up = before[index], after[index], attrs["ceil_mode"]
+        count = pool_dim(length, size, stride, first + last, 1, ceil_mode=up)
+        if isinstance(length, int) and isinstance(count, int):
+            ends_outside = (count - 1) * stride >= length + first
+        else:
+            ends_outside = last + (stride - 1 if up else 0) >= size
+        if first >= size or ends_outside:
+            return False
+    return True
 
 
 def _rounds_up(attrs: Mapping[str, AnyValue], rank: int) -> bool:
@@ -284,7 +286,7 @@ def _convert_rounding(
     spare = _compute_missing_padding(ctx.type(data).shape[2:], attrs)
     before, after = split_padding(attrs["padding"], rank)
     own = rank <= 2 and tuple(before) == tuple(after) and not counts_padding
-    if spare is None and own and _meets_data(attrs):
+    if spare is None and own and _meets_data(ctx.type(data).shape[2:], attrs):
         return {"pad": to_mil_pads(attrs["padding"], rank), "ceil_mode": True}
     spare = spare or tuple(stride - 1 for stride in attrs["strides"])
     return {"pad": to_mil_pads(_extend_padding(attrs, spare)["padding"], rank), "ceil_mode": False}

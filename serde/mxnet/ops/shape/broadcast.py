@@ -108,7 +108,7 @@ def import_broadcast_like(
         raise Unsupported(f"axes {lhs_axes} like {rhs_axes}")
     target = list(ctx.type(lhs).shape)
     for left, right in zip(lhs_axes, rhs_axes, strict=True):
-        target[normalize_axis(left, len(target))] = ctx.axis_dim(rhs, right)
+        target[normalize_axis(left, len(target))] = ctx.dim_at(rhs, right)
     return relay.broadcast_to(lhs, target)
 
 

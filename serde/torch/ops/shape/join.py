@@ -10,6 +10,7 @@ import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axis
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
@@ -43,9 +44,7 @@ def import_cat(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
 @OPS.imports("aten::stack")
 def import_stack(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
     rank = ctx.type(tensors[0]).rank + 1
-    if not -rank <= dim < rank:
-        raise Unsupported(f"axis {dim} is outside a tensor of rank {rank}")
-    return relay.stack(ctx.promote(*tensors), axis=dim % rank)
+    return relay.stack(ctx.promote(*tensors), axis=normalize_axis(dim, rank))
 
 
 @OPS.imports("aten::hstack")
