@@ -193,8 +193,10 @@ class MxnetJudge(Judge):
             given = dict(zip(model.meta.inputs, feeds, strict=True))
             values |= {name: mx.nd.array(given[name], dtype=given[name].dtype) for name in names}
             if any(node["op"] in DYNAMIC for node in json.loads(text)["nodes"]):
-                found = mx.nd.CachedOp(symbol)(*[values[each] for each in symbol.list_inputs()])
-                return [each.asnumpy() for each in (found if isinstance(found, list) else [found])]
+                with contextlib.suppress(mx.MXNetError):
+                    return _run_block(mx, symbol, values)
+                with contextlib.suppress(mx.MXNetError), mx.util.np_shape(True):
+                    return _run_block(mx, symbol, values)
             executor = symbol.bind(
                 mx.cpu(),
                 args={name: values[name] for name in symbol.list_arguments()},
@@ -214,6 +216,12 @@ class MxnetJudge(Judge):
             input_dtypes={each.name_hint: each.type.dtype for each in inputs},
             widen_weights=False,
         )
+
+
+def _run_block(mx: Any, symbol: Any, values: Mapping[str, Any]) -> list[Array]:
+    """Return what a symbol gives as Gluon runs it."""
+    found = mx.nd.CachedOp(symbol)(*[values[each] for each in symbol.list_inputs()])
+    return [each.asnumpy() for each in (found if isinstance(found, list) else [found])]
 
 
 def _load_params(mx: Any, path: Path) -> Any:
