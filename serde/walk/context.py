@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from serde.errors import Unsupported
@@ -23,16 +23,26 @@ class TypedContext(ABC, Generic[ValueT]):
     def type(self, x: ValueT) -> TensorType:
         """Return the type of a tensor."""
 
-    def static_shape(self, x: ValueT) -> tuple[int, ...]:
+    def static_shape(
+        self, x: ValueT, rank: int | None = None, *, at_least: int = 0
+    ) -> tuple[int, ...]:
         """Return the shape of a tensor whose dimensions are all integers.
 
+        Args:
+            x: The tensor.
+            rank: How many axes it must have.
+            at_least: How many it must have at least.
+
         Raises:
-            Unsupported: One is symbolic.
+            Unsupported: A dimension is symbolic, or there are too few or too many.
         """
         type_ = self.type(x)
         shape = type_.concrete_shape
         if shape is None:
             raise Unsupported(f"needs a fixed shape, found {type_!r}")
+        if len(shape) < at_least or rank not in (None, len(shape)):
+            wanted = f"{at_least} axes or more" if rank is None else f"{rank} axes"
+            raise Unsupported(f"expected a tensor of {wanted}, found {type_!r}")
         return shape
 
     def ranked(self, x: ValueT, *ranks: int) -> TensorType:
@@ -46,6 +56,16 @@ class TypedContext(ABC, Generic[ValueT]):
             wanted = " or ".join(map(str, ranks))
             raise Unsupported(f"expected a tensor of {wanted} axes, found {type_!r}")
         return type_
+
+    def first(self, values: Sequence[ValueT]) -> ValueT:
+        """Return the first of the tensors that an operator takes any number of.
+
+        Raises:
+            Unsupported: There is none.
+        """
+        if not values:
+            raise Unsupported("expected at least one tensor, found none")
+        return values[0]
 
     def axis(self, x: ValueT, axis: int) -> int:
         """Return an axis of a tensor counted from the front.

@@ -253,3 +253,27 @@ def test_mxnet_repeats_scalars(tmp_path: Path) -> None:
     last, stacked = run("mxnet", body, {x: NUMBERS}, tmp_path, names=("a", "b"))
     assert last == 3.75
     np.testing.assert_array_equal(stacked, [0.75, 1.75, 3.75])
+
+
+@pytest.mark.parametrize("activation", [relay.abs, relay.exp, relay.nn.relu, relay.sigmoid])
+@pytest.mark.parametrize("layer", ["dense", "conv"])
+def test_mxnet_keeps_results_beside_those_of_their_activations(
+    layer: str, activation: Any, tmp_path: Path
+) -> None:
+    """Its executors fuse the two, and then give one of them in the place of both."""
+    shape = {"dense": (2, 3), "conv": (1, 3, 4, 4)}[layer]
+    weight_shape = {"dense": (4, 3), "conv": (4, 3, 1, 1)}[layer]
+    x, w = relay.var("x", shape=shape), relay.var("w", shape=weight_shape)
+    generator = np.random.default_rng(5)
+    given = generator.normal(size=shape).astype(np.float32)
+    weight = generator.normal(size=weight_shape).astype(np.float32)
+    one = relay.nn.dense(x, w) if layer == "dense" else relay.nn.conv2d(x, w)
+    body = relay.Tuple([one, activation(one)])
+    names = ("y", "z")
+    found, other = run("mxnet", body, {x: given}, tmp_path, {w: weight}, names=names)
+    wanted = np.einsum("ij...,kj->ik...", given, weight.reshape(4, 3))
+    functions = {"abs": np.abs, "exp": np.exp, "relu": lambda a: np.maximum(a, 0)}
+    name = activation.__name__
+    function = functions.get(name, lambda a: 1 / (1 + np.exp(-a)))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(other, function(wanted), rtol=1e-5, atol=1e-5)

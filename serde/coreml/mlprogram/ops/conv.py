@@ -159,7 +159,7 @@ def import_conv(
     conv: ConvAttributes,
 ) -> Expr:
     """Padding that keeps the length over the stride depends on the length where there is one."""
-    channels, _, *kernel = ctx.static_shape(weight)
+    channels, _, *kernel = ctx.static_shape(weight, at_least=2)
     rank = len(kernel)
     conv = conv.with_rank(rank)
     lengths = window_lengths(ctx, x, rank, conv.strides, conv.pad_type)
@@ -319,7 +319,7 @@ def import_conv_transpose(
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
     """What the result has more or less than the whole comes off both ends, or off the last."""
-    _, channels, *kernel = ctx.static_shape(weight)
+    _, channels, *kernel = ctx.static_shape(weight, at_least=2)
     rank = len(kernel)
     conv = conv.with_rank(rank)
     pad_type = conv.pad_type

@@ -92,7 +92,7 @@ def import_conv(
             ctx, widened(input), widened(filter), bias, window=WindowAttributes(), groups=groups
         )
         return relay.squeeze(wide, [2])
-    outputs, _, *size = ctx.static_shape(filter)
+    outputs, _, *size = ctx.static_shape(filter, at_least=2)
     strides = per_axis(window.stride, ndim, "stride")
     dilation = per_axis(window.dilation, ndim, "dilation")
     reach = reach_of(size, dilation)

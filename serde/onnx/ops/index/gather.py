@@ -178,7 +178,7 @@ def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
 @OPS.exports("unravel_index")
 def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
     """From the last axis on: ``index[k] = x % shape[k]``, then ``x = x // shape[k]``."""
-    (count,) = ctx.static_shape(shape)
+    (count,) = ctx.static_shape(shape, 1)
     rest, sizes = to_int64(ctx, x), to_int64(ctx, shape)
     coordinates = []
     for axis in reversed(iterations(count, f"{count} coordinates")):
