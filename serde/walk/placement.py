@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from serde.errors import ConverterBug, Unsupported
+from serde.relay.ir.adt import Match
 from serde.relay.ir.expr import Call, Expr, Function, If, Let, Var
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children
@@ -187,4 +188,6 @@ def _operands(
     if isinstance(node, Var):
         value = lets.get(node)
         return () if value is None or isinstance(value, Function) else (value,)
+    if isinstance(node, Match):  # No format has one; its clauses bind variables of their own.
+        return (node.data,)
     return () if isinstance(node, Function) else children(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import random
 import tarfile
@@ -16,6 +17,7 @@ import pytest
 
 import serde
 from fuzz.case import Case
+from fuzz.forks import fork_instead
 from fuzz.judge import READ, Judge
 from fuzz.keeping import Keeper, shrink
 from fuzz.mutators.archives import read_tar, read_zip, write_tar, write_zip
@@ -24,9 +26,12 @@ from fuzz.mutators.mutate import learn, mutate, reduce_case
 from fuzz.mutators.protobuf import ProtobufDocument, read_message
 from fuzz.mutators.text import TextDocument
 from fuzz.mutators.trees import JsonDocument
+from fuzz.odd import ODD
 from fuzz.seeds import Seeds
+from fuzz.unreached import REASONS, UNREACHED, unreached_lines
 from serde.errors import ConverterBug, FormatError, Unsupported
 
+ROOT = Path(serde.__file__).parent
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 SECONDS = 20.0
 """Generous: what is slow is found by the fuzzer, whose machine does nothing else."""
@@ -296,3 +301,46 @@ def test_small_families_of_seeds_are_drawn_as_well() -> None:
     assert few[0] in seeds.sample(20, rng)
     drawn = [seeds.choose(rng).name for _ in range(1000)]
     assert 10 < drawn.count("external-w") < 200
+
+
+# ---- Coverage
+
+
+def test_lines_that_no_file_reaches_are_there_and_have_a_reason() -> None:
+    for module, reasons in UNREACHED.items():
+        assert set(reasons.values()) <= REASONS.keys()
+        for begin in reasons:  # Which fails where no statement begins so.
+            assert unreached_lines(ROOT / module, {begin: reasons[begin]})
+
+
+def test_every_reader_is_named_once() -> None:
+    pytest.importorskip("coverage")
+    from fuzz.lines import READERS, modules
+
+    for format, patterns in READERS.items():
+        found = [path for each in patterns for path in modules([each])]
+        assert len(found) == len(set(found))
+        assert all(modules([each]) for each in patterns), format
+
+
+@pytest.mark.parametrize("format", [each for each in ODD if each != "torch"])
+def test_models_made_by_hand_are_made_alike(format: str) -> None:
+    first = [case.digest for case in itertools.islice(ODD[format](), 20)]
+    assert first == [case.digest for case in itertools.islice(ODD[format](), 20)]
+
+
+def test_expressions_of_nnef_are_parsed_in_a_fork(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from serde.nnef.text import apart
+    from serde.relax.text import reading
+
+    monkeypatch.setattr(apart, "subprocess", apart.subprocess)
+    monkeypatch.setattr(reading, "call_in_process", reading.call_in_process)
+    fork_instead()
+    path = tmp_path / "m.nnef"
+    path.write_text(
+        "version 1.0;\nextension KHR_enable_operator_expressions;\n"
+        "graph net(x) -> (y)\n{\n    x = external<scalar>(shape = [2, 3]);\n    y = x * 2.0;\n}\n"
+    )
+    assert serde.to_relay(path).meta.outputs == ("y",)

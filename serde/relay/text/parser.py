@@ -88,9 +88,8 @@ def fromtext(
     """
     parser = _Parser(text, name, init_module)
     parser.add_metadata(init_meta_table or {})
-    mod = parser.module()
     try:
-        checked, _ = infer_module(mod)
+        checked, _ = infer_module(parser.module())
         verify(checked, types=False)
         raised = raise_composites(checked, _read_attribute)
         return raised if raised is checked else infer_module(raised)[0]

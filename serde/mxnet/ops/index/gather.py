@@ -308,6 +308,10 @@ def import_one_hot(
 ) -> Expr:
     if depth == 0:
         return relay.zeros([*ctx.type(indices).shape, 0], dtype)
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    for value in (on_value, off_value):
+        if limits is not None and not limits.min <= value <= limits.max:
+            raise Unsupported(f"{value} does not fit {dtype}")
     on, off = (relay.Constant(np.array(value, dtype=dtype)) for value in (on_value, off_value))
     return relay.one_hot(as_index(ctx, indices), on, off, depth, -1, dtype)
 
