@@ -1,6 +1,6 @@
 """Fuzzes readers and converters.
 
-    python -m fuzz --format onnx --seconds 60 [--runs N] [--seed N] [--to none|one|all|FORMAT]
+    python -m fuzz --format onnx --seconds 60 [--runs N] [--seed N] [--to none|one|all|TARGET]
     python -m fuzz --replay fuzz/.findings/onnx/*.zip [--to TARGET]
 
 A run takes a seed, changes it in a few places, reads it and, as ``--to`` says, writes it: not at
@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+from fuzz.judge import FORMS, INSPECT
 from fuzz.runner import Session, replay
 from fuzz.seeds import FORMATS
 
@@ -27,7 +28,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=sys.maxsize, help="at most, for each format")
     parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--to", default="one", choices=("none", "one", "all", *FORMATS))
+    parser.add_argument("--to", default="one", choices=("none", "one", "all", INSPECT, *FORMS))
     parser.add_argument("--only", default="", help="seeds whose name holds this text")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / ".findings")
     parser.add_argument("--no-shrink", action="store_true")

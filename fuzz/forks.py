@@ -61,12 +61,14 @@ def _run_parser(
     command: Sequence[str], *, input: bytes, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
     """Do what :mod:`serde.nnef.text.apart` starts a process for."""
+    import nnef
+
     from serde.nnef.text import apart_worker
 
     request = json.loads(input)
 
     def answer() -> Any:
-        return apart_worker._answer(request)
+        return apart_worker._answer(request, nnef)
 
     status, told = _fork(answer, request["memory"])
     return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), told, b"")

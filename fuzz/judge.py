@@ -8,6 +8,7 @@ leaves files behind.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
 import shutil
@@ -24,12 +25,26 @@ from typing import Any
 import serde
 from fuzz.case import Case
 from serde.command.cli import exit_code
+from serde.command.inspection import inspect_model
 from serde.errors import ConverterBug, SerdeError, Unsupported
 
-__all__ = ["READ", "SUFFIXES", "Finding", "Judge", "limit_memory", "scratch"]
+__all__ = [
+    "FORMS",
+    "HANDED",
+    "INSPECT",
+    "READ",
+    "SUFFIXES",
+    "Finding",
+    "Judge",
+    "limit_memory",
+    "scratch",
+]
 
 READ = "read"
 """The target of a run that only reads."""
+
+INSPECT = "inspect"
+"""The target of a run that tells what a file holds."""
 
 SUFFIXES = {
     "coreml": ".mlpackage",
@@ -41,6 +56,23 @@ SUFFIXES = {
     "torch": "_torch",
 }
 """What the names of targets end in."""
+
+FORMS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    **{format: (format, suffix, {}) for format, suffix in SUFFIXES.items()},
+    "coreml_network": ("coreml", ".mlmodel", {"minimum_deployment_target": "iOS14"}),
+    "nnef_folder": ("nnef", "_nnef", {}),
+    "nnef_fragments": ("nnef", "_nnef", {"nnef_fragments": True}),
+    "onnx_live": ("onnx", "", {}),
+    "onnx_external": ("onnx", ".onnx", {"save_as_external_data": True, "opset": 21}),
+    "relay_strict": ("relay", ".relay", {"strict": True}),
+}
+"""What is written for each target: the format, the suffix and the options.
+
+Without a suffix a native object is made, and no file.
+"""
+
+HANDED = "handed"
+"""Option of a case: what a reader is given instead of a path, see :func:`_source`."""
 
 SECONDS = 1.0
 TIMES = 10
@@ -163,14 +195,45 @@ class Judge:
 def _convert(
     path: Path, format: str | None, target: str, folder: Path, options: Mapping[str, Any]
 ) -> None:
+    told = {name: value for name, value in options.items() if name != HANDED}
+    source = _source(path, options.get(HANDED, ""))
+    if target == INSPECT:
+        found = inspect_model(source, format=format, **told)
+        found.tables()
+        json.dumps(found.as_dict())
+        return
     if target == READ:
-        model = serde.to_relay(path, format=format, **options)
+        model = serde.to_relay(source, format=format, **told)
         for weight in model.params.values():
             for _ in weight.chunks():
                 pass
         return
-    written = folder / f"m{SUFFIXES[target]}"
-    serde.convert(path, written, source_format=format, target_format=target, **options)
+    kind, suffix, writing = FORMS[target]
+    if not suffix:
+        serde.export_model(serde.to_relay(source, format=format, **told), format=kind, **writing)
+        return
+    written = folder / f"m{suffix}"
+    told |= writing
+    serde.convert(source, written, source_format=format, target_format=kind, **told)
+
+
+def _source(path: Path, handed: str) -> Any:
+    """Return what a reader is given.
+
+    Args:
+        path: The main file.
+        handed: Nothing for the path, ``prefix`` for its beginning, ``bytes`` for the content,
+            ``pair``, ``riap`` and ``paths`` for those of the file and of the one beside it.
+    """
+    if not handed or not path.is_file():
+        return path
+    if handed == "prefix":
+        return path.with_name(path.name.partition(".")[0].partition("-")[0])
+    if handed == "bytes":
+        return path.read_bytes()
+    files = sorted(path.parent.iterdir(), key=lambda each: (each != path, each.name))[:2]
+    pair = files if handed == "paths" else [each.read_bytes() for each in files]
+    return tuple(pair[::-1] if handed == "riap" else pair)
 
 
 def _judge_error(error: BaseException, target: str) -> Finding | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fuzz.case import Case
 from fuzz.forks import fork_instead
-from fuzz.judge import READ, SUFFIXES, Finding, Judge, limit_memory, scratch
+from fuzz.judge import FORMS, INSPECT, READ, Finding, Judge, limit_memory, scratch
 from fuzz.keeping import Keeper, shrink
 from fuzz.mutators.document import Pool
 from fuzz.mutators.mutate import learn, mutate
@@ -46,7 +46,7 @@ def kinds(to: str) -> list[str]:
     """Return what any run may write."""
     if to == "none":
         return [READ]
-    return [READ, *SUFFIXES] if to in ("one", "all") else [to]
+    return [READ, INSPECT, *FORMS] if to in ("one", "all") else [to]
 
 
 class Session:

@@ -1,4 +1,4 @@
-"""Honest models to begin with: written by the libraries of each format, and by serde.
+"""Models to begin with: written by the libraries of each format, by serde, and by its tests.
 
 They are made once and kept in ``fuzz/.seeds``, an archive a format; ``python -m fuzz.seeds``
 makes them anew, ``python -m fuzz.seeds --pack FORMAT FILE`` packs them for libFuzzer.
@@ -13,12 +13,17 @@ import sys
 import tempfile
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fuzz.case import Case
-from fuzz.judge import SUFFIXES
+from fuzz.harvest import harvest
+from fuzz.judge import HANDED, SUFFIXES
 from fuzz.libraries import LIBRARIES
+from fuzz.odd import ODD
 
 __all__ = ["FORMATS", "Seeds", "load_seeds", "make_seeds"]
 
@@ -80,7 +85,7 @@ def make_seeds(format: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in _each(format):
-            if 0 < case.size <= MOST_BYTES:
+            if case.files and (case.size <= MOST_BYTES or case.name.startswith("odd-")):
                 kept[case.name] = case.pack()
     unready = FOLDER / f"{format}.zip.unready"
     with zipfile.ZipFile(unready, "w") as archive:
@@ -92,9 +97,27 @@ def make_seeds(format: str) -> None:
 
 def _each(format: str) -> Iterator[Case]:
     if format in LIBRARIES:
-        yield from LIBRARIES[format]()
+        handed: Counter[str] = Counter()
+        for case in LIBRARIES[format]():
+            yield case
+            for other in _handed(case):
+                handed[other.options[HANDED]] += 1
+                if handed[other.options[HANDED]] <= _HANDED_MOST:
+                    yield other
+    if format in ODD:
+        yield from ODD[format]()
     if format != "torch":  # What serde writes for it is Python, which is not run unasked.
         yield from _samples(format)
+    yield from harvest(format)
+
+
+def _handed(case: Case) -> Iterator[Case]:
+    """The case as bytes, as a pair of them or of paths: readers take these in place of a path."""
+    ways = _HANDED.get(case.format, ())
+    for way in ways if case.main in case.files else ():
+        if way in ("bytes", "prefix") or len(case.files) == 2:
+            options = {**case.options, HANDED: way}
+            yield replace(case, name=f"{way}-{case.name}", options=options)
 
 
 def _samples(format: str) -> Iterator[Case]:
@@ -128,12 +151,22 @@ def _samples(format: str) -> Iterator[Case]:
                 yield Case.of_paths(format, f"{kind}-{parameter.id}", [path, *others])
 
 
-_FORMS: Mapping[str, Sequence[tuple[str, str, Mapping[str, str]]]] = {
+_HANDED_MOST = 12
+_HANDED: Mapping[str, Sequence[str]] = {
+    "coreml": ("bytes",),
+    "mxnet": ("bytes", "pair", "riap", "paths", "prefix"),
+    "onnx": ("bytes",),
+    "relay": ("bytes", "pair", "riap", "paths", "prefix"),
+}
+"""What readers take besides a path."""
+
+_FORMS: Mapping[str, Sequence[tuple[str, str, Mapping[str, Any]]]] = {
     "coreml": [
         ("program", ".mlpackage", {}),
         ("network", ".mlmodel", {"minimum_deployment_target": "iOS14"}),
     ],
     "nnef": [("archive", ".nnef.tgz", {}), ("folder", "_nnef", {})],
+    "relay": [("sample", ".relay", {}), ("strict", ".relay", {"strict": True})],
 }
 """Kinds of files that a format has, their suffixes, and options to write them."""
 

@@ -381,8 +381,9 @@ def bisect(
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -878,8 +879,9 @@ def check(
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -1414,8 +1416,9 @@ def compile(
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -2246,8 +2249,9 @@ def convert(
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -2568,8 +2572,9 @@ def diff(
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -3791,8 +3796,9 @@ def export_model(
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -4800,8 +4806,9 @@ def from_relay(
         custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
             does not know, by name, which are written as custom operators of the target.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
         minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
             iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
         compute_precision (Literal['float16', 'float32'] | None, default None): What a program
@@ -5319,8 +5326,9 @@ def import_model(
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -5842,8 +5850,9 @@ def import_to_gluon(
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it
@@ -6299,8 +6308,9 @@ def to_relay(
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
-            terms=64, turns=4096, depth=32)): What the conversion may take beyond what the source
-            holds, by the names that :class:serde.limits.Limits has: {"nodes": 1_000_000}.
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
 
     Options of reading coreml:
         function (str | None, default None): Which function of an ML Program to read; the one it

@@ -21,20 +21,25 @@ from serde.weights import Array
 
 __all__ = [
     "allow",
+    "allow_growth",
     "arange",
     "at_positions",
+    "bincount",
+    "broadcast_to",
     "eye",
     "full",
     "indices",
     "iterations",
     "linspace",
     "ones",
+    "outer",
     "outer_sum",
     "pad",
     "positions",
     "repeat",
     "tile",
     "tri",
+    "tril_indices",
     "zeros",
 ]
 
@@ -80,6 +85,13 @@ def tri(rows: int, columns: int | None = None, k: int = 0, dtype: DType = np.flo
     """Return a matrix with ones up to diagonal `k` and zeros above; see :func:`full`."""
     _draw(_size((rows, rows if columns is None else columns)), np.dtype(dtype))
     return np.tri(rows, columns, k, np.dtype(dtype))
+
+
+def tril_indices(side: int) -> tuple[Array, Array]:
+    """Return rows and columns of what is not above the diagonal of a square; see :func:`full`."""
+    _draw(_size((2, side, side)), np.dtype(np.int64))
+    rows, columns = np.tril_indices(side)
+    return rows, columns
 
 
 def indices(shape: Sequence[int]) -> Array:
@@ -159,6 +171,34 @@ def tile(array: npt.ArrayLike, reps: Shape) -> Array:
     return np.tile(values, reps)
 
 
+def broadcast_to(array: npt.ArrayLike, shape: Sequence[int]) -> Array:
+    """Return an array in a shape that it broadcasts to; see :func:`full`."""
+    values = np.asarray(array)
+    held, ends = _size(shape), zip(reversed(values.shape), reversed(shape), strict=False)
+    if values.ndim > len(shape) or any(own not in (1, wanted) for own, wanted in ends):
+        raise Unsupported(f"{list(values.shape)} does not broadcast to {list(shape)}")
+    _draw(held, values.dtype)
+    return np.broadcast_to(values, shape)
+
+
+def bincount(values: Array, minlength: int) -> Array:
+    """Return how often each integer stands in an array, as ``numpy.bincount`` does.
+
+    Args:
+        values: Integers from 0 on.
+        minlength: Least number of counts.
+
+    Raises:
+        LimitError: They would take more bytes of constants than are left.
+        Unsupported: One of the integers is negative.
+    """
+    if values.size and values.min() < 0:
+        raise Unsupported(f"an index that is {values.min()}")
+    highest = int(values.max(initial=-1))
+    _draw(max(highest + 1, _size(minlength)), np.dtype(np.int64))
+    return np.bincount(values, minlength=minlength)
+
+
 def pad(array: npt.ArrayLike, widths: Sequence[Sequence[int]], mode: AnyValue) -> Array:
     """Return an array with more entries around it, as ``numpy.pad`` does; see :func:`full`.
 
@@ -173,6 +213,24 @@ def pad(array: npt.ArrayLike, widths: Sequence[Sequence[int]], mode: AnyValue) -
     lengths = [length + sum(pair) for length, pair in zip(values.shape, widths, strict=True)]
     _draw(_size(lengths), values.dtype)
     return np.pad(values, widths, mode)
+
+
+def outer(rows: Array, columns: Array) -> Array:
+    """Return each product of an entry of one array and one of another, to compute with.
+
+    It counts as :func:`positions` does; what is made of it and kept counts for itself.
+
+    Args:
+        rows: Numbers along one axis, which are the rows of the result.
+        columns: Numbers along one axis.
+
+    Raises:
+        LimitError: There are more than may be computed, or be held at once.
+    """
+    count, what = rows.size * columns.size, f"{rows.size:,} times {columns.size:,} products"
+    budget().check("constants", count * 8, what)
+    budget().draw("elements", count, what)
+    return np.outer(rows, columns)
 
 
 def outer_sum(rows: Array, columns: Array) -> Array:
@@ -198,6 +256,23 @@ def allow(shape: Shape, dtype: DType = np.float64) -> None:
         Unsupported: There is no such array.
     """
     _draw(_size(shape), np.dtype(dtype))
+
+
+def allow_growth(held: int, nbytes: int, times: int, what: str) -> None:
+    """Take what a stored tensor has beyond some times the bytes that a file holds of it.
+
+    Args:
+        held: The bytes in the file.
+        nbytes: The bytes of the tensor.
+        times: How many times the former the latter may be for nothing.
+        what: Which tensor, as the subject of a sentence.
+
+    Raises:
+        LimitError: It would take more bytes of constants than are left.
+    """
+    if nbytes > times * held:
+        about = f"{what}, {nbytes:,} bytes of which {held:,} are stored,"
+        budget().draw("constants", nbytes - times * held, about)
 
 
 def iterations(count: int, what: str) -> range:

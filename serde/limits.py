@@ -24,7 +24,6 @@ __all__ = [
     "MAX_ARCHIVE_RATIO",
     "MAX_ATTRIBUTE_CHARS",
     "MAX_GRAPH_TEXT_BYTES",
-    "MAX_INLINE_BYTES",
     "MAX_MANIFEST_BYTES",
     "MAX_NAME_BYTES",
     "MAX_NESTING",
@@ -91,9 +90,6 @@ MAX_NESTING: Final = 200
 MAX_ATTRIBUTE_CHARS: Final = 1_000_000
 """Longest textual value of one attribute."""
 
-MAX_INLINE_BYTES: Final = 64 * 2**20
-"""Largest constant that a conversion may evaluate inside the graph."""
-
 MAX_WEIGHT_GROWTH: Final = 8
 """How many times the size of all weights one that is computed from them may have."""
 
@@ -132,6 +128,8 @@ class Limits:
         terms: Terms of the sum that one symbolic dimension is; one with more becomes anonymous.
         turns: Iterations of one loop that is unrolled.
         depth: Levels of subgraphs, and of calls of a model's own functions.
+        values: Bytes of one weight whose values decide what is made, and not only its type; larger
+            ones stay where they are.
     """
 
     nodes: int = 10_000
@@ -140,6 +138,7 @@ class Limits:
     terms: int = 64
     turns: int = 4096
     depth: int = 32
+    values: int = 2**26
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -247,7 +246,7 @@ class Budget:
         self._taken[limit] -= amount
 
     def check(self, limit: str, amount: int, what: str) -> None:
-        """Check that one thing takes no more than it may of ``turns``, ``depth`` or ``terms``.
+        """Check that one thing takes no more than it may, of ``turns`` or ``depth`` for example.
 
         Raises:
             LimitError: It takes more.

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
+import zlib
 
 __all__ = ["is_tar", "is_zip", "read_tar", "read_zip", "write_tar", "write_zip"]
 
 Members = list[tuple[str, bytes]]
+
+_MOST_BYTES = 2**22
+"""Archives that hold more are bombs, and mutated as bytes."""
+
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, ValueError, EOFError, OSError, RuntimeError,
+)  # fmt: skip
+"""What reading a damaged archive raises; a RuntimeError where it wants a password."""
 
 
 def is_zip(data: bytes) -> bool:
@@ -26,8 +36,10 @@ def read_zip(data: bytes) -> Members | None:
     """Return the members of an archive, or None where it is none."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if sum(each.file_size for each in archive.infolist()) > _MOST_BYTES:
+                return None
             return [(each.filename, archive.read(each)) for each in archive.infolist()]
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError):
+    except _DAMAGED:
         return None
 
 
@@ -51,11 +63,12 @@ def read_tar(data: bytes) -> Members | None:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             found = []
             for info in archive:
-                file = archive.extractfile(info) if info.isreg() else None
+                small = info.isreg() and info.size <= _MOST_BYTES
+                file = archive.extractfile(info) if small else None
                 if file is not None:
                     found.append((info.name, file.read()))
             return found
-    except (tarfile.TarError, OSError, EOFError, ValueError):
+    except (tarfile.TarError, *_DAMAGED):
         return None
 
 

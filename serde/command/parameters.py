@@ -210,7 +210,7 @@ _input_flags = _stack(
         multiple=True,
         metavar="NAME=NUMBER",
         help="What the conversion may take beyond what the source holds, such as nodes=10M: nodes, "
-        "elements, constants, terms, turns or depth.",
+        "elements, constants, terms, turns, depth or values.",
     ),
     click.option(
         "--converters", multiple=True, metavar="FILE",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from serde._optional import require
 from serde.errors import FormatError, OptionError
 from serde.mxnet.model import Graph
 from serde.mxnet.upgrades import AUXILIARY
@@ -28,6 +30,7 @@ class NDArrayWeight(Weight):
 
     def rows(self, start: int, stop: int) -> Array:
         """Return entries `start` to `stop` of axis 0, copied."""
+        _wait_for_operators()
         whole = not self.shape or (start == 0 and stop == self.shape[0])
         part = self._value if whole else self._value[start:stop]
         return self._numpy(part)
@@ -44,7 +47,20 @@ class _SparseNDArrayWeight(NDArrayWeight):
 
     def rows(self, start: int, stop: int) -> Array:
         """Return entries `start` to `stop` of axis 0, copied."""
+        _wait_for_operators()
         return self._numpy(self._value.tostype("default")[start:stop])
+
+
+def _wait_for_operators() -> None:
+    """Wait for what MXNet computes meanwhile.
+
+    With its first inference, a convolution of oneDNN's writes its weights into their own memory in
+    another layout, and MXNet 1.9.1 lets others read them halfway.
+    """
+    mx = require("mxnet")
+    # What fails there concerns other arrays: those that are read raise their own errors.
+    with suppress(mx.MXNetError):
+        mx.nd.waitall()
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:

@@ -70,6 +70,7 @@ class MxnetProgram:
         inputs: dtype of each input by name.
         outputs: Names of the outputs.
         np_shape: Whether a length of 0 and a rank of 0 are shapes, or such as are not known.
+        dynamic: Whether values decide shapes, which MXNet's executors cannot compute with.
     """
 
     text: str
@@ -78,6 +79,7 @@ class MxnetProgram:
     inputs: Mapping[str, str]
     outputs: tuple[str, ...]
     np_shape: bool
+    dynamic: bool = False
 
 
 def mxnet_program(native: MxnetModel, model: RelayModel) -> MxnetProgram:
@@ -88,6 +90,7 @@ def mxnet_program(native: MxnetModel, model: RelayModel) -> MxnetProgram:
         model: The same as Relay.
     """
     from serde.engine.interpreter import declared_dtypes
+    from serde.mxnet.operators import is_dynamic
     from serde.mxnet.symbol_json import symbol_text
 
     return MxnetProgram(
@@ -97,6 +100,7 @@ def mxnet_program(native: MxnetModel, model: RelayModel) -> MxnetProgram:
         inputs=declared_dtypes(model),
         outputs=model.meta.outputs,
         np_shape="is_np_shape" in native.graph.attrs,
+        dynamic=is_dynamic(native.graph),
     )
 
 
@@ -114,6 +118,7 @@ class MxnetEngine(Engine):
         self.inputs = program.inputs
         self.outputs = program.outputs
         self._mxnet = mxnet
+        self._dynamic = program.dynamic
         try:
             self._symbol = mxnet.sym.load_json(program.text)
         except mxnet.base.MXNetError as error:
@@ -132,18 +137,20 @@ class MxnetEngine(Engine):
             return self._forward(given)
 
     def _forward(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Run the symbol by an executor or, where values decide shapes, as Gluon does."""
         symbol = self._symbol
         known = {
             name: self._array(inputs[name]) if name in inputs else self._arg[name]
             for name in symbol.list_arguments()
             if name in inputs or name in self._arg
         }
-        executor = symbol.bind(
-            self._mxnet.cpu(),
-            args={**self._labels(known), **known},
-            aux_states={name: self._aux[name] for name in symbol.list_auxiliary_states()},
-            grad_req="null",
-        )
+        args = {**self._labels(known), **known}
+        aux_states = {name: self._aux[name] for name in symbol.list_auxiliary_states()}
+        if self._dynamic:
+            values = {**args, **aux_states}
+            found = self._mxnet.nd.CachedOp(symbol)(*map(values.__getitem__, symbol.list_inputs()))
+            return [each.asnumpy() for each in (found if isinstance(found, list) else [found])]
+        executor = symbol.bind(self._mxnet.cpu(), args=args, aux_states=aux_states, grad_req="null")
         return [value.asnumpy() for value in executor.forward(is_train=False)]
 
     def _labels(self, known: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
@@ -179,6 +186,7 @@ def open_process(program: MxnetProgram) -> ProcessEngine:
         "inputs": dict(program.inputs),
         "outputs": list(program.outputs),
         "np_shape": program.np_shape,
+        "dynamic": program.dynamic,
     }
     weights = [*program.arg.values(), *program.aux.values()]
     return ProcessEngine(
@@ -202,6 +210,7 @@ def answer_open(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> Mxn
         inputs=request["inputs"],
         outputs=tuple(request["outputs"]),
         np_shape=request["np_shape"],
+        dynamic=request["dynamic"],
     )
     mxnet = require("mxnet")
     for name in _CRASHES:  # MXNet takes them at import, and makes an exit of them.

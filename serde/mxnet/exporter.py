@@ -11,6 +11,7 @@ from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input_order
+from serde.mxnet.operators import is_dynamic
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent.stack import MERGE_STACKS, STACK
 from serde.relay import transform
@@ -60,6 +61,11 @@ def from_relay(
     if np_shape:
         report.notes.append(
             "load and run it under mxnet.util.np_shape(): it has scalars or empty tensors"
+        )
+    if is_dynamic(graph):
+        report.notes.append(
+            "run it as a Gluon block (SymbolBlock): values decide shapes or branches, which "
+            "MXNet's executors and modules do not compute with"
         )
     return MxnetModel(
         graph,

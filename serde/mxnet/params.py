@@ -171,13 +171,25 @@ def _type_name(cursor: Cursor) -> str:
     return DTYPES[flag]
 
 
-def _read_index_head(cursor: Cursor, allowed: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+def _read_index_head(cursor: Cursor, stored: int, most: int) -> tuple[str, tuple[int, ...]]:
+    """Read what indices there are: as many as is `stored`, or if that is 0, up to `most`.
+
+    MXNet writes how much is stored before it has waited for what computes it, which may leave 0,
+    and the rest of the array behind that; it reads as much as there are indices, then.
+    """
+    dtype, shape = _read_vector_head(cursor)
+    if shape[0] != stored and (stored or shape[0] > most):
+        raise cursor.error(f"expected {stored} indices, found the shape {list(shape)}")
+    return dtype, shape
+
+
+def _read_vector_head(cursor: Cursor) -> tuple[str, tuple[int, ...]]:
     dtype = _type_name(cursor)
     if dtype not in ("int32", "int64"):
         raise cursor.error(f"expected indices of int32 or int64, found {dtype}", back=4)
     shape = _read_shape(cursor, cursor.i32("rank"))
-    if len(shape) != 1 or shape[0] not in allowed:
-        raise cursor.error(f"expected {allowed[0]} indices, found the shape {list(shape)}")
+    if len(shape) != 1:
+        raise cursor.error(f"expected a vector of indices, found the shape {list(shape)}")
     return dtype, shape
 
 
@@ -186,8 +198,8 @@ def _read_row_sparse(
 ) -> SparseWeight:
     if not shape or not stored or stored[1:] != shape[1:] or stored[0] > shape[0]:
         raise cursor.error(f"row_sparse array {list(shape)} cannot store {list(stored)}")
-    index_type, index_shape = _read_index_head(cursor, (stored[0],))
-    data = cursor.weight(stored, dtype, "values")
+    index_type, index_shape = _read_index_head(cursor, stored[0], shape[0])
+    data = cursor.weight((*index_shape, *shape[1:]), dtype, "values")
     indices = cursor.weight(index_shape, index_type, "indices")
     return SparseWeight("row_sparse", shape, data, indices, path=cursor.path, offset=start)
 
@@ -198,10 +210,13 @@ def _read_csr(
     if len(shape) != 2 or len(stored) != 1 or stored[0] > math.prod(shape):
         raise cursor.error(f"csr array {list(shape)} cannot store {list(stored)}")
     # One without values may lack the row pointers, too.
-    pointers = (shape[0] + 1,) if stored[0] else (shape[0] + 1, 0)
-    pointer_type, pointer_shape = _read_index_head(cursor, pointers)
-    index_type, index_shape = _read_index_head(cursor, (stored[0],))
-    data = cursor.weight(stored, dtype, "values")
+    pointer_type, pointer_shape = _read_vector_head(cursor)
+    if pointer_shape[0] != shape[0] + 1 and (pointer_shape[0] or stored[0]):
+        raise cursor.error(
+            f"expected {shape[0] + 1} indices, found the shape {list(pointer_shape)}"
+        )
+    index_type, index_shape = _read_index_head(cursor, stored[0], math.prod(shape))
+    data = cursor.weight(index_shape, dtype, "values")
     indptr = cursor.weight(pointer_shape, pointer_type, "row pointers")
     indices = cursor.weight(index_shape, index_type, "indices")
     return SparseWeight("csr", shape, data, indices, indptr, path=cursor.path, offset=start)

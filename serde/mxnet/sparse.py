@@ -11,8 +11,9 @@ from typing import Literal
 
 import numpy as np
 
+from serde.allocation import allow_growth
 from serde.errors import FormatError
-from serde.limits import MAX_ARCHIVE_RATIO, MAX_INLINE_BYTES, budget
+from serde.limits import MAX_ARCHIVE_RATIO
 from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["SparseWeight"]
@@ -33,8 +34,8 @@ class SparseWeight(Weight):
         offset: Where in the file the array begins.
 
     Raises:
-        FormatError: The dense tensor would be out of proportion to what is stored.
-        LimitError: All such tensors together would be.
+        LimitError: The dense tensor would be out of proportion to what is stored, and take more
+            bytes of constants than are left.
     """
 
     sparse = True
@@ -61,12 +62,7 @@ class SparseWeight(Weight):
         self._offset = offset
         self._held = data.size or (indptr is not None and indptr.size)
         stored = data.nbytes + indices.nbytes
-        if self.nbytes > max(MAX_INLINE_BYTES, MAX_ARCHIVE_RATIO * stored):
-            raise self._error(f"{stored} stored bytes claim a tensor of {self.nbytes} bytes")
-        beyond = self.nbytes - MAX_ARCHIVE_RATIO * stored
-        if beyond > 0:
-            what = f"{stored} stored bytes that claim a tensor of {self.nbytes:,} bytes"
-            budget().draw("constants", beyond, what)
+        allow_growth(stored, self.nbytes, MAX_ARCHIVE_RATIO, f"a {storage} array")
 
     def rows(self, start: int, stop: int) -> Array:
         """Return entries `start` to `stop` of axis 0, zeros where nothing is stored.

@@ -9,6 +9,7 @@ adds what only ``param`` has. Definition: ``saveload_json.cc`` of nnvm.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -112,13 +113,9 @@ def _check_brackets(data: bytes, path: str | None) -> None:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
-    if len(value) == len(pairs):
-        return value
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            raise ValueError(f"the key {key[:100]!r} occurs twice in one object")
-        seen.add(key)
+    if len(value) < len(pairs):
+        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {key[:100]!r} occurs twice in one object")
     return value
 
 

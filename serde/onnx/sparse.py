@@ -11,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from serde.allocation import allow_growth
 from serde.errors import FormatError
-from serde.limits import MAX_ARCHIVE_RATIO, budget
+from serde.limits import MAX_ARCHIVE_RATIO
 from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["SparseWeight"]
@@ -47,9 +48,8 @@ class SparseWeight(Weight):
                 f"{values.dtype}{list(values.shape)} values do not fit "
                 f"{indices.dtype}{list(indices.shape)} indices"
             )
-        beyond = self.nbytes - MAX_ARCHIVE_RATIO * (values.nbytes + indices.nbytes)
-        if beyond > 0:
-            budget().draw("constants", beyond, f"the zeros of sparse tensor {name!r}")
+        stored = values.nbytes + indices.nbytes
+        allow_growth(stored, self.nbytes, MAX_ARCHIVE_RATIO, f"sparse tensor {name!r}")
 
     def rows(self, start: int, stop: int) -> Array:
         """Return entries `start` to `stop` of axis 0, zeros where nothing is stored.

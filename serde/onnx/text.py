@@ -49,16 +49,13 @@ def is_text(path: str) -> bool:
 
 
 def detect_text(path: Path) -> bool:
-    """Whether a file holds a model in text."""
+    """Whether a file holds a model in text, where its suffix is one of `SUFFIXES`."""
     suffix = path.suffix.lower()
     if suffix in _SYNTAX or suffix == ".onnxjson":
         return True
-    marks = _MARKS.get(suffix)
-    if marks is None:
-        return False
     try:
         content = _content(str(path))
-        return all(mark.search(content) for mark in marks)
+        return all(mark.search(content) for mark in _MARKS[suffix])
     except FormatError:
         return False
 

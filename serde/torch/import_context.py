@@ -13,6 +13,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, Span
+from serde.relay.ir.shapes import normalize_axis
 from serde.report import Report
 from serde.torch.aliases import Storage, Values
 from serde.torch.changes import Changes
@@ -41,6 +42,7 @@ class Walk(GraphImporter, Protocol):
 
     numbers: set[Expr]
     quantized: dict[Expr, Quantization]
+    complex: set[Expr]
     packed: dict[Expr, PackedSequences]
     default_dtype: str
     changes: Changes
@@ -256,6 +258,18 @@ class ImportContext(BaseContext):
         self._walk.quantized[found] = quantization
         return found
 
+    # Complex tensors, in Relay real ones with the parts along one more axis, the last.
+
+    def is_complex(self, x: Expr) -> bool:
+        """Whether a tensor stands for a complex one."""
+        return x in self._walk.complex
+
+    def as_complex(self, parts: Expr) -> Expr:
+        """Return real and imaginary parts along the last axis as a complex tensor."""
+        found = self.fold(relay.copy(parts))
+        self._walk.complex.add(found)
+        return found
+
     # Dtypes.
 
     def dtype(self, x: Expr) -> str:
@@ -331,15 +345,12 @@ class ImportContext(BaseContext):
         """Return the length of an axis, computed where it is not fixed.
 
         Raises:
-            Unsupported: There is no such axis.
+            TypeInferenceError: There is no such axis.
         """
-        type_ = self.type(x)
-        if not -type_.rank <= axis < type_.rank:
-            raise Unsupported(f"the length of axis {axis}, found {type_!r}")
-        length = type_.shape[axis]
+        length = self.dim_at(x, axis)
         if isinstance(length, int):
             return length
-        index = relay.const(axis % type_.rank, "int64")
+        index = relay.const(axis % self.type(x).rank, "int64")
         found = self.fold(relay.take(relay.shape_of(x, "int64"), index, axis=0))
         self._walk.numbers.add(found)
         return found
@@ -365,12 +376,9 @@ class ImportContext(BaseContext):
         """Return an axis counted from the front; a scalar has one axis for PyTorch.
 
         Raises:
-            Unsupported: There is no such axis.
+            TypeInferenceError: There is no such axis.
         """
-        rank = max(self.type(x).rank, 1)
-        if not -rank <= axis < rank:
-            raise Unsupported(f"axis {axis} is outside a tensor of rank {rank}")
-        return axis % rank
+        return normalize_axis(axis, max(self.type(x).rank, 1))
 
     def axes(self, x: Expr, axes: AnyValue) -> tuple[int, ...]:
         """Return axes counted from the front, ascending; all of them for none.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 
 __all__ = ["TypedContext"]
@@ -22,16 +23,26 @@ class TypedContext(ABC, Generic[ValueT]):
     def type(self, x: ValueT) -> TensorType:
         """Return the type of a tensor."""
 
-    def static_shape(self, x: ValueT) -> tuple[int, ...]:
+    def static_shape(
+        self, x: ValueT, rank: int | None = None, *, at_least: int = 0
+    ) -> tuple[int, ...]:
         """Return the shape of a tensor whose dimensions are all integers.
 
+        Args:
+            x: The tensor.
+            rank: How many axes it must have.
+            at_least: How many it must have at least.
+
         Raises:
-            Unsupported: One is symbolic.
+            Unsupported: A dimension is symbolic, or there are too few or too many.
         """
         type_ = self.type(x)
         shape = type_.concrete_shape
         if shape is None:
             raise Unsupported(f"needs a fixed shape, found {type_!r}")
+        if len(shape) < at_least or rank not in (None, len(shape)):
+            wanted = f"{at_least} axes or more" if rank is None else f"{rank} axes"
+            raise Unsupported(f"expected a tensor of {wanted}, found {type_!r}")
         return shape
 
     def ranked(self, x: ValueT, *ranks: int) -> TensorType:
@@ -46,29 +57,42 @@ class TypedContext(ABC, Generic[ValueT]):
             raise Unsupported(f"expected a tensor of {wanted} axes, found {type_!r}")
         return type_
 
-    def axis_dim(self, x: ValueT, axis: int) -> Dim:
+    def first(self, values: Sequence[ValueT]) -> ValueT:
+        """Return the first of the tensors that an operator takes any number of.
+
+        Raises:
+            Unsupported: There is none.
+        """
+        if not values:
+            raise Unsupported("expected at least one tensor, found none")
+        return values[0]
+
+    def axis(self, x: ValueT, axis: int) -> int:
+        """Return an axis of a tensor counted from the front.
+
+        Raises:
+            TypeInferenceError: The tensor has no such axis.
+        """
+        return normalize_axis(axis, self.type(x).rank)
+
+    def dim_at(self, x: ValueT, axis: int) -> Dim:
         """Return the length of an axis of a tensor.
 
         Raises:
-            Unsupported: It has no such axis.
+            TypeInferenceError: The tensor has no such axis.
         """
         type_ = self.type(x)
-        if not -type_.rank <= axis < type_.rank:
-            raise Unsupported(f"needs axis {axis}, found {type_!r}")
-        return type_.shape[axis]
+        return type_.shape[normalize_axis(axis, type_.rank)]
 
     def static_lengths(self, x: ValueT, axes: Iterable[int]) -> tuple[int, ...]:
         """Return the lengths of some axes of a tensor, the others being as they may.
 
         Raises:
-            Unsupported: One is symbolic, or the tensor has not so many axes.
+            TypeInferenceError: The tensor has not so many axes.
+            Unsupported: One is symbolic.
         """
-        type_ = self.type(x)
-        places = list(axes)
-        if any(not -type_.rank <= axis < type_.rank for axis in places):
-            raise Unsupported(f"needs axes {places}, found {type_!r}")
-        lengths = [type_.shape[axis] for axis in places]
+        lengths = [self.dim_at(x, axis) for axis in axes]
         fixed = tuple(length for length in lengths if isinstance(length, int))
         if len(fixed) < len(lengths):
-            raise Unsupported(f"needs fixed lengths of axes, found {type_!r}")
+            raise Unsupported(f"needs fixed lengths of axes, found {self.type(x)!r}")
         return fixed

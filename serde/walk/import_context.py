@@ -7,10 +7,9 @@ from typing import Any as AnyValue
 from typing import Protocol
 
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES, MAX_RANK
+from serde.limits import MAX_RANK, budget, current_limits
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, Var
-from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.walk.assembly import Assembly
 from serde.walk.context import TypedContext
@@ -68,22 +67,6 @@ class ImportContext(TypedContext[Expr]):
             return x.type
         raise Unsupported(f"expected a tensor of known type, found {x.type!r}")
 
-    def axis(self, x: Expr, axis: int) -> int:
-        """Return an axis of a tensor counted from the front.
-
-        Raises:
-            SerdeError: The tensor has no such axis.
-        """
-        return normalize_axis(axis, self.type(x).rank)
-
-    def dim_at(self, x: Expr, axis: int) -> Dim:
-        """Return the length of an axis of a tensor.
-
-        Raises:
-            SerdeError: The tensor has no such axis.
-        """
-        return self.type(x).shape[self.axis(x, axis)]
-
     def axis_count(self, x: Expr) -> int:
         """Return of how many axes a vector tells something: how many elements it has.
 
@@ -103,7 +86,8 @@ class ImportContext(TypedContext[Expr]):
         """Return the value of a tensor that does not depend on inputs, weights included.
 
         Raises:
-            Unsupported: It is computed when the model runs, or large.
+            LimitError: It is a weight of more bytes than may be looked at.
+            Unsupported: It is computed when the model runs.
         """
         found = self._assembly.known(x)
         if found is not None:
@@ -111,8 +95,7 @@ class ImportContext(TypedContext[Expr]):
         weight = self._assembly.weight(x)
         if weight is None:
             raise Unsupported("needs a constant, found a value computed at run time")
-        if weight.nbytes > MAX_INLINE_BYTES:
-            raise Unsupported(f"needs a small constant, found a weight of {weight.nbytes} bytes")
+        budget().check("values", weight.nbytes, "a weight whose values decide what is made")
         return weight.array()
 
     def is_constant(self, x: Expr) -> bool:
@@ -120,7 +103,7 @@ class ImportContext(TypedContext[Expr]):
         if self._assembly.known(x) is not None:
             return True
         weight = self._assembly.weight(x)
-        return weight is not None and weight.nbytes <= MAX_INLINE_BYTES
+        return weight is not None and weight.nbytes <= current_limits().values
 
     def item(self, x: Expr) -> AnyValue:
         """Return the only element of a constant tensor.

@@ -29,7 +29,8 @@ from serde.walk.assembly import Assembly, closed_over
 from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
-from serde.walk.inputs import bind_inputs, check_lengths, check_names, missing_shapes_text
+from serde.walk.inputs import bind_inputs, check_names, missing_shapes_text
+from serde.walk.lacking import require_countable
 from serde.walk.scope import Scope
 from serde.walk.table import ConverterTable
 
@@ -172,7 +173,8 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         for each, name in zip(declared, names, strict=True):
             try:
                 variable = self.declare(each, shapes.get(name), dtypes.get(name), scope)
-                check_lengths(variable)
+                if variable is not None:
+                    require_countable(variable.type)
             except Unsupported as error:
                 self.report.add("input", name, error.reason, error.hint)
                 continue

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from math import prod
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from serde.errors import FormatError, OptionError, Unsupported
+from serde.errors import FormatError, OptionError
 from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Var
-from serde.relay.ir.types import TensorType
 
-__all__ = ["bind_inputs", "check_lengths", "check_names", "check_rank", "missing_shapes_text"]
-
-_MOST: Final = 2**63 - 1
-"""More elements than int64 counts are none that any format or runtime can speak of."""
+__all__ = ["bind_inputs", "check_names", "check_rank", "missing_shapes_text"]
 
 T = TypeVar("T")
 Shapes = Mapping[str, Sequence[DimLike]]
@@ -63,19 +57,6 @@ def check_names(names: Sequence[str], source: str | None) -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise FormatError(f"a second input is called {twice!r}", path=source)
-
-
-def check_lengths(variable: Var | None) -> None:
-    """Refuse an input of lengths that cannot be counted.
-
-    Raises:
-        Unsupported: It has a negative length, or more elements than int64 counts.
-    """
-    if variable is None or not isinstance(variable.type, TensorType):
-        return
-    lengths = [length for length in variable.type.shape if isinstance(length, int)]
-    if min(lengths, default=0) < 0 or prod(filter(None, lengths)) > _MOST:
-        raise Unsupported(f"a tensor of the lengths {lengths}")
 
 
 def check_rank(name: str, given: Sequence[DimLike], declared: Sequence[DimLike]) -> None:

@@ -36,10 +36,11 @@ def why_not_called(node: Call) -> str:
     return _DATA if known else "what is called is only known when the model runs"
 
 
-def require_countable(type_: Type) -> None:
+def require_countable(type_: Type | None) -> None:
     """Refuse tensors whose elements int64 cannot count with room to spare.
 
-    Libraries of formats compute with such lengths in int64, and wrap around.
+    Libraries of formats compute with such lengths in int64, and wrap around, lengths beside one
+    of 0 included.
 
     Raises:
         Unsupported: There is such a tensor.
@@ -48,5 +49,5 @@ def require_countable(type_: Type) -> None:
         if not isinstance(each, TensorType):
             continue
         lengths = [length for length in each.shape if isinstance(length, int)]
-        if prod(lengths) > _MOST_ELEMENTS:
+        if prod(filter(None, lengths)) > _MOST_ELEMENTS:
             raise Unsupported(f"a tensor of the lengths {lengths}")

@@ -32,6 +32,14 @@ MADE: dict[str, tuple[Callable[[], Any], Any]] = {
         lambda: allocation.outer_sum(np.array([0, 2, 4]), np.array([0, 1])),
         np.array([[0, 1], [2, 3], [4, 5]]),
     ),
+    "products": (
+        lambda: allocation.outer(np.array([1, 2]), np.array([3, 0, 5])),
+        np.array([[3, 0, 5], [6, 0, 10]]),
+    ),
+    "lower": (lambda: allocation.tril_indices(2), np.array([[0, 1, 1], [0, 0, 1]])),
+    "broadcast": (lambda: allocation.broadcast_to([[1], [2]], (2, 2)), np.array([[1, 1], [2, 2]])),
+    "how often": (lambda: allocation.bincount(np.array([2, 0, 2]), 4), np.array([1, 0, 2, 0])),
+    "how often none": (lambda: allocation.bincount(np.zeros(0, int), 2), np.array([0, 0])),
     "turns": (lambda: list(allocation.iterations(3, "turns")), np.arange(3)),
     "no turns": (lambda: list(allocation.iterations(-3, "turns")), np.zeros(0)),
 }
@@ -51,6 +59,9 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "negative repeats": lambda: allocation.repeat([1, 2], [5, -1]),
     "negative tiles": lambda: allocation.tile([1], (2, -1)),
     "negative padding": lambda: allocation.pad([1, 2], [(-1, 1)], "edge"),
+    "no such broadcast": lambda: allocation.broadcast_to([1, 2, 3], (2, 2)),
+    "broadcast to fewer axes": lambda: allocation.broadcast_to([[1]], (1,)),
+    "count of a negative": lambda: allocation.bincount(np.array([3, -1]), 4),
     "no step": lambda: allocation.arange(0, 5, 0),
     "no step of a fraction": lambda: allocation.arange(0, 5, 0.0),
     "to NaN": lambda: allocation.arange(0, float("nan")),
@@ -85,6 +96,11 @@ BOMBS: dict[str, Callable[[], Any]] = {
     "indices": lambda: allocation.indices([2**20, 2**20]),
     "pad": lambda: allocation.pad([1, 2], [(2**40, 0)], "edge"),
     "sums": lambda: allocation.outer_sum(np.arange(2**15), np.arange(2**15)),
+    "products": lambda: allocation.outer(np.arange(2**13), np.arange(2**13)),
+    "lower": lambda: allocation.tril_indices(2**20),
+    "broadcast": lambda: allocation.broadcast_to(1.0, (2**40, 2**40)),
+    "how often": lambda: allocation.bincount(np.array([0, 2**60]), 4),
+    "how often of many": lambda: allocation.bincount(np.array([0]), 2**40),
     "turns": lambda: allocation.iterations(2**63, "turns"),
 }
 

@@ -13,8 +13,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import serde
+import serde.relay as relay
 from serde.errors import LimitError
-from serde.limits import Limits
+from serde.limits import Limits, spending
+from serde.walk.assembly import Assembly
+from serde.walk.import_context import ImportContext
+from serde.weights import ArrayWeight
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
@@ -191,3 +195,95 @@ def test_calls_that_double_are_refused(tmp_path: Path, text: str, suffix: str) -
 def test_parts_beyond_any_tuple_are_no_type(tmp_path: Path) -> None:
     with pytest.raises(serde.SerdeError, match="more than the 50000 of a tuple"):
         serde.relay.split(serde.relay.var("x", shape=(10**8,)), 10**8)
+
+
+HUGE = 2**33
+
+
+def matrix(columns: list[int]) -> list[relay.Expr]:
+    """Return a square CSR matrix of two rows, an element in each."""
+    return [
+        relay.const(np.array(each, dtype))
+        for each, dtype in (([1, 2], "float32"), (columns, "int32"), ([0, 1, 2], "int32"))
+    ]
+
+
+def of_type(*shape: int, dtype: str = "float32") -> relay.Var:
+    return relay.var("x", shape=shape, dtype=dtype)
+
+
+def pool() -> relay.Expr:
+    size = (HUGE // 2, 2)
+    return relay.nn.max_pool2d(of_type(1, 1, HUGE, 4), pool_size=size, dilation=(2, 2))
+
+
+def coordinates() -> relay.Expr:
+    shape = relay.var("shape", shape=(HUGE,), dtype="int64")
+    return relay.unravel_index(of_type(4, dtype="int64"), shape)
+
+
+def groups() -> relay.Expr:
+    gamma, beta = (relay.var(name, shape=(HUGE,)) for name in ("gamma", "beta"))
+    return relay.nn.group_norm(of_type(1, HUGE, 1, 1), gamma, beta, num_groups=HUGE)
+
+
+def spectrum() -> relay.Expr:
+    window = relay.var("window", shape=(2**21,))
+    return relay.stft(of_type(1, 2**22), 2**21, 2**20, 2**21, window, False, True)
+
+
+WRITTEN_OUT: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
+    "grid": (
+        lambda: relay.image.affine_grid(of_type(1, 2, 3), target_shape=(HUGE, 2)),
+        ("onnx",),
+    ),
+    "coordinates": (coordinates, ("onnx", "coreml")),
+    "dilation": (lambda: relay.nn.dilate(of_type(4), strides=(HUGE,)), ("mxnet",)),
+    "morphology": (
+        lambda: relay.image.dilation2d(
+            of_type(1, 1, 2**21, 2**21), relay.var("w", shape=(1, 2**20, 2**20))
+        ),
+        ("onnx", "mxnet", "nnef"),
+    ),
+    "neighbours": (
+        lambda: relay.nn.lrn(of_type(1, 4, 4, 5), size=HUGE + 1, axis=3),
+        ("coreml",),
+    ),
+    "groups": (groups, ("onnx",)),
+    "spectrum": (spectrum, ("onnx", "mxnet", "nnef")),
+    "windows": (pool, ("mxnet", "coreml")),
+}  # fmt: skip
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(
+    ("name", "target"), [(name, to) for name, (_, formats) in WRITTEN_OUT.items() for to in formats]
+)
+def test_what_is_written_element_by_element_is_limited(name: str, target: str) -> None:
+    module = relay.IRModule.from_expr(WRITTEN_OUT[name][0]())
+    with pytest.raises(LimitError, match=r"--limit (nodes|constants)="):
+        serde.export_model(module, {}, format=target)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("target", ["onnx", "mxnet", "coreml"])
+@pytest.mark.parametrize("column", [2**30, 2, -3])
+def test_a_column_that_is_not_there_is_refused(column: int, target: str) -> None:
+    transposed = relay.nn.sparse_transpose(matrix([0, column]))
+    module = relay.IRModule.from_expr(transposed.astuple())
+    with pytest.raises(serde.UnsupportedModelError, match=rf"columns .*{column}.* of 2"):
+        serde.export_model(module, {}, format=target)
+
+
+def test_a_weight_whose_values_matter_is_looked_at_within_a_limit() -> None:
+    assembly = Assembly()
+    ctx = ImportContext(17)
+    ctx._assembly = assembly
+    weight = assembly.variable(ArrayWeight(np.ones(2**12, np.float32)), "w")
+    with spending({"values": 2**14}):
+        assert ctx.is_constant(weight)
+        np.testing.assert_array_equal(ctx.constant(weight), np.ones(2**12))
+    with spending({"values": 2**14 - 1}):
+        assert not ctx.is_constant(weight)
+        with pytest.raises(LimitError, match="--limit values=16384 allows it"):
+            ctx.constant(weight)

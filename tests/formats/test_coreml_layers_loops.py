@@ -202,6 +202,21 @@ def test_iterations_as_many_as_are_asked_for(times: int) -> None:
     check_layers(build, data, expected, exact=True)
 
 
+def test_a_state_that_grows() -> None:
+    """Its length is open inside the loop and behind it."""
+
+    def build(b: Any) -> None:
+        b.add_copy("start", "x", "y")
+        loop = b.add_loop("loop", body_network=None, max_iterations=3).loop
+        inner = inside(loop.bodyNetwork)
+        inner.add_concat_nd("join", ["y", "step"], "longer", axis=0)
+        inner.add_add_broadcastable("add", ["longer", "one"], "sum")
+        inner.add_copy("copy", "sum", "y")
+
+    expected = np.array([3.5, 2, 5, 4, 3], F32)
+    check_layers(build, DATA, expected, exact=True)
+
+
 def test_a_network_that_is_read_is_written_again() -> None:
     build = looped(one_after_the_other, 9, 6.0)
     spec = network_of(build, DATA, ["y0", "y1", "y2"], exact=True)

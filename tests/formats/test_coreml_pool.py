@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.coreml_layers import evaluate
 from support.coreml_models import tools
+from support.coreml_networks import message_of
 from support.mil import check_import
+from support.mil_executor import execute
+from support.nn_layers import evaluate_network
 from support.one_node import onnx_values
 
 import serde
+import serde.relay as relay
 
 pytestmark = pytest.mark.wide
 
@@ -180,3 +185,35 @@ def test_windows_apart_along_an_open_length_are_refused() -> None:
     )
     with pytest.raises(serde.SerdeError, match="windows of 2 at every 3"):
         serde.to_relay(made)
+
+
+@pytest.mark.parametrize("target", ["iOS15", "iOS14"])
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"pool_size": (3, 2), "strides": (2, 3), "padding": (1, 0, 1, 1), "ceil_mode": True},
+        {"pool_size": (2, 1), "strides": (1, 2), "padding": (2, 0, 0, 1)},
+    ],
+)
+def test_means_of_no_data_are_zero(attrs: dict[str, Any], target: str, tmp_path: Path) -> None:
+    """MIL divides by the number of elements, and makes NaN of none."""
+    data = draw(1, 2, 9, 8)
+    x = relay.var("x", shape=data.shape)
+    body = relay.nn.avg_pool2d(x, count_include_pad=False, **attrs)
+    path = serde.from_relay(
+        relay.IRModule.from_expr(relay.Function([x], body)),
+        format="coreml", path=tmp_path / ("m.mlmodel" if target == "iOS14" else "m.mlpackage"),
+        minimum_deployment_target=target, compute_precision="float32",
+    )  # fmt: skip
+    if target == "iOS14":
+        (found,) = evaluate_network(message_of(path), {"x": data}).values()
+    else:
+        (found,) = execute(path, {"x": data})
+    (height, width), (down, right) = attrs["pool_size"], attrs["strides"]
+    top, left, *_ = attrs["padding"]
+    assert not found.all()
+    for row, column in np.ndindex(found.shape[2:]):
+        y, z = row * down - top, column * right - left
+        part = data[:, :, max(y, 0) : max(y + height, 0), max(z, 0) : max(z + width, 0)]
+        wanted = part.mean((2, 3)) if part.size else np.zeros((1, 2))
+        np.testing.assert_allclose(found[:, :, row, column], wanted, rtol=1e-5, atol=1e-6)

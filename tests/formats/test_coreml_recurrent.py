@@ -6,12 +6,17 @@ coremltools have it; the steps of a layer of both directions come in the order o
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.mil import check_import
+from support.mil_executor import execute
 from support.mil_layers import FUNCTIONS
+
+import serde
+import serde.relay as relay
 
 pytestmark = pytest.mark.wide
 
@@ -204,3 +209,25 @@ def test_scaled_dot_product_attention(name: str) -> None:
         tensors["attn_mask"] = mask > 0 if dtype == "bool" else mask
     op = "scaled_dot_product_attention"
     check_import(op, tensors, {}, target="iOS18", tolerance=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32"])
+def test_queries_that_may_attend_to_nothing(dtype: str, tmp_path: Path) -> None:
+    """MIL makes NaN of them; ONNX, PyTorch and Relay make zeros."""
+    query, key, value = (draw(1, 2, 3, 4, seed=seed) for seed in (1, 2, 3))
+    seen = np.array([[False, True, True], [True, False, True], [True, True, False]])
+    mask = seen if dtype == "bool" else np.where(seen, 0.25, -np.inf).astype(np.float32)
+    given = [relay.var(name, shape=query.shape) for name in "qkv"]
+    result = relay.serde.attention(*given, relay.Constant(mask), is_causal=True)
+    path = serde.from_relay(
+        relay.IRModule.from_expr(relay.Function(given, result)),
+        format="coreml", path=tmp_path / "m.mlpackage",
+        minimum_deployment_target="iOS18", compute_precision="float32",
+    )  # fmt: skip
+    (found,) = execute(path, dict(zip("qkv", (query, key, value), strict=True)))
+    seen = seen & np.tri(3, dtype=bool)
+    products = query @ key.swapaxes(-1, -2) / 2 + (0 if dtype == "bool" else 0.25)
+    powers = np.where(seen, np.exp(products), 0)
+    expected = powers / np.maximum(powers.sum(-1, keepdims=True), 1e-9) @ value
+    assert not expected[:, :, 0].any()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

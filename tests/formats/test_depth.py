@@ -113,6 +113,7 @@ def test_loops_inside_each_other_are_written_once_each(tmp_path: Path) -> None:
     assert path.read_text().count('"_foreach"') == 12
 
 
+@pytest.mark.wide
 def test_python_that_would_not_compile_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedModelError, match="more than 90 subgraphs"):
         serde.from_relay(conditionals(91), format="torch", path=tmp_path / "m")

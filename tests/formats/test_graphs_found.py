@@ -11,10 +11,12 @@ from support.differential import JUDGES
 
 import serde
 import serde.relay as relay
+from serde._optional import is_installed
 from serde.errors import TypeInferenceError, UnsupportedModelError
 from serde.mxnet.params import write_params
 from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.registry import call
 from serde.relay.transform import InferType
 from serde.weights import ArrayWeight
 
@@ -27,13 +29,15 @@ def run(
     feeds: dict[Var, np.ndarray],
     folder: Path,
     weights: dict[Var, np.ndarray] | None = None,
+    names: tuple[str, ...] = ("y",),
 ) -> list[Any]:
     """Return what a graph gives that is written in a format."""
-    pytest.importorskip(JUDGES[form].package)
+    if not is_installed(JUDGES[form].package):
+        pytest.skip(f"{JUDGES[form].package} is not installed")
     held = weights or {}
     mod = InferType()(relay.IRModule.from_expr(relay.Function([*feeds, *held], body)))
     params = {variable.name_hint: ArrayWeight(value) for variable, value in held.items()}
-    meta = ModelMeta(tuple(each.name_hint for each in feeds), ("y",))
+    meta = ModelMeta(tuple(each.name_hint for each in feeds), names)
     model = RelayModel(mod, params, meta)
     path = JUDGES[form].write(model, folder)
     return JUDGES[form].run(path, model, list(feeds.values()))
@@ -157,3 +161,119 @@ def test_a_bare_reason_is_told_as_a_refusal(tmp_path: Path) -> None:
     mod = InferType()(relay.IRModule.from_expr(relay.Function([x], relay.add(x, x))))
     with pytest.raises(UnsupportedModelError):
         serde.from_relay(mod, format="mxnet", path=tmp_path / "net-symbol.json")
+
+
+@pytest.mark.parametrize(
+    ("shape", "reps"),
+    [((2, 3, 3), (2, 2, 2)), ((3,), (2, 2, 2, 2)), ((2, 1, 2, 3), (1, 2, 2, 2))],
+    ids=["three_axes", "new_axes", "behind_a_kept_one"],
+)
+def test_mxnet_tiles_many_axes(
+    shape: tuple[int, ...], reps: tuple[int, ...], tmp_path: Path
+) -> None:
+    """MXNet itself refuses the first and the last in one step, and gives the second wrongly."""
+    x = relay.var("x", shape=shape)
+    given = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    (found,) = run("mxnet", relay.tile(x, reps), {x: given}, tmp_path)
+    np.testing.assert_array_equal(found, np.tile(given, reps))
+
+
+@pytest.mark.parametrize(
+    ("have", "wanted"),
+    [((1, 2, 1, 2, 1, 2), (2,) * 6), ((1,) * 7 + (3,), (2, 1, 2, 1, 2, 1, 2, 3))],
+    ids=["alternating", "lengths_of_one_between"],
+)
+def test_mxnet_broadcasts_many_axes(
+    have: tuple[int, ...], wanted: tuple[int, ...], tmp_path: Path
+) -> None:
+    x, like = relay.var("x", shape=have), relay.var("like", shape=wanted)
+    given, other = np.arange(np.prod(have), dtype=np.float32).reshape(have), np.ones(wanted, "f")
+    body = relay.Tuple([relay.broadcast_to(x, wanted), relay.broadcast_to_like(x, like)])
+    for found in run("mxnet", body, {x: given, like: other}, tmp_path, names=("y", "z")):
+        np.testing.assert_array_equal(found, np.broadcast_to(given, wanted))
+
+
+def test_mxnet_computes_over_six_axes_in_turn(tmp_path: Path) -> None:
+    left, right = (2, 1, 2, 1, 2, 1), (1, 3, 1, 3, 1, 3)
+    a, b = relay.var("a", shape=left), relay.var("b", shape=right)
+    total = relay.add(a, b)
+    chosen = relay.where(relay.less(a, b), a, b)
+    body = relay.Tuple([total, chosen, relay.sum(total, (0, 2, 4)), relay.max(total, (1, 3, 5))])
+    one = np.arange(8, dtype=np.float32).reshape(left)
+    two = np.arange(27, dtype=np.float32).reshape(right) / 4
+    found = run("mxnet", body, {a: one, b: two}, tmp_path, names=("t", "u", "v", "w"))
+    np.testing.assert_array_equal(found[0], one + two)
+    np.testing.assert_array_equal(found[1], np.where(one < two, one, two))
+    np.testing.assert_allclose(found[2], (one + two).sum((0, 2, 4)), rtol=1e-6)
+    np.testing.assert_array_equal(found[3], (one + two).max((1, 3, 5)))
+
+
+@pytest.mark.parametrize("scalar", [False, True], ids=["mxnet_shapes", "numpy_shapes"])
+def test_mxnet_goes_on_behind_lengths_that_values_decide(scalar: bool, tmp_path: Path) -> None:
+    """Executors of MXNet's refuse the sum, or take all to be empty; what runs Gluon does not."""
+    x = relay.var("x", shape=(3, 2))
+    places = relay.cast(relay.argwhere(x), "float32")
+    outputs = [relay.add(places, relay.const([[0.5, 0.25]]))]
+    if scalar:
+        outputs.append(relay.sum(x))
+    given = np.float32([[0, 1], [0, 0], [2, 3]])
+    names = ("y", "z")[: len(outputs)]
+    found, *_ = run("mxnet", relay.Tuple(outputs), {x: given}, tmp_path, names=names)
+    np.testing.assert_array_equal(found, np.argwhere(given) + np.float32([0.5, 0.25]))
+    source, target = tmp_path / "mxnet-symbol.json", tmp_path / "net.relay"
+    report = serde.convert(source, target, input_shapes={"x": (3, 2)}, check=True)
+    assert "mxnet" in report.engines[0]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_mxnet_walks_along_vectors_among_scalars(backwards: bool, tmp_path: Path) -> None:
+    """To MXNet, a slice of a vector has an axis, and so has what is stacked to one."""
+    x = relay.var("x", shape=(3,))
+    state, part = relay.var("state", shape=()), relay.var("part", shape=())
+    total = relay.add(state, part)
+    step = relay.Function([state, part], relay.Tuple([total, total, relay.negative(part)]))
+    ways = {"reverse": (backwards,), "out_reverse": (backwards, False)}
+    found = call("serde.scan", [relay.max(x)], [x], [], body=step, axes=(0,), **ways)
+    body = relay.Tuple([relay.TupleGetItem(found, place) for place in range(3)])
+    last, sums, turned = run("mxnet", body, {x: NUMBERS}, tmp_path, names=("a", "b", "c"))
+    walked = NUMBERS[::-1] if backwards else NUMBERS
+    wanted = walked.cumsum() + NUMBERS.max()
+    assert last == wanted[-1]
+    np.testing.assert_array_equal(sums, wanted[::-1] if backwards else wanted)
+    np.testing.assert_array_equal(turned, -walked)
+
+
+def test_mxnet_repeats_scalars(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(3,))
+    number, state = relay.var("i", shape=(), dtype="int64"), relay.var("state", shape=())
+    following = relay.add(state, relay.cast(number, "float32"))
+    step = relay.Function([number, state], relay.Tuple([relay.const(True), following, following]))
+    found = call("serde.loop", relay.const(3, "int64"), None, [relay.max(x)], [], body=step)
+    body = relay.Tuple([relay.TupleGetItem(found, place) for place in range(2)])
+    last, stacked = run("mxnet", body, {x: NUMBERS}, tmp_path, names=("a", "b"))
+    assert last == 3.75
+    np.testing.assert_array_equal(stacked, [0.75, 1.75, 3.75])
+
+
+@pytest.mark.parametrize("activation", [relay.abs, relay.exp, relay.nn.relu, relay.sigmoid])
+@pytest.mark.parametrize("layer", ["dense", "conv"])
+def test_mxnet_keeps_results_beside_those_of_their_activations(
+    layer: str, activation: Any, tmp_path: Path
+) -> None:
+    """Its executors fuse the two, and then give one of them in the place of both."""
+    shape = {"dense": (2, 3), "conv": (1, 3, 4, 4)}[layer]
+    weight_shape = {"dense": (4, 3), "conv": (4, 3, 1, 1)}[layer]
+    x, w = relay.var("x", shape=shape), relay.var("w", shape=weight_shape)
+    generator = np.random.default_rng(5)
+    given = generator.normal(size=shape).astype(np.float32)
+    weight = generator.normal(size=weight_shape).astype(np.float32)
+    one = relay.nn.dense(x, w) if layer == "dense" else relay.nn.conv2d(x, w)
+    body = relay.Tuple([one, activation(one)])
+    names = ("y", "z")
+    found, other = run("mxnet", body, {x: given}, tmp_path, {w: weight}, names=names)
+    wanted = np.einsum("ij...,kj->ik...", given, weight.reshape(4, 3))
+    functions = {"abs": np.abs, "exp": np.exp, "relu": lambda a: np.maximum(a, 0)}
+    name = activation.__name__
+    function = functions.get(name, lambda a: 1 / (1 + np.exp(-a)))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(other, function(wanted), rtol=1e-5, atol=1e-5)

@@ -24,7 +24,7 @@ from support.params_layout import (
 )
 
 from serde.compat import import_mxnet
-from serde.errors import FormatError, MissingDependency
+from serde.errors import FormatError, LimitError, MissingDependency
 from serde.mxnet.params import read_params
 from serde.weights import FileWeight, OpenFile
 
@@ -210,6 +210,24 @@ def test_csr_written_by_mxnet(mx, tmp_path):
     np.testing.assert_array_equal(zeros.array(), np.zeros((4, 2)))
 
 
+@pytest.mark.parametrize("storage", ["row_sparse", "csr"])
+def test_sparse_values_that_were_not_counted(mx, read, tmp_path, storage):
+    """MXNet writes how much is stored before it has waited for it: then that is 0."""
+    path = tmp_path / "m.params"
+    dense = mx.nd.array([[0, 2, 3], [0, 0, 0], [4, 0, 5]])
+    array = dense.tostype(storage)
+    mx.nd.waitall()
+    mx.nd.save(str(path), [array])
+    stored = 36
+    data = bytearray(path.read_bytes())
+    assert struct.unpack_from("<q", data, stored) == (2 if storage == "row_sparse" else 4,)
+    struct.pack_into("<q", data, stored, 0)
+    path.write_bytes(data)
+    np.testing.assert_array_equal(mx.nd.load(str(path))[0].asnumpy(), dense.asnumpy())
+    _, [weight] = read(bytes(data))
+    np.testing.assert_array_equal(weight.array(), dense.asnumpy())
+
+
 def indices(*values):
     return np.array(values, "int64")
 
@@ -223,7 +241,6 @@ BAD_SPARSE = {
     "more rows than there are": (ROW_SPARSE, (1, 3), ONES, [indices(0, 1)]),
     "rows of another length": (ROW_SPARSE, (5, 4), ONES, [indices(0, 1)]),
     "float indices": (ROW_SPARSE, (5, 3), ONES, [np.ones(2, "float32")]),
-    "out of proportion": (ROW_SPARSE, (2**40, 3), ONES, [indices(0, 1)]),
     "column beyond the end": (CSR, (2, 3), ONES[0], [indices(0, 2, 3), indices(0, 3, 1)]),
     "columns not ascending": (CSR, (2, 3), ONES[0], [indices(0, 2, 3), indices(1, 1, 1)]),
     "negative column": (CSR, (2, 3), ONES[0], [indices(0, 2, 3), indices(0, -1, 1)]),
@@ -238,6 +255,11 @@ BAD_SPARSE = {
 def test_bad_indices_are_refused(read, case):
     with pytest.raises(FormatError):
         read(listing([sparse(*BAD_SPARSE[case])], ["w"]))[1][0].array()
+
+
+def test_a_sparse_array_out_of_proportion_is_limited(read):
+    with pytest.raises(LimitError, match=r"row_sparse array, .* bytes of which 40 are stored"):
+        read(listing([sparse(ROW_SPARSE, (2**40, 3), ONES, [indices(0, 1)])], ["w"]))
 
 
 # ---- malformed lists

@@ -77,7 +77,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[SerdeError], str]] = {
     ),
     "dtype": (symbol("Cast", (2,), dtype="(i4,i4"), UnsupportedModelError, "attribute dtype"),
     "rank": (symbol("broadcast_like", (2,), (2,), lhs_axes="(0,)", rhs_axes="(5,)"),
-             UnsupportedModelError, "needs axis 5"),
+             UnsupportedModelError, "axis 5 is outside a tensor of rank 1"),
     "no sizes": (
         symbol("_contrib_MultiBoxPrior", (1, 1, 2, 2), ratios="()"),
         UnsupportedModelError, "make no boxes",

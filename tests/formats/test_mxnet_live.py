@@ -10,6 +10,7 @@ import serde
 from serde.bridge import get_bridge
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, OptionError
+from serde.mxnet.arrays import as_weight
 from serde.mxnet.codec import load
 from serde.mxnet.live import from_live, is_live
 
@@ -399,3 +400,17 @@ def test_a_symbol_with_the_file_of_its_parameters(mx, symbol, values, tmp_path, 
     bridge = get_bridge("mxnet")
     model = bridge.load(symbol, given, bridge.bind_import({}))
     check(model, values)
+
+
+def test_weights_are_read_whole_while_a_net_runs(mx: ModuleType) -> None:
+    """A convolution's first inference moves its weights about in their own memory."""
+    wanted = np.arange(256 * 256 * 9, dtype=np.float32).reshape(256, 256, 3, 3)
+    x = mx.nd.ones((1, 256, 4, 4))
+    for _ in range(20):
+        layer = mx.gluon.nn.Conv2D(256, 3, padding=1, in_channels=256, use_bias=False)
+        layer.initialize(mx.init.Zero())
+        layer.weight.set_data(mx.nd.array(wanted))
+        mx.nd.waitall()
+        layer(x)
+        weight = as_weight(layer.weight.data())
+        assert all(np.array_equal(weight.array(), wanted) for _ in range(12))

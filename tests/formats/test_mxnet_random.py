@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from support.mxnet_check import agree, run_under
 from support.mxnet_draws import COUNT, DTYPES, OPSET, alike, distance, engines, graph
@@ -233,6 +234,18 @@ def test_draws_go_back_as_they_came(op: str, spread: dict[str, float]) -> None:
     assert f'"op": "{op}"' in again.tojson()
     theirs, ours = (run_under(each, {}, numpy=False)[0] for each in (symbol, again))
     assert distance(ours, theirs) < 2.5 * np.sqrt(2 / COUNT)
+
+
+@pytest.mark.parametrize("seed", [1, 11, 22])
+@pytest.mark.parametrize("lam", [12.0, 60.0])
+def test_what_decides_on_a_candidate_is_no_function_of_it(lam: float, seed: int) -> None:
+    """The numbers of two nodes of ONNX Runtime have for these seeds a simple ratio."""
+    model = serde.to_relay(graph("_random_poisson", lam=lam, shape=(COUNT,)))
+    proto = serde.from_relay(model, format="onnx", opset=OPSET)
+    onnxruntime.set_seed(seed)
+    found = run_onnx(proto.SerializeToString(), {})[1][0]
+    expected = np.random.default_rng(15).poisson(lam, COUNT)
+    assert distance(found, expected) < 2.5 * np.sqrt(2 / COUNT)
 
 
 @pytest.mark.parametrize("shape", [(5,), (4, 3), (1, 4), (6, 1), (2, 2, 3)])

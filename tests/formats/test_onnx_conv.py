@@ -7,8 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 from support.onnx_export import OPSETS, run_exported
+from support.runtime import run_onnx
 
+import serde
 import serde.relay as relay
+from serde.errors import UnsupportedModelError
 
 
 def read(image: np.ndarray, y: float, x: float) -> np.ndarray:
@@ -171,3 +174,30 @@ def test_as_many_filters_as_groups(opset: int) -> None:
     )  # fmt: skip
     parts = x.reshape(1, 2, 3, 4, 5) * w.reshape(1, 2, 3, 1, 1)
     np.testing.assert_allclose(found, parts.sum(2), rtol=1e-5, atol=1e-6)
+
+
+def test_channels_of_an_open_group() -> None:
+    """A weight of (c, c / 4, k) has channels of a group, whatever c is."""
+    c = relay.symbol("c")
+    x, w = relay.var("x", shape=(1, c, 9)), relay.var("w", shape=(c, c // 4, 3))
+    result = relay.nn.conv1d(x, w, groups=4)
+    module = relay.IRModule.from_expr(relay.Function([x, w], result))
+    proto = serde.from_relay(module, format="onnx")
+    generator = np.random.default_rng(6)
+    data, weight = (
+        generator.normal(size=size).astype("float32") for size in ((1, 8, 9), (8, 2, 3))
+    )
+    windows = np.lib.stride_tricks.sliding_window_view(data[0], 3, axis=-1).reshape(4, 2, 7, 3)
+    expected = np.einsum("gctk,gock->got", windows, weight.reshape(4, 2, 2, 3)).reshape(1, 8, 7)
+    (found,) = run_onnx(proto.SerializeToString(), {"x": data, "w": weight})[1]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("format", ["onnx", "coreml"])
+def test_an_open_weight_that_may_hold_filters_of_channels(format: str) -> None:
+    """With 4 channels a weight (4, m, k) makes 4 * m of them; with 8 it has 8."""
+    x, w = relay.var("x", shape=(1, "c", 9)), relay.var("w", shape=("c", "m", 3))
+    result = relay.nn.conv1d(x, w, groups=4)
+    module = relay.IRModule.from_expr(relay.Function([x, w], result))
+    with pytest.raises(UnsupportedModelError, match="may hold filters of each channel"):
+        serde.from_relay(module, format=format)

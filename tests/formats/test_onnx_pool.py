@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,3 +111,32 @@ def test_zeros_before_a_max_pool_take_part(symbolic: bool, opset: int) -> None:
     padded = np.pad(x, widths)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (2, 2), axis=(2, 3))
     np.testing.assert_array_equal(found, windows.max((4, 5)))
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("symbolic", [False, True], ids=["fixed", "symbolic"])
+@pytest.mark.parametrize(
+    ("kind", "attrs"),
+    [("max", {}), ("avg", {"count_include_pad": True}), ("avg", {"count_include_pad": False})],
+)
+def test_windows_in_the_padding_alone(
+    kind: str, attrs: dict[str, Any], symbolic: bool, opset: int
+) -> None:
+    """ONNX Runtime loads no pooling of them; they give zeros or the least number."""
+    x = np.random.default_rng(4).normal(size=(1, 2, 5, 4)).astype(np.float32)
+    build = getattr(relay.nn, f"{kind}_pool2d")
+    attrs = {"pool_size": (3, 1), "strides": (2, 1), "padding": (1, 2, 3, 0), **attrs}
+    least = np.finfo(np.float32).min if kind == "max" else 0
+    rows = np.pad(x, [(0, 0), (0, 0), (1, 3), (2, 0)], constant_values=least)
+    held = np.pad(np.ones((5, 4), np.float32), [(1, 3), (2, 0)])
+    tops = range(0, 7, 2)
+    windows, counts = ([y[..., top : top + 3, :] for top in tops] for y in (rows, held))
+    if kind == "max":
+        expected = np.stack([part.max(-2) for part in windows], -2)
+    else:
+        by = [3 if attrs["count_include_pad"] else np.maximum(n.sum(-2), 1) for n in counts]
+        expected = np.stack([w.sum(-2) / n for w, n in zip(windows, by, strict=True)], -2)
+    unknown = [(0, 2), (0, 3)] if symbolic else []
+    (found,) = run_exported(lambda data: build(data, **attrs), x, opset=opset, symbolic=unknown)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from support.runtime import open_session  # noqa: E402
+from support.torch_compiled import X, compare, flat, interpret, script, trace  # noqa: E402
 from support.torch_scripted import PROGRAMS  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 import serde  # noqa: E402
-from serde.engine.interpreter import RelayEngine  # noqa: E402
 from serde.errors import FormatError, OptionError, UnsupportedModelError  # noqa: E402
 from serde.relay.ir.model import RelayModel  # noqa: E402
 from serde.report import Report  # noqa: E402
 
-X = torch.tensor([[0.5, -1.0, 2.0], [1.0, 0.25, -3.0], [0.1, 0.2, 0.3], [2.0, -1.0, -1.0]])
 VARIANTS = {"mixed": X, "turned": -X, "large": X + 3, "small": -X - 4, "short": X[:3]}
 """Inputs that together take every branch of the programs."""
 
@@ -39,40 +38,6 @@ CASES = [
     for variant in VARIANTS
     if (name, variant) not in ENDLESS and (kind == "open" or variant != "short")
 ]
-
-
-def script(module: nn.Module) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return torch.jit.script(module.eval())
-
-
-def trace(module: nn.Module, *inputs: Any) -> Any:
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
-        return torch.jit.trace(module.eval(), inputs, strict=False)
-
-
-def flat(value: Any) -> list[np.ndarray]:
-    """What a program of PyTorch gives, as serde names its outputs."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [each for item in value for each in flat(item)]
-    return [value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)]
-
-
-def interpret(model: RelayModel, *inputs: Any) -> list[np.ndarray]:
-    given = zip(model.meta.inputs, flat(list(inputs)), strict=True)
-    return RelayEngine(model).run(dict(given))
-
-
-def compare(found: Sequence[np.ndarray], wanted: Any) -> None:
-    expected = flat(wanted)
-    assert [each.shape for each in found] == [each.shape for each in expected]
-    assert [each.dtype for each in found] == [each.dtype for each in expected]
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
 @functools.cache
@@ -106,152 +71,6 @@ def test_control_flow_by_onnx_runtime(name: str, kind: str, variant: str) -> Non
     assert [each.shape for each in found] == [each.shape for each in expected]
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-
-
-# Layers.
-
-
-class Tagger(nn.Module):
-    def __init__(self, kind: str, **options: Any) -> None:
-        super().__init__()
-        self.layers = getattr(nn, kind)(3, 5, 2, **options)
-
-    def forward(self, x: Tensor) -> Any:
-        return self.layers(x)
-
-
-class Attention(nn.Module):
-    def __init__(self, weights: bool) -> None:
-        super().__init__()
-        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
-        self.weights = weights
-
-    def forward(self, x: Tensor, y: Tensor) -> Any:
-        found, weights = self.attention(x, y, y, need_weights=self.weights)
-        return (found, weights) if weights is not None else found
-
-
-class Convolutions(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2)
-        )
-        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
-        self.classify = nn.Linear(4, 5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.up(self.layers(x))
-        y = nn.functional.interpolate(y, size=x.shape[2:], mode="bilinear", align_corners=False)
-        return self.classify(nn.functional.adaptive_avg_pool2d(y, 1).flatten(1))
-
-
-def layers() -> dict[str, tuple[nn.Module, tuple[Tensor, ...]]]:
-    torch.manual_seed(5)
-    steps, text = torch.randn(4, 2, 3), torch.randn(2, 5, 8)
-    return {
-        "mlp": (nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 2)), (X,)),
-        "convolutions": (Convolutions(), (torch.randn(2, 3, 8, 8),)),
-        "lstm": (Tagger("LSTM", bidirectional=True), (steps,)),
-        "gru": (Tagger("GRU", batch_first=True), (steps,)),
-        "rnn": (Tagger("RNN"), (steps,)),
-        "embedding_bag": (nn.EmbeddingBag(9, 4, mode="sum"), (torch.tensor([[1, 2], [3, 8]]),)),
-        "attention": (Attention(True), (text, text[:, :3])),
-        "attention_alone": (Attention(False), (text, text[:, :3])),
-        "encoder": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (text,)),
-        "encoder_before": (
-            nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", norm_first=True), (text,),
-        ),
-        "decoder": (nn.TransformerDecoderLayer(8, 2, 16), (text, text[:, :, :])),
-        "transformer": (nn.Transformer(8, 2, 1, 1, 16, batch_first=True), (text, text[:, :2])),
-    }  # fmt: skip
-
-
-LAYERS = tuple(layers())
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_traced_layers(name: str) -> None:
-    module, inputs = layers()[name]
-    traced = trace(module, *inputs)
-    compare(interpret(serde.to_relay(traced), *inputs), traced(*inputs))
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_scripted_layers(name: str) -> None:
-    module, inputs = layers()[name]
-    scripted = script(module)
-    names = [each.name for each in scripted.forward.schema.arguments[1:]]
-    given = dict(zip(names, inputs, strict=False))
-    model = serde.to_relay(
-        scripted,
-        input_shapes={key: tuple(each.shape) for key, each in given.items()},
-        input_dtypes={key: str(each.dtype).removeprefix("torch.") for key, each in given.items()},
-    )
-    with torch.no_grad():
-        compare(interpret(model, *inputs), scripted(*inputs))
-
-
-class Fused(nn.Module):
-    """The attention of several heads that PyTorch's fast path records."""
-
-    def __init__(self, weights: bool, average: bool, kind: int) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(2)
-        self.given = nn.ParameterList(
-            torch.randn(shape, generator=generator) * 0.4 for shape in ((24, 8), 24, (8, 8), 8)
-        )
-        self.weights, self.average, self.kind = weights, average, kind
-
-    def forward(self, x: Tensor, mask: Tensor) -> Any:
-        found, weights = torch._native_multi_head_attention(
-            x, x, x, 8, 2, *self.given, mask, self.weights, self.average, self.kind
-        )
-        return (found, weights) if self.weights else found
-
-
-MASKS = {
-    "of queries": (0, torch.tensor([[False, True, False], [False] * 3, [True, False, False]])),
-    "of keys": (1, torch.tensor([[False, False, True], [False] * 3])),
-    "of all": (2, torch.tensor([False, True, False]).expand(2, 2, 3, 3)),
-    "of floats": (0, torch.tensor([[0.0, float("-inf"), 0.0], [0.0] * 3, [0.0, 0.0, -0.5]])),
-    "of nothing": (1, torch.tensor([[True] * 3, [False] * 3])),
-}
-
-
-@pytest.mark.parametrize("kind", MASKS)
-@pytest.mark.parametrize(
-    ("weights", "average"), [(True, True), (True, False), (False, True)], ids=str
-)
-def test_fused_attention(weights: bool, average: bool, kind: str) -> None:
-    number, mask = MASKS[kind]
-    x = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(1))
-    traced = trace(Fused(weights, average, number), x, mask)
-    with torch.no_grad():
-        compare(interpret(serde.to_relay(traced), x, mask), traced(x, mask))
-
-
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
-@pytest.mark.parametrize("first", [False, True])
-@pytest.mark.parametrize("padded", [False, True])
-def test_fused_encoder_layers(activation: str, first: bool, padded: bool) -> None:
-    torch.manual_seed(4)
-    layer = nn.TransformerEncoderLayer(8, 2, 16, 0.1, activation, 1e-5, True, first).eval()
-
-    class Padded(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = layer
-
-        def forward(self, x: Tensor, padding: Tensor) -> Tensor:
-            return self.layer(x, src_key_padding_mask=padding)
-
-    x = torch.randn(2, 3, 8)
-    inputs = (x, torch.tensor([[False, False, True], [False] * 3]))[: 1 + padded]
-    traced = trace(Padded() if padded else layer, *inputs)
-    assert "_transformer_encoder_layer_fwd" in str(traced.inlined_graph)
-    with torch.no_grad():
-        compare(interpret(serde.to_relay(traced), *inputs), traced(*inputs))
 
 
 # Names, inputs and weights.
@@ -325,14 +144,6 @@ def test_a_shape_of_another_rank_than_was_traced_is_refused() -> None:
     traced = trace(nn.Linear(3, 2), X)
     with pytest.raises(OptionError, match="expected 2 axes, found 3"):
         serde.to_relay(traced, input_shapes={"input": (1, 4, 3)})
-
-
-def test_a_traced_dimension_may_be_made_open() -> None:
-    traced = trace(Convolutions(), torch.randn(2, 3, 8, 8))
-    model = serde.to_relay(traced, input_shapes={"x": ("n", 3, 8, 8)}, allow=["other-lengths"])
-    x = torch.randn(5, 3, 8, 8)
-    with torch.no_grad():
-        compare(interpret(model, x), traced(x))
 
 
 def test_functions_are_read(tmp_path: Path) -> None:

@@ -261,6 +261,12 @@ def test_lengths_may_be_symbols() -> None:
         ("nn.conv2d_transpose", [(1, 3, 4, 4), (2, 3, 3, 3)], {}, "2 input channels"),
         ("nn.conv1d_transpose", [(1, 3, 2), (3, 1, 2)], {"padding": (2,)}, "leaves a length"),
         ("nn.deformable_conv2d", [(1, 3, 8, 8), (1, 9, 6, 6), (4, 3, 3, 3)], {}, "offsets"),
+        (
+            "nn.conv2d_backward_weight",
+            [(2, 3, 4, 4), (2, 4, 6, 6)],
+            {"kernel_size": (3, 3), "strides": (2, 1), "kernel_layout": "NCHW"},
+            "there are 2 windows",
+        ),
     ],
 )
 def test_refusals(name: str, shapes: Any, attrs: Any, message: str) -> None:

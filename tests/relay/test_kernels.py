@@ -218,3 +218,27 @@ def test_refusal(name: str, operands: list[Any], attrs: dict[str, Any], message:
 
     with pytest.raises(TypeInferenceError, match=message):
         call(name, *operands, **attrs)
+
+
+NIBBLES = np.arange(-8, 8, dtype=np.int8)
+
+OF_NIBBLES = [
+    ("abs", [], {}, np.abs(NIBBLES)),
+    ("sign", [], {}, np.sign(NIBBLES)),
+    ("nn.relu", [], {}, np.maximum(NIBBLES, 0)),
+    ("clip", [], {"a_min": -3.0, "a_max": 20.0}, np.maximum(NIBBLES, -3)),
+    ("max", [], {"keepdims": True}, np.array([7], np.int8)),
+    ("maximum", [NIBBLES[::-1]], {}, np.maximum(NIBBLES, NIBBLES[::-1])),
+    ("bitwise_xor", [NIBBLES[::-1]], {}, np.full(16, -1, np.int8)),
+    ("right_shift", [np.full(16, 1, np.int8)], {}, NIBBLES >> 1),
+]
+
+
+@pytest.mark.parametrize(("name", "others", "attrs", "expected"), OF_NIBBLES)
+def test_integers_of_four_bits_stay_so(
+    name: str, others: list[np.ndarray], attrs: dict[str, Any], expected: np.ndarray
+) -> None:
+    """NumPy computes most of it in int8; what leaves the range wraps, as -8 does."""
+    found = run(name, *(each.astype("int4") for each in (NIBBLES, *others)), **attrs)
+    assert found.dtype.name == "int4"
+    np.testing.assert_array_equal(found.astype(np.int8), (expected + 8) % 16 - 8)

@@ -119,6 +119,8 @@ def gelu(xs: Sequence[Array], p: Any) -> Array:
     x = xs[0]
     if p.mode == 1:
         return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    if p.mode == 2:
+        return x / (1 + np.exp(F32(-1.702) * x))
     return 0.5 * x * (1 + gauss(x / np.sqrt(F32(2))))
 
 

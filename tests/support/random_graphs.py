@@ -341,6 +341,8 @@ class Maker:
                 evaluate(lambda item, k=k: self._moved(item, k, exact), attrs64)
                 for k in range(RUNS)
             ]
+            if any(r.shape != v.shape for run in runs for r, v in zip(run, values, strict=True)):
+                raise Rejected  # rounding decides on a length
             runs = [
                 tuple(
                     self._disturbed(r, v.dtype, k, exact) for r, v in zip(run, values, strict=True)

@@ -8,8 +8,8 @@ as in :mod:`support.random_graphs`, whoever declares it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -23,12 +23,14 @@ from support.random_graphs import (
     _plain_symbols,
     _widened,
 )
+from support.varied_samples import is_plain, with_other_attribute, with_other_lengths
 
+from serde.errors import EvaluationError
 from serde.relay import Constant, Function, IRModule, Tuple, TupleGetItem, Var
 from serde.relay.ir.dims import Dim, SymDim, symbol
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.registry import OpDef, Sample, SequenceSpec, TensorSpec, all_ops
+from serde.relay.ir.registry import OpDef, TensorSpec, all_ops
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.traits import Foreign, Moves, Ordering, Random, Reshape
 from serde.relay.ir.types import TensorType
@@ -41,12 +43,6 @@ from serde.weights import ArrayWeight
 __all__ = ["Choice", "TypedGraph", "TypedMaker", "generate", "operators"]
 
 Array = np.ndarray
-
-PLAIN = frozenset(
-    ["bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16",
-     "uint32", "uint64"]
-)  # fmt: skip
-"""Dtypes that NumPy has."""
 
 SIGNS = frozenset(["serde.eig", "serde.eigh", "serde.lq", "serde.svd"])
 """Operators whose results are unique but for signs, which each library chooses."""
@@ -384,101 +380,28 @@ def grow_by_sample(maker: TypedMaker) -> None:
     """A sample of any operator, its operands taken from the graph where they fit."""
     definition = all_ops()[maker.one_of(maker.names)]
     given = maker.one_of(definition.samples)
-    if not _is_plain(given):
+    if not is_plain(given):
         raise Rejected
     attrs = dict(given.attrs)
     if not maker.open and definition.name not in COUNTED:  # where symbols hide what does not fit
         if maker.chance(0.4):
-            given = _with_other_lengths(maker, given)
+            given = with_other_lengths(maker, given)
         if maker.chance(0.35):
-            attrs = _varied(maker, definition, attrs)
-    scope = len(maker.scope)
+            attrs = with_other_attribute(maker, definition, attrs)
     operands = [_meet(maker, each) for each in given.operands]
     try:
         node_attrs = definition.bind(attrs)
         maker.require_steady(definition, operands, node_attrs)
         exact = definition.has(Moves, Reshape)
         maker.add(definition.name, *operands, exact=exact, **attrs)
-    except (Rejected, *_KERNEL_ERRORS):
-        if not maker.closed:
-            keep = [each for each in maker.scope[scope:] if isinstance(each.expr, Var)]
-            del keep
+    except _KERNEL_ERRORS:
         raise Rejected from None
 
 
-_KERNEL_ERRORS = (ValueError, IndexError, TypeError, FloatingPointError, ZeroDivisionError)
+_KERNEL_ERRORS = (
+    EvaluationError, ValueError, IndexError, TypeError, FloatingPointError, ZeroDivisionError,
+)  # fmt: skip
 """What a kernel may raise of changed attributes, or of the wider operands of a second run."""
-
-
-def _is_plain(given: Sample) -> bool:
-    """Whether all operands are tensors of dtypes that NumPy has."""
-    pending = list(given.operands)
-    while pending:
-        each = pending.pop()
-        if isinstance(each, list):
-            pending += each
-        elif isinstance(each, SequenceSpec):
-            return False
-        elif isinstance(each, TensorSpec):
-            if each.dtype not in PLAIN:
-                return False
-        elif each is not None and np.asarray(each).dtype.name not in PLAIN:
-            return False
-    return True
-
-
-def _with_other_lengths(maker: TypedMaker, given: Sample) -> Sample:
-    """Return a sample with one length replaced by another wherever operands have it."""
-    lengths = {n for spec in _specs(given.operands) for n in spec.shape if n > 0}
-    if not lengths:
-        return given
-    old, new = maker.one_of(sorted(lengths)), maker.integer(1, 7)
-
-    def changed(operand: Any) -> Any:
-        if isinstance(operand, list):
-            return [changed(each) for each in operand]
-        if not isinstance(operand, TensorSpec):
-            return operand
-        return replace(operand, shape=tuple(new if n == old else n for n in operand.shape))
-
-    return Sample(tuple(map(changed, given.operands)), given.attrs)
-
-
-def _specs(operands: Iterable[Any]) -> list[TensorSpec]:
-    found: list[TensorSpec] = []
-    for each in operands:
-        found += _specs(each) if isinstance(each, list) else []
-        found += [each] if isinstance(each, TensorSpec) else []
-    return found
-
-
-def _varied(maker: TypedMaker, definition: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes of which one has another value of its kind."""
-    bound = dict(definition.bind(attrs))
-    names = [name for name, value in bound.items() if not isinstance(value, (Function, np.dtype))]
-    if not names:
-        return dict(attrs)
-    name = maker.one_of(names)
-    value = _other(maker, definition.attributes[name].annotation, bound[name])
-    return {**attrs, name: value}
-
-
-def _other(maker: TypedMaker, annotation: str, value: Any) -> Any:
-    if "Literal[" in annotation:
-        words = annotation[annotation.index("[") + 1 : annotation.index("]")].split(", ")
-        if isinstance(value, int):
-            return int(maker.one_of(words))
-        return maker.one_of([word.strip("'\"") for word in words])
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + maker.one_of([-1, 1, 2, -2])
-    if isinstance(value, float):
-        return value * maker.one_of([0.5, 2.0, 1.25])
-    if isinstance(value, tuple) and value:
-        at = maker.integer(0, len(value) - 1)
-        return (*value[:at], _other(maker, "", value[at]), *value[at + 1 :])
-    return value
 
 
 def _meet(maker: TypedMaker, operand: Any) -> Any:

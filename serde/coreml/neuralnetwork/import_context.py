@@ -202,17 +202,6 @@ class ImportContext(BaseContext):
         values: Array = self.constant(x)
         return tuple(int(each) for each in values.reshape(-1))
 
-    def axis(self, x: Expr, axis: int) -> int:
-        """Return an axis counted from the first.
-
-        Raises:
-            Unsupported: The tensor has no such axis.
-        """
-        rank = self.type(x).rank
-        if not -rank <= axis < rank:
-            raise Unsupported(f"axis {axis} is outside a tensor of rank {rank}")
-        return axis % rank
-
     def at_least(self, x: Expr, rank: int) -> tuple[Dim, ...]:
         """Return the shape of a tensor that must have some axes.
 

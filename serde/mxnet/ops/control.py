@@ -18,6 +18,7 @@ from serde.mxnet.builder import Subgraph, Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
+from serde.mxnet.rows import as_rows, from_row, from_rows, to_row
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, If, TupleGetItem, Var
 from serde.relay.ir.registry import call
@@ -120,7 +121,8 @@ def _foreach(
     variables = _Variables(slices, kinds)
 
     def write(own: Sequence[Value]) -> Writing[Sequence[Value]]:
-        first, later = list(own[: len(data)]), list(own[len(data) :])
+        first = [from_row(ctx, each) for each in own[: len(data)]]
+        later = list(own[len(data) :])
         taken = [ctx.captured(each) for each in captures]
         if numbered:
             _, *found = yield from ctx.write_body(body, [*first, *later, *taken])
@@ -131,15 +133,16 @@ def _foreach(
             _add_dependency(ctx, replace(value, type=kind), state)
             for value, state, kind in zip(nexts, later, kinds, strict=True)
         ]
-        given = [*found[len(states) :], *nexts]
+        rows = [to_row(ctx, value) for value in found[len(states) :]]
         # A loop that looks at no slice gives the first one back, for MXNet to count by.
-        echoed = [] if ctx.depend(given, first) else [ctx.emit("_copy", own[0])]
-        return [*found[len(states) :], *echoed, *nexts]
+        looks = ctx.depend([*rows, *nexts], own[: len(data)])
+        echoed = [] if looks else [ctx.emit("_copy", own[0])]
+        return [*rows, *echoed, *nexts]
 
     most = len(stacks) + 1 + len(states)
     inside = yield from ctx.subgraph(variables.names, variables.types, write, most)
     count = len(inside.graph.heads) - len(states)
-    lanes = [_as_rows(ctx, each) for each in data]
+    lanes = [as_rows(ctx, each) for each in data]
     inputs = [*lanes, *states]
     indices = _inputs(inside, variables.names, inputs, inputs)
     own = inside.variables
@@ -158,21 +161,6 @@ def _foreach(
         remain_locs=str([i for i, place in enumerate(indices) if place >= len(data) + len(states)]),
     )
     return (*results[count:], *results[: len(stacks)])
-
-
-def _as_rows(ctx: ExportContext, data: Value) -> Value:
-    """Return a vector as rows of one element, where a slice must have an axis."""
-    type_ = ctx.type(data)
-    if type_.rank > 1 or ctx.np_shape:
-        return data
-    return ctx.reshape(data, (*type_.shape, 1))
-
-
-def _stack(ctx: ExportContext, stack: Value, type_: TensorType) -> Value:
-    """Return stacked scalars as a vector."""
-    if type_.rank > 1 or ctx.np_shape:
-        return replace(stack, type=type_)
-    return ctx.reshape(replace(stack, type=TensorType((*type_.shape, 1), type_.dtype)), type_.shape)
 
 
 @OPS.exports("serde.scan")
@@ -214,7 +202,7 @@ def export_scan(
     found = yield from _foreach(ctx, data, state, captures, body, stacks=elements, numbered=False)
     placed = []
     for value, element, (axis, backwards) in zip(found[len(state) :], elements, ways, strict=True):
-        whole = _stack(ctx, value, TensorType((length, *element.shape), element.dtype))
+        whole = from_rows(ctx, value, TensorType((length, *element.shape), element.dtype))
         placed.append(ctx.spell(_from_front(axis % (element.rank + 1), backwards), whole))
     return (*found[: len(state)], *placed)
 
@@ -288,7 +276,7 @@ def export_loop(
             ctx, [numbers], state, captures, body, stacks=elements, numbered=True
         )
         whole = [
-            _stack(ctx, value, TensorType((most, *each.shape), each.dtype))
+            from_rows(ctx, value, TensorType((most, *each.shape), each.dtype))
             for value, each in zip(found[len(state) :], elements, strict=True)
         ]
         return (*found[: len(state)], *whole)

@@ -126,7 +126,7 @@ def import_group_norm(
     """MXNet 1.x has one gamma and beta a group, 2.0 one a channel, as Relay has."""
     if output_mean_var:
         raise Unsupported("output_mean_var=True")
-    (channels,) = ctx.static_shape(gamma)
+    (channels,) = ctx.static_shape(gamma, 1)
     if ctx.type(data).shape[1] != channels:
         if channels != num_groups:
             raise Unsupported(f"{channels} values of gamma for {num_groups} groups")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
 from typing import Any as AnyValue
 from typing import Literal
@@ -21,13 +20,13 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.windows import LAYOUTS, layouts, per_axis
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.elementwise.unary import import_cbrt
-from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import FLOATS, arranged, converted, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.pool import adaptive_pool, global_pool
+from serde.walk.expansion.pool import adaptive_pool, combine_windows, global_pool
 from serde.weights import numpy_dtype
 
 PoolType = Literal["max", "avg", "sum", "lp"]
@@ -378,16 +377,7 @@ class _PaddedWindow:
 
     def _combine_taps(self, data: Expr, combine: Callable[[Expr, Expr], Expr]) -> Expr:
         """Combine the taps of every window, one axis at a time."""
-        spans = zip(self.size, self.strides, self.dilation, strict=True)
-        for axis, (size, stride, dilation) in enumerate(spans, start=2):
-            (length,) = fixed_shape(data, [axis])
-            reach = (length - (size - 1) * dilation - 1) // stride * stride + 1
-            taps = [
-                relay.strided_slice(data, [tap], [tap + reach], [stride], axes=[axis])
-                for tap in range(0, size * dilation, dilation)
-            ]
-            data = reduce(combine, taps)
-        return data
+        return combine_windows(data, self.size, self.strides, self.dilation, combine)
 
 
 def _ones(data: Expr) -> Expr:

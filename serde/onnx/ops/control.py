@@ -209,7 +209,7 @@ def import_scan_v8(
     """The first version has a batch axis in front of everything, and scans each sample."""
     if sequence_lens is not None:
         raise Unsupported("sequences of lengths of their own")
-    (samples,) = ctx.static_lengths(inputs[0], [0])
+    (samples,) = ctx.static_lengths(ctx.first(inputs), [0])
     found = [
         import_scan(
             ctx,
@@ -253,6 +253,8 @@ def import_if(
         return ctx.subgraph(taken, label="then" if known.item() else "else")
     scalar = as_scalar(ctx, cond)
     branches = ctx.subgraphs({"then": then_branch, "else": else_branch})
+    if len(branches[0]) != len(branches[1]):
+        raise Unsupported(f"branches of {len(branches[0])} and {len(branches[1])} results")
     if differ_in_rank(*branches):
         return [ctx.undecided(scalar, yes, no) for yes, no in zip(*branches, strict=True)]
     optional = [all(map(ctx.is_optional, pair)) for pair in zip(*branches, strict=False)]

@@ -154,13 +154,20 @@ def substitute(expr: Expr, values: Mapping[NodeT, Expr]) -> Expr:
     return rewrite(expr, lambda _node, new: new, memo)
 
 
-def instantiate(function: Function, args: Sequence[Expr], result: Type | None = None) -> Expr:
+def instantiate(
+    function: Function,
+    args: Sequence[Expr],
+    result: Type | None = None,
+    *,
+    size: int | None = None,
+) -> Expr:
     """Return the body of `function` with `args` for its parameters and fresh bound variables.
 
     Args:
         function: The function.
         args: The arguments.
         result: The type of the call, which a polymorphic function's body takes.
+        size: How many nodes the body has, where that has been counted.
 
     Raises:
         LimitError: It has more nodes than the budget of the conversion affords.
@@ -168,7 +175,8 @@ def instantiate(function: Function, args: Sequence[Expr], result: Type | None = 
     if function.type_params:
         function = specialize_for(function, args, result)
     name = f"@{function.attrs['global_symbol']}" if "global_symbol" in function.attrs else "a body"
-    budget().draw("nodes", len(post_order(function.body)), f"{name} in the place of its calls")
+    size = len(post_order(function.body)) if size is None else size
+    budget().draw("nodes", size, f"{name} in the place of its calls")
     return substitute(function.body, dict(zip(function.params, args, strict=True)))
 
 

@@ -60,7 +60,7 @@ def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
 )
 def relu(data: Array) -> Array:
     """``y = max(x, 0)``."""
-    return np.maximum(data, data.dtype.type(0))
+    return np.maximum(data, data.dtype.type(0)).astype(data.dtype, copy=False)
 
 
 @relay_op(

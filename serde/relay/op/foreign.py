@@ -62,7 +62,10 @@ def _foreign_type(
     places = range(len(inputs) + len(absent))
     if list(absent) != sorted(set(absent)) or not set(absent) <= set(places):
         raise TypeInferenceError(f"{name}: absent inputs {absent} of {len(places)}")
-    return result_type([TensorType(shape, dtype) for shape, dtype in result_types])
+    try:
+        return result_type([TensorType(shape, dtype) for shape, dtype in result_types])
+    except TypeError as error:
+        raise TypeInferenceError(f"{name}: {error}") from None
 
 
 def _never(inputs: Sequence[Expr], *, result_types: ResultTypes, **_attrs: AnyValue) -> Expr:

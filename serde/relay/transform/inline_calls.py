@@ -66,7 +66,7 @@ class InlineCalls(Pass):
     def _inline(self, function: Function, ready: Mapping[GlobalVar, Function]) -> Function:
         """Return `function` with calls replaced by bodies, as far as `max_nodes` allows."""
         names = {variable.name_hint: body for variable, body in ready.items()}
-        sizes = {name: len(post_order(body)) for name, body in names.items()}
+        sizes: dict[Function, int] = {}
         total = 0
 
         def replace(_node: Expr, new: Expr) -> Expr:
@@ -74,17 +74,18 @@ class InlineCalls(Pass):
             if not isinstance(new, Call):
                 return new
             callee: Expr | None = new.op
-            size = 0
             if isinstance(callee, GlobalVar):
-                size = sizes.get(callee.name_hint, 0)
                 callee = names.get(callee.name_hint)
             if not isinstance(callee, Function) or not self._may(callee):
                 return new
+            if callee not in sizes:
+                sizes[callee] = len(post_order(callee.body))
+            size = sizes[callee]
             if total + size > self.max_nodes or not symbols_agree(callee, new.args):
                 return new
             total += size
             try:
-                return instantiate(callee, new.args, new.type)
+                return instantiate(callee, new.args, new.type, size=size)
             except LimitError as error:
                 error.node = error.node or repr(new.op if isinstance(new.op, GlobalVar) else new)
                 raise

@@ -39,6 +39,8 @@ def import_cond(
         return run_inline(ctx, arg1 if known.item() else arg2, arg3, "true" if known else "false")
     yes, no = (_Branch.of(ctx, g, arg3, name) for g, name in ((arg1, "true"), (arg2, "false")))
     written = list(dict.fromkeys([*yes.written, *no.written]))
+    if len(yes.results) != len(no.results):
+        raise Unsupported(f"branches of {len(yes.results)} and {len(no.results)} results")
     pairs = list(zip(yes.results, no.results, strict=True))
     for one, other in pairs:
         if (one is None) != (other is None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Mapping
 from typing import Any as AnyValue
@@ -9,9 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from serde.allocation import allow_growth
 from serde.errors import FormatError
 from serde.io.contained import location_fault
-from serde.limits import MAX_INLINE_BYTES, MAX_RANK, MAX_WEIGHT_GROWTH
+from serde.limits import MAX_RANK, MAX_WEIGHT_GROWTH
 from serde.torch.pt2.archive import Archive
 from serde.torch.pt2.document import Document, read_document
 from serde.torch.pt2.versions import DTYPES
@@ -124,7 +126,12 @@ class Payloads:
         available: int,
         dtype: str,
     ) -> None:
-        """Raise if a tensor lies outside its storage, or repeats it out of all proportion."""
+        """Check that a tensor lies in its storage, and draw for one that repeats it.
+
+        Raises:
+            FormatError: It lies outside.
+            LimitError: It repeats it out of all proportion, beyond the constants that are left.
+        """
         width = numpy_dtype(dtype).itemsize
         needed = (offset + span(shape, strides)) * width
         if available == 0:
@@ -134,11 +141,8 @@ class Payloads:
                 f"sizes {list(shape)}, strides {list(strides)} and offset {offset} need "
                 f"{needed} bytes, found {available}"
             )
-        total = width
-        for length in shape:
-            total *= length
-        if total > max(MAX_INLINE_BYTES, MAX_WEIGHT_GROWTH * available):
-            raise meta.fault(f"{total} bytes of values are views of {available} bytes")
+        what = f"a view with the lengths {list(shape)}"
+        allow_growth(available, math.prod(shape) * width, MAX_WEIGHT_GROWTH, what)
 
 
 def _length(document: Document) -> int:

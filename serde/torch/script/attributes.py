@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
 
 from serde._optional import require
+from serde.allocation import allow_growth
 from serde.errors import FormatError
-from serde.limits import budget
 from serde.torch.model import Argument, Node, Ref
 from serde.torch.script.packed import unpack_params, unpack_tensor
 from serde.torch.strided import span
@@ -148,8 +148,7 @@ def _check_view(tensor: AnyValue, name: str) -> None:
     reach = tensor.storage_offset() + span(tensor.shape, tensor.stride())
     if reach * tensor.element_size() > held and total:
         raise FormatError(f"{name}: a view of {reach} elements of a storage of {held} bytes")
-    if total > held:
-        budget().draw("constants", total - held, f"{name}: a view of {held} bytes")
+    allow_growth(held, total, 1, f"{name}, a view")
 
 
 def _is_plain(value: AnyValue) -> bool:

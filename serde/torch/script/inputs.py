@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any as AnyValue
 
@@ -11,6 +12,8 @@ from serde.torch.model import Argument, Input, Node, Ref
 __all__ = ["Inputs"]
 
 _NUMBERS = {"IntType": "int64", "FloatType": "float64", "BoolType": "bool", "NumberType": "float64"}
+
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 class Inputs:
@@ -110,6 +113,8 @@ class Inputs:
             inner = self._fresh(f"{target}.{key}")
             self._read(type_.getValueType(), f"{name}.{key}", inner)
             number = type_.getKeyType().kind() == "IntType"
+            if number and _INTEGER.fullmatch(key) is None:
+                raise OptionError(f"input {name} is a {type_}: {key!r} is no key of it")
             pairs += [(f"key{place}", int(key) if number else key), (f"{place}", Ref(inner))]
         self.nodes.append(Node("prim::DictConstruct", name, pairs, [target]))
 

@@ -26,7 +26,7 @@ def expand_dft(re_data: Expr, im_data: Expr, *, inverse: bool) -> Expr:
         raise Unsupported("a transform along a length that is not fixed")
     allocation.allow((2, length, length), numpy_dtype(type_.dtype))
     places = allocation.positions(length)
-    angle = 2 * np.pi * np.outer(places, places) / length
+    angle = 2 * np.pi * allocation.outer(places, places) / length
     scale = 1 / length if inverse else 1.0
     sign = 1.0 if inverse else -1.0
     cos = relay.const(np.cos(angle) * scale, type_.dtype)
@@ -55,12 +55,11 @@ def expand_stft(
     if not isinstance(length, int):
         raise Unsupported("a window whose length is not fixed")
     frequencies = allocation.positions(n_fft // 2 + 1 if onesided else n_fft)
-    allocation.allow((2, len(frequencies), n_fft), numpy_dtype(type_.dtype))
-    waves = np.outer(frequencies, allocation.positions(win_length))
+    filters = allocation.zeros((2 * len(frequencies), 1, n_fft), numpy_dtype(type_.dtype))
+    waves = allocation.outer(frequencies, allocation.positions(win_length))
     waves = np.exp(-2j * np.pi * waves / win_length)
     waves = waves / np.sqrt(n_fft) if normalized else waves
-    filters = np.concatenate([waves.real, waves.imag])
-    filters = np.pad(filters, ((0, 0), (0, n_fft - win_length)))[:, None]
+    filters[:, 0, :win_length] = np.concatenate([waves.real, waves.imag])
     shaped = relay.cast(window, type_.dtype)
     if length > n_fft:
         shaped = relay.strided_slice(shaped, [0], [n_fft], axes=[0])

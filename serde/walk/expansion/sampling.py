@@ -293,6 +293,7 @@ def expand_dilation2d(
         (n - (k - 1) * d - 1) // s + 1
         for n, k, s, d in zip(lengths, size, strides, dilations, strict=True)
     ]
+    allocation.iterations(math.prod(size), f"a window of {list(size)}")
     sums = []
     for place, where in taps(size, strides, dilations, counts):
         begin, end = [each.start for each in where], [each.stop for each in where]

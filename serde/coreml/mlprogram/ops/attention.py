@@ -94,6 +94,7 @@ def export_attention(
         each = heads // groups
         key = ctx.spell(lambda x: relay.repeat(x, each, axis=1), key)
         value = ctx.spell(lambda x: relay.repeat(x, each, axis=1), value)
+    may_be_blind = mask is not None
     if is_causal and isinstance(rows, int) and isinstance(keys, int):
         seen = relay.const(allocation.tri(rows, keys, dtype=bool))
         if mask is None:
@@ -103,7 +104,7 @@ def export_attention(
     result = ctx.emit(
         "scaled_dot_product_attention", query=query, key=key, value=value, attn_mask=mask
     )
-    if mask is None or (is_causal and mask.is_constant):
+    if mask is None or not may_be_blind:
         return result
     return ctx.spell(_without_blind, result, mask)
 

@@ -20,7 +20,12 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import (
+    converted,
+    fixed_shape,
+    has_filters_of_channels,
+    tensor_type,
+)
 from serde.weights import dtype_name, numpy_dtype
 
 Padding = Literal["valid", "same", "same_lower", "custom"]
@@ -154,7 +159,7 @@ def import_conv(
     conv: ConvAttributes,
 ) -> Expr:
     """Padding that keeps the length over the stride depends on the length where there is one."""
-    channels, _, *kernel = ctx.static_shape(weight)
+    channels, _, *kernel = ctx.static_shape(weight, at_least=2)
     rank = len(kernel)
     conv = conv.with_rank(rank)
     lengths = window_lengths(ctx, x, rank, conv.strides, conv.pad_type)
@@ -215,7 +220,7 @@ def _ungroup_filters(
     if layout.startswith("G"):
         return ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
     shape, channels = ctx.type(weight).shape, ctx.type(data).shape[1]
-    if groups > 1 and channels == groups == shape[0] and shape[1] != 1:
+    if has_filters_of_channels(channels, shape[0], shape[1], groups):
         kernel = list(shape[2:])
         return ctx.spell(lambda w: relay.reshape(w, [-1, 1, *kernel]), weight)
     return weight
@@ -314,7 +319,7 @@ def import_conv_transpose(
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
     """What the result has more or less than the whole comes off both ends, or off the last."""
-    _, channels, *kernel = ctx.static_shape(weight)
+    _, channels, *kernel = ctx.static_shape(weight, at_least=2)
     rank = len(kernel)
     conv = conv.with_rank(rank)
     pad_type = conv.pad_type

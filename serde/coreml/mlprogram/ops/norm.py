@@ -472,7 +472,7 @@ def expand_lrn(data: Expr, *, size: int, axis: int, bias: float, alpha: float, b
     if not isinstance(length, int):
         raise Unsupported(f"a norm over {length} channels")
     total = squares
-    for place in range(size):
+    for place in allocation.iterations(size, f"a norm over {size} channels"):
         part = relay.strided_slice(squares, [place], [place + length], [1], axes=[axis])
         total = part if place == 0 else relay.add(total, part)
     factor = relay.const(alpha / size, type_.dtype)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
 from typing import Any as AnyValue
 from typing import Literal
@@ -31,7 +30,7 @@ from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, pool_dim, split_padding
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.pool import adaptive_pool, global_pool
+from serde.walk.expansion.pool import adaptive_pool, combine_windows, global_pool
 from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.weights import numpy_dtype
 
@@ -220,10 +219,7 @@ def _fits(node: Call) -> bool:
     if not isinstance(type_, TensorType) or not _is_window(type_, attrs):
         return False
     # The mean of a window of padding alone is 0 in Relay and no number in MIL.
-    counts = attrs.get("count_include_pad", True)
-    return (
-        counts or _meets_data(attrs) or _compute_missing_padding(type_.shape[2:], attrs) is not None
-    )
+    return attrs.get("count_include_pad", True) or _meets_data(type_.shape[2:], attrs)
 
 
 def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
@@ -236,15 +232,20 @@ def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
     return all(each == 1 for each in attrs["dilation"])
 
 
-def _meets_data(attrs: Mapping[str, AnyValue]) -> bool:
-    """Whether no window that is there by rounding up can begin beyond the data."""
-    sizes, strides = attrs["pool_size"], attrs["strides"]
-    if not _rounds_up(attrs, len(sizes)):
-        return True
-    _, after = split_padding(attrs["padding"], len(sizes))
-    return all(
-        stride + last <= size for size, stride, last in zip(sizes, strides, after, strict=True)
-    )
+def _meets_data(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> bool:
+    """Whether no window can lie in the padding alone, or beyond it by rounding up."""
+    before, after = split_padding(attrs["padding"], len(lengths))
+    for index, length in enumerate(lengths):
+        size, stride = attrs["pool_size"][index], attrs["strides"][index]
+        first, last, up = before[index], after[index], attrs["ceil_mode"]
+        count = pool_dim(length, size, stride, first + last, 1, ceil_mode=up)
+        if isinstance(length, int) and isinstance(count, int):
+            ends_outside = (count - 1) * stride >= length + first
+        else:
+            ends_outside = last + (stride - 1 if up else 0) >= size
+        if first >= size or ends_outside:
+            return False
+    return True
 
 
 def _rounds_up(attrs: Mapping[str, AnyValue], rank: int) -> bool:
@@ -285,7 +286,7 @@ def _convert_rounding(
     spare = _compute_missing_padding(ctx.type(data).shape[2:], attrs)
     before, after = split_padding(attrs["padding"], rank)
     own = rank <= 2 and tuple(before) == tuple(after) and not counts_padding
-    if spare is None and own and _meets_data(attrs):
+    if spare is None and own and _meets_data(ctx.type(data).shape[2:], attrs):
         return {"pad": to_mil_pads(attrs["padding"], rank), "ceil_mode": True}
     spare = spare or tuple(stride - 1 for stride in attrs["strides"])
     return {"pad": to_mil_pads(_extend_padding(attrs, spare)["padding"], rank), "ceil_mode": False}
@@ -356,13 +357,13 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         work = _compute_dtype(dtype, kind)
         fill = lowest(numpy_dtype(dtype)) if kind == "max" else 0
         wide = _pad(converted(data, work), sides, fill)
-        result = _combine_windows(wide, *window, relay.maximum if kind == "max" else relay.add)
+        result = combine_windows(wide, *window, relay.maximum if kind == "max" else relay.add)
         if counting.get("count_include_pad"):
             result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
         elif kind == "avg":
             lengths = fixed_shape(data, range(2, 2 + rank))
             ones = relay.Constant(allocation.ones((1, 1, *lengths), work))
-            counts = _combine_windows(_pad(ones, sides, 0), *window, relay.add)
+            counts = combine_windows(_pad(ones, sides, 0), *window, relay.add)
             least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))
         return arranged(converted(result, dtype), usual, out_layout or layout)
@@ -384,26 +385,6 @@ def _pad(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
         return data
     fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
     return relay.nn.pad(data, list(sides), relay.Constant(fill))
-
-
-def _combine_windows(
-    data: Expr,
-    sizes: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    combine: Callable[[Expr, Expr], Expr],
-) -> Expr:
-    """Combine the elements of every window, one axis after the other."""
-    spans = zip(sizes, strides, dilation, strict=True)
-    for axis, (size, stride, gap) in enumerate(spans, start=2):
-        (length,) = fixed_shape(data, [axis])
-        reach = (length - (size - 1) * gap - 1) // stride * stride + 1
-        starts = range(0, size * gap, gap)
-        parts = [
-            relay.strided_slice(data, [at], [at + reach], [stride], axes=[axis]) for at in starts
-        ]
-        data = reduce(combine, parts)
-    return data
 
 
 for _ndim in (1, 2, 3):

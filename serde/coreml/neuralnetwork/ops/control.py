@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from serde.coreml.neuralnetwork.message_view import MessageView, layer_outputs, 
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
+from serde.relay.ir.dims import Any as AnyDim
 from serde.relay.ir.expr import Constant, Expr, If, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.types import TensorType, Type
 from serde.relay.ir.visit import free_vars
 from serde.walk.assembly import closed_over
 from serde.walk.holes import Hole, Incomplete
@@ -97,7 +99,7 @@ def import_loop(
     """Tensors that are written again, by copies, are the states of the loop.
 
     Whether to go on is one more tensor of the body: where that breaks the loop, its condition is
-    not asked.
+    not asked. Lengths of states that a turn changes are open, for which it is read once more.
     """
     if body_network is None:
         raise Unsupported("a loop without layers")
@@ -107,33 +109,16 @@ def import_loop(
     parts = [part for part in (condition_network, body_network) if part is not None]
     outputs = {name for part in parts for layer in layers_of(part) for name in layer_outputs(layer)}
     names = [name for name in before if name in outputs]
-    states = [Var(f"state{i}", _find_tensor(before, name).type) for i, name in enumerate(names)]
-    inner = dict(zip(names, states, strict=True))
-    captured = _make_captured_params(before, inner)
     values: Mapping[str, Expr] = before
     going = None
     if condition_network is not None:
         values = ctx.network(condition_network)
         going = ctx.fold(_holds(ctx, _find_tensor(values, condition_var)))
-    around = {name: captured.get(value, value) for name, value in before.items()}
-    flag, goes_on = _make_unused_name({*before, *outputs}), relay.const(True, "bool")
-    after: Mapping[str, Expr]
-    after = ctx.network(body_network, {**around, **inner, flag: goes_on}, flag=flag)
-    again = after[flag]
-    if condition_network is not None:
-        asked = ctx.network(condition_network, {**around, **{name: after[name] for name in names}})
-        condition = _find_tensor(asked, condition_var)
-        results = [_holds(ctx, condition), *(asked[name] for name in names)]
-        if again is not goes_on:
-            broken = [relay.const(False, "bool"), *(after[name] for name in names)]
-            chosen = If(again, Tuple(results), Tuple(broken))
-            results = [ctx.fold(TupleGetItem(chosen, index)) for index in range(len(results))]
-        again, after = results[0], dict(zip(names, results[1:], strict=True))
-    for name, state in zip(names, states, strict=True):
-        if after[name].type != state.type or values[name].type != state.type:
-            raise Unsupported(f"{name} changes from {state.type!r} to {after[name].type!r}")
+    turn = _Turn(ctx, body_network, condition_network, condition_var, before, outputs)
+    types = [_find_tensor(before, name).type for name in names]
+    types = _open_changes(names, types, [values[name] for name in names])
+    states, captured, results = turn.settle(names, types)
     iteration = Var("iteration", TensorType((), "int64"))
-    results = [again, *(after[name] for name in names)]
     free = set(free_vars(Tuple(results)))
     taken = {value: var for value, var in captured.items() if var in free}
     function, arguments = closed_over([iteration, *states], taken, results)
@@ -151,6 +136,70 @@ def import_loop(
     for index, name in enumerate(names):
         ctx.define(name, TupleGetItem(found, index))
     return []
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """The networks of a loop, what there is before it, and all names that they give tensors."""
+
+    ctx: ImportContext
+    body: MessageView
+    asks: MessageView | None
+    condition: str
+    before: Mapping[str, Expr]
+    outputs: Collection[str]
+
+    def settle(
+        self, names: list[str], types: list[Type | None]
+    ) -> tuple[list[Var], dict[Expr, Var], list[Expr]]:
+        """Return states, what is captured, and what a turn gives of them, of the same types."""
+        while True:
+            states = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
+            inner = dict(zip(names, states, strict=True))
+            captured = _make_captured_params(self.before, inner)
+            results = self.read(inner, captured)
+            found = _open_changes(names, types, results[1:])
+            if all(one is other for one, other in zip(found, types, strict=True)):
+                return states, captured, results
+            types = found
+
+    def read(self, states: Mapping[str, Expr], captured: Mapping[Expr, Var]) -> list[Expr]:
+        """Return whether there is another turn, and the states after one."""
+        ctx, names = self.ctx, list(states)
+        around = {name: captured.get(value, value) for name, value in self.before.items()}
+        flag, goes_on = _make_unused_name({*self.before, *self.outputs}), relay.const(True, "bool")
+        after = ctx.network(self.body, {**around, **states, flag: goes_on}, flag=flag)
+        again = after[flag]
+        if self.asks is None:
+            return [again, *(after[name] for name in names)]
+        asked = ctx.network(self.asks, {**around, **{name: after[name] for name in names}})
+        holds = _holds(ctx, _find_tensor(asked, self.condition))
+        results = [holds, *(asked[name] for name in names)]
+        if again is goes_on:
+            return results
+        broken = [relay.const(False, "bool"), *(after[name] for name in names)]
+        chosen = If(again, Tuple(results), Tuple(broken))
+        return [ctx.fold(TupleGetItem(chosen, index)) for index in range(len(results))]
+
+
+def _open_changes(
+    names: list[str], types: list[Type | None], values: Sequence[Expr]
+) -> list[Type | None]:
+    """Return types of states with each length open that is another in a value."""
+    found: list[Type | None] = []
+    for name, type_, value in zip(names, types, values, strict=True):
+        other = value.type
+        if not isinstance(type_, TensorType) or not isinstance(other, TensorType):
+            raise Unsupported(f"{name} changes from {type_!r} to {other!r}")
+        if type_.dtype != other.dtype or type_.rank != other.rank:
+            raise Unsupported(f"{name} changes from {type_!r} to {other!r}")
+        changed = [
+            not isinstance(one, AnyDim) and one != new
+            for one, new in zip(type_.shape, other.shape, strict=True)
+        ]
+        opened = [AnyDim() if each else dim for each, dim in zip(changed, type_.shape, strict=True)]
+        found.append(TensorType(opened, type_.dtype) if any(changed) else type_)
+    return found
 
 
 def _find_tensor(values: Mapping[str, Expr], name: str) -> Expr:

@@ -262,7 +262,7 @@ def export_conv(
     """A line is an image of one row."""
     if len(conv.strides) == 3:
         return _volume(ctx, x, weight, bias, conv)
-    channels, per_group, *kernel = ctx.static_shape(weight)
+    channels, per_group, *kernel = ctx.static_shape(weight, at_least=2)
     if not weight.is_known and len(kernel) == 1:
         of = TensorType((channels, per_group, 1, *kernel), weight.type.dtype)
         weight = ctx.layer("expandDims", weight, of=of, axes=[2])
@@ -295,7 +295,7 @@ def _plane(
     transposed: bool = False,
 ) -> Value:
     """Append a convolution of images, as which lines go too; a computed weight is an input."""
-    first, second, *window = ctx.static_shape(weight)
+    first, second, *window = ctx.static_shape(weight, at_least=2)
     kernel = window[-len(conv.strides) :]
     line = [1] * (2 - len(kernel))
     known = weight.is_known or transposed
@@ -353,7 +353,7 @@ def _volume(
 ) -> Value:
     """Append a convolution over depth, height and width."""
     ctx.since(14, "convolutions along three axes")
-    first, second, *kernel = ctx.static_shape(weight)
+    first, second, *kernel = ctx.static_shape(weight, at_least=2)
     fields = volume_fields(kernel, conv.strides, conv.pad)
     fields |= {f"dilation_{axis}": gap for axis, gap in zip(_AXES, conv.dilations, strict=True)}
     return ctx.layer(

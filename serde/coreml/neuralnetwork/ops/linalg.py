@@ -166,7 +166,7 @@ def import_matrix_band_part(
 
 @LAYERS.exports("linear")
 def export_linear(ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None) -> Value:
-    units, entering = ctx.static_shape(weight)
+    units, entering = ctx.static_shape(weight, 2)
     return ctx.layer(
         "innerProduct",
         x,
@@ -184,7 +184,7 @@ def export_matmul(
 ) -> Value:
     """The matrix of a layer lies transposed in it."""
     if transpose_y and y.is_known and y.type.rank == 2 and not x.is_known and not transpose_x:
-        columns, rows = ctx.static_shape(y)
+        columns, rows = ctx.static_shape(y, 2)
         return ctx.layer(
             "batchedMatmul",
             x,

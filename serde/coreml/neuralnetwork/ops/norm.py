@@ -140,7 +140,7 @@ def export_batch_norm(
     epsilon: float = 1e-5,
 ) -> Value:
     """Channels are MIL's second axis, and a layer's third from the last."""
-    (channels,) = ctx.static_shape(mean)
+    (channels,) = ctx.static_shape(mean, 1)
     data, type_ = _to_images(ctx, x)
     found = ctx.layer(
         "batchnorm",

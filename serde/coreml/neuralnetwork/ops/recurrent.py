@@ -375,7 +375,7 @@ def export_rnn(
     recurrent: RecurrentAttributes,
 ) -> list[Value]:
     """Its functions and weights are fields of their own."""
-    size, entering = ctx.static_shape(weight_ih)
+    size, entering = ctx.static_shape(weight_ih, 2)
     fields = {
         "input_vector_size": entering,
         "output_vector_size": size,

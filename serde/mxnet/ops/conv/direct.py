@@ -29,6 +29,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
+from serde.walk.expansion.tensors import has_filters_of_channels
 
 
 @OPS.imports("Convolution", "Convolution_v1", ignored=IGNORED)
@@ -70,6 +71,7 @@ def export_conv(
 ) -> Value:
     """Uneven padding becomes a node of its own."""
     shape = ctx.static_shape(weight)
+    has_filters_of_channels(ctx.type(data).shape[1], shape[0], shape[1], conv.groups)
     data, pad = _pad_evenly(ctx, data, conv.padding)
     return ctx.emit(
         "Convolution", data, weight, bias, kernel=shape[2:], num_filter=shape[0],
@@ -88,7 +90,7 @@ def expand_conv(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
     weight = arrange_filters(weight, attrs["kernel_layout"], filters)
     result = arranged(data, layout, wanted)
     shape = fixed_shape(weight)
-    if shape[0] == groups == tensor_type(result).shape[1]:
+    if has_filters_of_channels(tensor_type(result).shape[1], shape[0], shape[1], groups):
         shape = (shape[0] * shape[1], 1, *shape[2:])
         weight = relay.reshape(weight, shape)
     dtype = product_dtype(data, attrs["out_dtype"])

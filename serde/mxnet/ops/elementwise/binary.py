@@ -14,6 +14,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.axis_groups import MOST_GROUPS, align
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
@@ -159,7 +160,7 @@ def _declare_binary_export(name: str, tensors: str, behind: str, before: str) ->
             return ctx.emit(behind, lhs, scalar=right)
         if left is not None:
             return ctx.emit(before, rhs, scalar=left)
-        return ctx.emit_bytes(tensors, lhs, rhs)
+        return ctx.emit_bytes(tensors, *align(ctx, lhs, rhs))
 
 
 for _relay, _names in WRITTEN.items():
@@ -204,7 +205,12 @@ def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
 
 @OPS.exports("where")
 def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
-    return ctx.emit("_npi_where", ctx.cast(condition, "bool"), x, y)
+    """NumPy's operator takes five axes, the other one no broadcasts, and no bools."""
+    if ctx.result_type().rank <= MOST_GROUPS:
+        return ctx.emit("_npi_where", ctx.cast(condition, "bool"), x, y)
+    shape = ctx.result_type().shape
+    whole = [ctx.spell(lambda a: relay.broadcast_to(a, shape), each) for each in (condition, x, y)]
+    return ctx.emit_bytes("where", *whole)
 
 
 def _with_sign(ctx: ImportContext, x: Expr) -> Expr:

@@ -10,6 +10,7 @@ import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
+from serde.mxnet.axis_groups import align
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.elementwise.scalars import dtype_of
@@ -29,15 +30,15 @@ BITWISE = {
 def _declare_bitwise_export(name: str, mxnet: str) -> None:
     @OPS.exports(name)
     def export_bitwise(ctx: ExportContext, *operands: Value) -> Value:
-        return ctx.emit_bytes(mxnet, *operands)
+        return ctx.emit_bytes(mxnet, *align(ctx, *operands))
 
 
 def _declare_logical_export(name: str, bitwise: str) -> None:
     @OPS.exports(name)
     def export_logical(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
         if ctx.result_type().dtype == "bool":
-            return ctx.emit_bytes(bitwise, lhs, rhs)
-        return ctx.emit(f"broadcast_{name}", lhs, rhs)
+            return ctx.emit_bytes(bitwise, *align(ctx, lhs, rhs))
+        return ctx.emit(f"broadcast_{name}", *align(ctx, lhs, rhs))
 
 
 for _relay, _mxnet in BITWISE.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
+from serde.mxnet.axis_groups import align
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.elementwise.scalars import dtype_of
@@ -88,4 +89,4 @@ def export_floor_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
         return ctx.emit("_mod_scalar", lhs, scalar=right)
     if left is not None:
         return ctx.emit("_rmod_scalar", rhs, scalar=left)
-    return ctx.emit("broadcast_mod", lhs, rhs)
+    return ctx.emit("broadcast_mod", *align(ctx, lhs, rhs))

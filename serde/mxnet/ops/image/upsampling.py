@@ -35,7 +35,7 @@ def import_up_sampling(
         if len(data) != 2:
             raise Unsupported(f"bilinear: expected data and weight, found {len(data)} inputs")
         return _bilinear(ctx, data[0], data[1], scale, num_filter)
-    wanted = [length * scale for length in ctx.type(data[0]).shape[2:]]
+    wanted = [length * scale for length in ctx.type(ctx.first(data)).shape[2:]]
     parts = [relay.nn.upsampling(data[0], float(scale), float(scale))]
     parts += [_repeat_up_to(each, ctx.type(each).shape[2:], wanted) for each in data[1:]]
     if len(parts) > 1 and multi_input_mode == "concat":
@@ -49,9 +49,11 @@ def import_up_sampling(
 def _repeat_up_to(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
     """Repeat rows and columns up to lengths of which those of `data` are whole fractions."""
     factors = []
+    if len(lengths) != len(wanted):
+        raise Unsupported(f"{list(lengths)} and {list(wanted)} are lengths of other axes")
     for length, target in zip(lengths, wanted, strict=True):
         if isinstance(length, int) and isinstance(target, int):
-            if target % length:
+            if not length or target % length:
                 raise Unsupported(f"{list(lengths)} is no whole fraction of {list(wanted)}")
             factors.append(target // length)
     if len(factors) == len(lengths):

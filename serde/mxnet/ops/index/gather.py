@@ -88,8 +88,9 @@ def _taken_by_batch(
         else:
             positions = relay.maximum(relay.minimum(positions, last), relay.const(0, own.dtype))
         chosen = relay.broadcast_to(relay.reshape(positions, view), shape)
-        allocation.allow((len(grids), *shape), np.int64)
-        rows = [relay.Constant(np.broadcast_to(grid, shape).astype(own.dtype)) for grid in grids]
+        rows = [
+            relay.Constant(allocation.broadcast_to(grid, shape).astype(own.dtype)) for grid in grids
+        ]
         return relay.gather_nd(x, relay.stack([*rows, chosen], 0))
 
     return ctx.spell(build, data, indices)

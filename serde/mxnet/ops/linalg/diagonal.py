@@ -29,8 +29,7 @@ def _triangle(size: int, offset: int, lower: bool) -> tuple[Array, Array]:
     `lower` says. A lower triangle goes row by row, an upper one as its mirror image does.
     """
     side = max(size - abs(offset), 0)
-    allocation.allow((2, side, side), np.int64)
-    rows, columns = np.tril_indices(side)
+    rows, columns = allocation.tril_indices(side)
     if offset < 0 or (offset == 0 and lower):
         return rows - offset, columns
     return columns, rows + offset

@@ -59,7 +59,7 @@ def export_dft(
     type_ = ctx.type(re_data)
     (length,) = ctx.static_lengths(re_data, [-1])
     allocation.allow((length, length), np.complex128)
-    indices = np.outer(allocation.arange(length), allocation.arange(length)) % length
+    indices = allocation.outer(allocation.arange(length), allocation.arange(length)) % length
     twiddles = np.exp((2j if inverse else -2j) * np.pi * indices / length)
     if inverse:
         twiddles = twiddles / length
@@ -96,7 +96,7 @@ def export_stft(
     taps = allocation.arange(win_length)
     frequencies = allocation.arange(n_fft // 2 + 1 if onesided else n_fft)
     allocation.allow((taps.size, frequencies.size), np.complex128)
-    twiddles = np.exp(-2j * np.pi * np.outer(taps, frequencies) / win_length)
+    twiddles = np.exp(-2j * np.pi * allocation.outer(taps, frequencies) / win_length)
     if normalized:
         twiddles = twiddles / np.sqrt(n_fft)
     axis = result.rank - 3

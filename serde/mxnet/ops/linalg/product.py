@@ -93,7 +93,7 @@ def import_einsum(
 ) -> Expr:
     """Spaces mean nothing. ONNX Runtime has sums of floats, int32 and int64."""
     equation = subscripts.replace(" ", "")
-    dtype = ctx.type(data[0]).dtype
+    dtype = ctx.type(ctx.first(data)).dtype
     if dtype not in ("bool", "int8", "uint8"):
         return relay.einsum(data, equation)
     wide = relay.einsum([relay.cast(each, "int32") for each in data], equation)

@@ -18,6 +18,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import layout_axes
+from serde.relay.op.linalg.sparse import starts_of_columns
 from serde.weights import Array
 
 
@@ -85,7 +86,7 @@ def export_sparse_transpose(
     count = len(pointers) - 1
     rows = allocation.repeat(allocation.arange(count), np.diff(pointers))
     order = np.argsort(at, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=count))])
+    starts = starts_of_columns(at, count)
     values = ctx.spell(
         lambda x: relay.take(x, relay.Constant(order), axis=0, mode="clip"), sparse_data
     )
@@ -132,7 +133,7 @@ def export_sparse_fill_empty_rows(
 ) -> tuple[Value, Value, Value]:
     """Which rows are empty must be known, as it tells how many there are."""
     at, shape = ctx.constant(sparse_indices), ctx.constant(dense_shape)
-    empty = np.bincount(at[:, 0], minlength=int(shape[0])) == 0
+    empty = allocation.bincount(at[:, 0], minlength=int(shape[0])) == 0
     added = allocation.zeros((int(empty.sum()), at.shape[1]), at.dtype)
     added[:, 0] = np.flatnonzero(empty)
     indices = np.concatenate([at, added])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -242,11 +243,11 @@ def _emit_convolution(
 ) -> Value:
     """Return a convolution of levels; no sum has more terms than the weight has elements."""
     data, weight = operands
-    blank = np.broadcast_to(np.int8(0), ctx.static_shape(weight))
-    at = channel_zero_point(ctx.constant(zeros[1]), blank, conv.kernel_layout, first)
+    shape = ctx.static_shape(weight)
+    at = channel_zero_point(ctx.constant(zeros[1]), shape, conv.kernel_layout, first)
     points = ctx.const(ctx.constant(zeros[0]).reshape(())), ctx.const(at)
     convolve = partial(build, **vars(conv) | {"out_dtype": None})
-    return exact_product(ctx, (data, weight), points, blank.size, convolve)
+    return exact_product(ctx, (data, weight), points, prod(shape), convolve)
 
 
 @OPS.exports("qnn.conv2d")

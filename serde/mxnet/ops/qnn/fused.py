@@ -129,7 +129,7 @@ def quantized_weights(
         scale = relay.minimum(scale, relay.divide(most, data_scale))
     used = scale
     if channels:
-        (count,) = ctx.static_shape(scale)
+        (count,) = ctx.static_shape(scale, 1)
         if 1 < groups < count:
             first = relay.strided_slice(scale, [0], [groups])
             used = relay.repeat(first, repeats=count // groups, axis=0)

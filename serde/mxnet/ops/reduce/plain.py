@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -12,6 +12,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.axis_groups import split_axes
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
@@ -153,7 +154,17 @@ def _declare_reduction_export(name: str) -> None:
             return ctx.spell(
                 lambda x: relay.cast(build(relay.cast(x, FLOAT32), axes, keepdims), "float16"), data
             )
-        return _emit_reduction(ctx, name, data, axes, keepdims)
+        parts = split_axes(axes, type_.rank)
+        if len(parts) == 1:
+            return _emit_reduction(ctx, name, data, axes, keepdims)
+        return ctx.spell(lambda x: _reduce_in_turn(name, x, parts, keepdims), data)
+
+
+def _reduce_in_turn(name: str, x: Expr, parts: Sequence[tuple[int, ...]], keepdims: bool) -> Expr:
+    """Reduce one part of the axes after the other, the last ones first, which moves no others."""
+    for axes in reversed(parts):
+        x = getattr(relay, name)(x, axes, keepdims)
+    return x
 
 
 def _emit_reduction(

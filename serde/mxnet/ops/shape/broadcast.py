@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.axis_groups import split_axes
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
@@ -51,12 +53,28 @@ def export_broadcast_to(
     wanted = ctx.result_type().shape
     if ctx.result_type().size == 0:
         return ctx.emit("_npi_broadcast_to", data, shape=ctx.result_type().concrete_shape)
-    have: tuple[Dim, ...] = (*[1] * (len(wanted) - ctx.type(data).rank), *ctx.type(data).shape)
-    data = ctx.reshape(data, have)
-    lengths = [0 if dim == own else dim for dim, own in zip(wanted, have, strict=True)]
-    if any(not isinstance(length, int) for length in lengths):
+    data, parts = _prepare(ctx, data, wanted)
+    if any(not isinstance(wanted[axis], int) for part in parts for axis in part):
         raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
-    return data if wanted == have else ctx.emit_bytes("broadcast_to", data, shape=lengths)
+    for part in parts:
+        codes = [length if axis in part else 0 for axis, length in enumerate(wanted)]
+        step = ctx.emit_bytes("broadcast_to", data, shape=codes)
+        data = replace(step, type=_stretched(ctx.type(data), wanted, part))
+    return data
+
+
+def _prepare(
+    ctx: ExportContext, data: Value, wanted: Sequence[Dim]
+) -> tuple[Value, list[tuple[int, ...]]]:
+    """Return `data` with as many axes as are wanted, and those to broadcast, in one step each."""
+    have: tuple[Dim, ...] = (*[1] * (len(wanted) - ctx.type(data).rank), *ctx.type(data).shape)
+    changed = [axis for axis, length in enumerate(wanted) if length != have[axis]]
+    return ctx.reshape(data, have), split_axes(changed, len(have)) if changed else []
+
+
+def _stretched(type_: TensorType, wanted: Sequence[Dim], axes: Sequence[int]) -> TensorType:
+    shape = [wanted[axis] if axis in axes else own for axis, own in enumerate(type_.shape)]
+    return TensorType(shape, type_.dtype)
 
 
 @OPS.imports("broadcast_axis")
@@ -90,15 +108,20 @@ def import_broadcast_like(
         raise Unsupported(f"axes {lhs_axes} like {rhs_axes}")
     target = list(ctx.type(lhs).shape)
     for left, right in zip(lhs_axes, rhs_axes, strict=True):
-        target[normalize_axis(left, len(target))] = ctx.axis_dim(rhs, right)
+        target[normalize_axis(left, len(target))] = ctx.dim_at(rhs, right)
     return relay.broadcast_to(lhs, target)
 
 
 @OPS.exports("broadcast_to_like")
 def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Value) -> Value:
-    missing = ctx.type(broadcast_type).rank - ctx.type(data).rank
-    data = ctx.reshape(data, (*[1] * missing, *ctx.type(data).shape))
-    return ctx.emit_bytes("broadcast_like", data, broadcast_type)
+    wanted = ctx.type(broadcast_type).shape
+    data, parts = _prepare(ctx, data, wanted)
+    if len(parts) < 2:
+        return ctx.emit_bytes("broadcast_like", data, broadcast_type)
+    for part in parts:
+        step = ctx.emit_bytes("broadcast_like", data, broadcast_type, lhs_axes=part, rhs_axes=part)
+        data = replace(step, type=_stretched(ctx.type(data), wanted, part))
+    return data
 
 
 @OPS.imports("tile")
@@ -108,7 +131,13 @@ def import_tile(ctx: ImportContext, data: Expr, *, reps: tuple[int, ...]) -> Exp
 
 @OPS.exports("tile")
 def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
-    return ctx.emit_bytes("tile", data, reps=reps)
+    """MXNet broadcasts an axis in front of each, of which it takes no more than three at once."""
+    repeated = [place for place, count in enumerate(reps) if count != 1]
+    if len(repeated) < 3:
+        return ctx.emit_bytes("tile", data, reps=reps)
+    first = [count if place in repeated[:2] else 1 for place, count in enumerate(reps)]
+    later = [1 if place in repeated[:2] else count for place, count in enumerate(reps)]
+    return ctx.spell(lambda x: relay.tile(relay.tile(x, first), later), data)
 
 
 @OPS.imports("repeat")

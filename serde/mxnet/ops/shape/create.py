@@ -213,7 +213,7 @@ def export_arange(
 def axis_indices(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str = "int32") -> Expr:
     """Return the indices along an axis, or of all elements, counted from 0, as a vector."""
     length: Dim = 1
-    for each in ctx.type(x).shape if axis is None else [ctx.axis_dim(x, axis)]:
+    for each in ctx.type(x).shape if axis is None else [ctx.dim_at(x, axis)]:
         length = length * each
     if isinstance(length, int):
         return relay.Constant(allocation.arange(length, dtype=dtype))

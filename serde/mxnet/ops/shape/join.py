@@ -63,7 +63,7 @@ def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> V
 def import_hstack(ctx: ImportContext, *data: Expr, num_args: int, dim: int = 1) -> Expr:
     """The axis follows from the rank; MXNet does not look at ``dim``."""
     parts = [with_rank(ctx, each, 1) for each in data]
-    return relay.concatenate(parts, 0 if ctx.type(parts[0]).rank == 1 else 1)
+    return relay.concatenate(parts, 0 if ctx.type(ctx.first(parts)).rank == 1 else 1)
 
 
 @OPS.imports("_npi_vstack")

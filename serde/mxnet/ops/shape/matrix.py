@@ -65,7 +65,7 @@ def import_np_identity(
 
 def _matrix(ctx: ImportContext, data: Expr, k: int) -> Expr:
     """Return the matrix that has a vector on diagonal `k`, zeros elsewhere."""
-    (length,) = ctx.static_shape(data)
+    (length,) = ctx.static_shape(data, 1)
     zero = scalar_like(ctx, data, 0)
     # Column j of the result has the element of column j; of a lower diagonal, row i that of row i.
     line = relay.expand_dims(

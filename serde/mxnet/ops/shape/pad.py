@@ -205,6 +205,7 @@ def _dilate(data: Expr, axis: int, step: int, value: float) -> Expr:
     type_ = data.checked_type
     if not isinstance(type_, TensorType):
         raise Unsupported(f"expected a tensor, found {type_!r}")
+    allocation.iterations(step, f"a dilation by {step}")
     wide = relay.expand_dims(data, axis + 1)
     fill = relay.full_like(wide, relay.const(value, type_.dtype))
     joined = relay.concatenate([wide, *[fill] * (step - 1)], axis + 1)

@@ -87,7 +87,7 @@ def export_get_valid_counts(
     ctx: ExportContext, data: Value, score_threshold: Value, *, id_index: int, score_index: int
 ) -> AnyValue:
     """Rows are sorted by whether they count, and by their indices, which no two share."""
-    batch, number, width = ctx.static_shape(data)
+    batch, number, width = ctx.static_shape(data, 3)
     dtype = ctx.type(data).dtype
 
     def build(rows: Expr, threshold: Expr) -> Expr:

@@ -24,7 +24,12 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import split_padding
-from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import (
+    arranged,
+    fixed_shape,
+    has_filters_of_channels,
+    tensor_type,
+)
 from serde.weights import dtype_name
 
 __all__ = [
@@ -87,7 +92,7 @@ def import_conv(
             ctx, widened(input), widened(filter), bias, window=WindowAttributes(), groups=groups
         )
         return relay.squeeze(wide, [2])
-    outputs, _, *size = ctx.static_shape(filter)
+    outputs, _, *size = ctx.static_shape(filter, at_least=2)
     strides = per_axis(window.stride, ndim, "stride")
     dilation = per_axis(window.dilation, ndim, "dilation")
     reach = reach_of(size, dilation)
@@ -177,7 +182,7 @@ def expand_conv(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
     """A weight of (C, M, ...) for C groups makes C times M channels."""
     result, weight = arrange_operands(data, weight, attrs, "OI")
     shape, groups = fixed_shape(weight), attrs["groups"]
-    if shape[0] == groups == tensor_type(result).shape[1]:
+    if has_filters_of_channels(tensor_type(result).shape[1], shape[0], shape[1], groups):
         shape = (shape[0] * shape[1], 1, *shape[2:])
         weight = relay.reshape(weight, shape)
     return convolve(result, weight, attrs, "OI", channels=shape[0])

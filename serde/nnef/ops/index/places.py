@@ -108,7 +108,7 @@ def _pick(
 def export_gather_nd(
     ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
 ) -> Value:
-    depth, *shape = ctx.static_shape(indices)
+    depth, *shape = ctx.static_shape(indices, at_least=1)
     parts = [_row(ctx, indices, 0, place) for place in range(depth)]
     return _pick(ctx, data, parts, batch_dims, shape)
 
@@ -117,7 +117,7 @@ def export_gather_nd(
 def export_signed_gather_nd(
     ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int
 ) -> Value:
-    *shape, depth = ctx.static_shape(indices)
+    *shape, depth = ctx.static_shape(indices, at_least=1)
     parts = [_row(ctx, indices, len(shape), place) for place in range(depth)]
     return _pick(ctx, data, parts, batch_dims, shape)
 

@@ -131,7 +131,7 @@ def _move_places(
     Returns:
         The same, with an axis in front for their places along the axes behind these.
     """
-    places, *lengths = ctx.static_shape(x)
+    places, *lengths = ctx.static_shape(x, at_least=1)
     over = [windows[axis] for axis in axes]
     size = math.prod(each.size for each in over)
     others = [axis for axis in range(len(lengths)) if axis not in axes]

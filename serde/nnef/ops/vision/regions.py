@@ -142,8 +142,8 @@ def _apply(ctx: ImportContext, x: Expr, batch_index: Expr, matrices: Sequence[Ex
         batch_index: The image of each region.
         matrices: For rows and for columns, of shape (regions, results, length).
     """
-    _, channels, height, width = ctx.static_shape(x)
-    (regions,) = ctx.static_shape(batch_index)
+    _, channels, height, width = ctx.static_shape(x, 4)
+    (regions,) = ctx.static_shape(batch_index, 1)
     rows, columns = (ctx.static_shape(each)[1] for each in matrices)
     images = relay.take(x, batch_index, 0, mode="fast")
     lines = relay.reshape(images, [regions, channels * height, width])

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from serde.allocation import indices
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -63,7 +64,7 @@ def export_deformable_conv2d(
         "Reshape", shifts, ctx.shape([batch * deformable_groups, taps, 2, height, width])
     )
     dilations = np.reshape(require_fixed(conv.dilation, "dilation"), (2, 1))
-    grid = np.indices(window).reshape(2, -1) * dilations
+    grid = indices(window).reshape(2, -1) * dilations
     strides, pads = require_fixed(conv.strides, "strides"), to_onnx_pads(conv.padding, 2)
     positions = [
         _compute_positions(ctx, shifts, axis, (count, strides[axis], -pads[axis]), grid[axis])

@@ -20,6 +20,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
+from serde.walk.expansion.tensors import has_filters_of_channels
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -126,18 +127,14 @@ def arrange_filters(
     on the input axis; ONNX counts them all in front.
 
     Raises:
-        Unsupported: The number of channels is symbolic and decides what the weight means.
+        Unsupported: Lengths that decide what the weight means are open.
     """
     shape = ctx.type(weight).shape
     if layout == "G" + wanted:
         return ctx.view(weight, (shape[0] * shape[1], *shape[2:]))
     moved = to_layout(ctx, weight, layout, wanted)
     lengths = [shape[layout.index(letter)] for letter in wanted]
-    if groups == 1 or lengths[0] != groups or lengths[1] == 1:
-        return moved
-    if inputs is not None and not isinstance(inputs, int):
-        raise Unsupported(f"needs a fixed number of channels for {groups} groups, found {inputs}")
-    if inputs != groups:
+    if inputs is None or not has_filters_of_channels(inputs, lengths[0], lengths[1], groups):
         return moved
     joined = [lengths[0] * lengths[1], 1, *lengths[2:]]
     return (

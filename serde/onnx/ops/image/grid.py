@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from serde.allocation import linspace
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast
@@ -151,7 +152,7 @@ def export_affine_grid(
         return ctx.emit("Transpose", grid, perm=[0, 3, 1, 2])
     columns = emit_split(ctx, matrix, [1, 1, 1], 2)
     right, down, shift = (unsqueeze(ctx, column, [3]) for column in columns)
-    y, x = (np.linspace(-1, 1, length) for length in target_shape)
+    y, x = (linspace(-1, 1, length) for length in target_shape)
     along = ctx.emit("Mul", right, ctx.const(x.reshape(1, 1, 1, -1), dtype))
     across = ctx.emit("Mul", down, ctx.const(y.reshape(1, 1, -1, 1), dtype))
     return ctx.emit("Add", ctx.emit("Add", along, across), shift)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import partial, reduce
+from itertools import product
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.allocation import iterations
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import to_onnx_pads
 from serde.onnx.ops.elementwise.convert import cast
@@ -43,8 +46,9 @@ def export_dilation2d(
     window = to_layout(ctx, weight, kernel_layout, "HWI")
     if ctx.type(x).dtype != dtype:
         image, window = cast(ctx, image, dtype), cast(ctx, window, dtype)
+    iterations(prod(kernel), f"a window of {list(kernel)}")
     sums = []
-    for position in np.ndindex(*kernel):
+    for position in product(*map(range, kernel)):
         starts = [at * step for at, step in zip(position, dilations, strict=True)]
         ends = [s + (n - 1) * by + 1 for s, n, by in zip(starts, counts, strides, strict=True)]
         region = ctx.emit(

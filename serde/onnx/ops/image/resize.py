@@ -108,7 +108,7 @@ class RelayResize:
             "coordinate_transformation_mode": coordinates,
             "nearest_mode": rounding or None,
             "cubic_coeff_a": self.cubic_alpha if mode == "cubic" else None,
-            "exclude_outside": self.cubic_exclude if mode == "cubic" else None,
+            "exclude_outside": int(self.cubic_exclude != 0) if mode == "cubic" else None,
         }
 
     def interpolation(self) -> Interpolation:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -177,10 +178,10 @@ def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
 @OPS.exports("unravel_index")
 def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
     """From the last axis on: ``index[k] = x % shape[k]``, then ``x = x // shape[k]``."""
-    (count,) = ctx.static_shape(shape)
+    (count,) = ctx.static_shape(shape, 1)
     rest, sizes = to_int64(ctx, x), to_int64(ctx, shape)
     coordinates = []
-    for axis in reversed(range(count)):
+    for axis in reversed(iterations(count, f"{count} coordinates")):
         size = ctx.emit("Gather", sizes, ctx.const(axis, np.int64), axis=0)
         position = ctx.emit("Mod", rest, size, fmod=0)
         rest = ctx.emit("Div", ctx.emit("Sub", rest, position), size)

@@ -110,7 +110,7 @@ def export_strided_set(
     shape, flat = ctx.emit("Shape", x), ctx.ints([-1])
     steps = emit_range(ctx, ctx.emit("Reshape", ctx.emit("Size", x), ctx.ints([1])))
     indices = ctx.emit("Reshape", steps, shape)
-    (count,) = ctx.static_shape(begin)
+    (count,) = ctx.static_shape(begin, 1)
     if count:
         bounds = [to_int64(ctx, each) for each in (begin, end)]
         axes = ctx.ints(range(count))
@@ -132,7 +132,7 @@ def export_dyn_strided_slice(
     axes: tuple[int, ...] | None,
 ) -> Value:
     """In mode "size" the ends are lengths, and -1 means all that follows."""
-    (count,) = ctx.static_shape(begin)
+    (count,) = ctx.static_shape(begin, 1)
     indices = ctx.ints(range(count) if axes is None else axes)
     first, last, steps = (to_int64(ctx, each) for each in (begin, end, strides))
     if slice_mode == "size":

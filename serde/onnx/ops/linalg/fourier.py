@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
-from serde.allocation import arange, ones, repeat, zeros
+from serde.allocation import arange, ones, outer, repeat, zeros
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -56,7 +56,7 @@ def export_stft(
     dtype = ctx.type(x).dtype
     frequencies = arange(n_fft // 2 + 1 if onesided else n_fft)
     taps = arange(win_length)
-    twiddles = np.exp(-2j * np.pi * np.outer(frequencies, taps) / win_length)
+    twiddles = np.exp(-2j * np.pi * outer(frequencies, taps) / win_length)
     if normalized:
         twiddles = twiddles / np.sqrt(n_fft)
     filters = zeros((2 * len(frequencies), 1, n_fft))

@@ -14,7 +14,7 @@ from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
-from serde.relay.op.linalg.sparse import resolve_shape
+from serde.relay.op.linalg.sparse import resolve_shape, starts_of_columns
 from serde.weights import numpy_dtype
 
 
@@ -78,7 +78,7 @@ def export_sparse_transpose(
     rows, columns = _read_csr(ctx, indices, indptr).T
     order = np.argsort(columns, kind="stable")
     count = len(ctx.constant(indptr)) - 1
-    starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=count))])
+    starts = starts_of_columns(columns, count)
     return (
         ctx.emit("Gather", data, ctx.const(order, np.int64)),
         ctx.const(rows[order], ctx.type(indices).dtype),

@@ -65,7 +65,7 @@ def import_tree_ensemble(
         nodes_missing_value_tracks_true or (0,) * len(nodes_featureids),
         np.zeros(0) if membership_values is None else _read_vector(ctx, membership_values, "float"),
     )
-    forest = branches.forest(tree_roots, len(leaf_targetids))
+    forest = branches.forest(tree_roots, leaf_targetids)
     indices = np.flatnonzero(forest.children[0] == np.arange(len(forest.features)))
     values = _read_vector(ctx, leaf_weights, "float")
     used = forest.trees[indices] >= 0
@@ -104,8 +104,12 @@ class _Branches:
     missing: Sequence[int]
     members: Array
 
-    def forest(self, roots: Sequence[int], leaves: int) -> Forest:
+    def forest(self, roots: Sequence[int], leaves: Sequence[int]) -> Forest:
         """Return a table of the branches, then of what sets need besides, then of the leaves.
+
+        Args:
+            roots: The number of the first branch of each tree.
+            leaves: Anything of every leaf.
 
         Raises:
             Unsupported: The lists do not fit together.
@@ -116,14 +120,14 @@ class _Branches:
             raise Unsupported(f"the lists of {count} nodes have several lengths")
         sets = dict(self._sets())
         total = count + sum(max(len(each), 1) - 1 for each in sets.values())
-        size = total + leaves
+        size = total + len(leaves)
         features = np.zeros(size, np.int64)
         thresholds = np.zeros(size, self.splits.dtype)
         outcomes = np.zeros((size, 4), bool)
         children = np.tile(np.arange(size), (2, 1))
         free = count
         for node in range(count):
-            following = [self._child(side, node, total, leaves) for side in (0, 1)]
+            following = [self._child(side, node, total, len(leaves)) for side in (0, 1)]
             rows = [node, *range(free, free + max(len(sets.get(node, ())), 1) - 1)]
             free += len(rows) - 1
             features[rows] = self.features[node]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import full, zeros
+from serde.allocation import bincount, full, zeros
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
@@ -50,7 +50,7 @@ class Leaves:
         shape = (len(self.forest.roots), self.count)
         found = zeros(shape, np.int64)
         np.add.at(found, (self.forest.trees[given[0]], given[1]), 1)
-        leaves = np.bincount(self.forest.trees[self.forest.leaves], minlength=shape[0])
+        leaves = bincount(self.forest.trees[self.forest.leaves], minlength=shape[0])
         return bool((found == leaves[:, None]).any(axis=0).all())
 
     def table(self, filler: float) -> Array:

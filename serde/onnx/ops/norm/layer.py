@@ -13,7 +13,7 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.weights import dtype_name
@@ -70,7 +70,12 @@ def import_layer_norm(
     return [relay.TupleGetItem(found, each) for each in range(3)]
 
 
-@OPS.exports("serde.rms_norm", since=23)
+def _is_no_double(node: Call) -> bool:
+    """Statistics and epsilon of ONNX are float32."""
+    return tensor_type(node.args[0]).dtype != "float64"
+
+
+@OPS.exports("serde.rms_norm", since=23, when=_is_no_double)
 def export_rms_norm(
     ctx: ExportContext, x: Value, gamma: Value, *, axis: int, epsilon: float
 ) -> Value:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+
+import onnx
 
 import serde.relay as relay
+from serde.allocation import full
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import fill, is_exact, scalar_like
+from serde.onnx.ops.elementwise.convert import fill, scalar_like
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
@@ -35,7 +39,7 @@ def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
     type_ = ctx.type(like)
     length = type_.shape[0]
     if isinstance(length, int):
-        return ctx.const([value] * length, type_.dtype)
+        return ctx.const(full(length, value), type_.dtype)
     return fill(ctx, ctx.emit("Shape", like), value, type_.dtype)
 
 
@@ -184,9 +188,9 @@ def export_layer_norm(
     *,
     norm: RelayNorm,
 ) -> Value:
-    """ONNX normalises all axes from `axis` on, so it must be the last."""
+    """ONNX normalises all axes from `axis` on, so it must be the last, and not in float64."""
     is_last = norm.axis % ctx.type(x).rank == ctx.type(x).rank - 1
-    if not is_last or not norm.scale or not is_exact(ctx.type(x).dtype, norm.epsilon):
+    if not is_last or not norm.scale or ctx.type(x).dtype == "float64":
         return export_layer_norm_v1(ctx, x, gamma, beta, norm=norm)
     shift = beta if norm.center else None
     return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=norm.epsilon)
@@ -224,8 +228,15 @@ def export_group_norm(
     """Up to 20, ONNX had one scale a group instead of one a channel."""
     gamma, beta = norm.fill(ctx, gamma, beta)
     moved, order = _move_channel_second(ctx, x, norm.axis)
+    is_double = ctx.type(x).dtype == "float64"
     result = ctx.emit(
-        "GroupNormalization", moved, gamma, beta, num_groups=num_groups, epsilon=norm.epsilon
+        "GroupNormalization",
+        moved,
+        gamma,
+        beta,
+        num_groups=num_groups,
+        epsilon=norm.epsilon,
+        stash_type=onnx.TensorProto.DOUBLE if is_double else None,
     )
     return _restore_axes(ctx, result, order)
 
@@ -246,7 +257,7 @@ def export_group_norm_v1(
     moved, order = _move_channel_second(ctx, x, norm.axis)
     shape = [ctx.type(x).shape[each] for each in order or range(rank)]
     rows = ctx.emit("Reshape", moved, ctx.ints([0, num_groups, -1]))
-    ones, zeros = (ctx.const([each] * num_groups, dtype) for each in (1.0, 0.0))
+    ones, zeros = (ctx.const(full(num_groups, each), dtype) for each in (1.0, 0.0))
     normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=norm.epsilon)
     result = ctx.emit("Reshape", normal, ctx.shape(shape))
     trailing = (1,) * (rank - 2)
@@ -254,11 +265,28 @@ def export_group_norm_v1(
     return _restore_axes(ctx, result, order)
 
 
-@OPS.imports("GroupNormalization", since=21, ignored=("stash_type",))
+@OPS.imports("GroupNormalization", since=21)
 def import_group_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
+    ctx: ImportContext,
+    x: Expr,
+    scale: Expr,
+    bias: Expr,
+    *,
+    num_groups: int,
+    epsilon: float = 1e-5,
+    stash_type: int = onnx.TensorProto.FLOAT,
 ) -> Expr:
-    return relay.nn.group_norm(x, scale, bias, num_groups=num_groups, axis=1, epsilon=epsilon)
+    """Relay computes in float64 what is float64, and all else in float32."""
+    dtype, stash = ctx.type(x).dtype, ctx.dtype(stash_type)
+    norm = partial(relay.nn.group_norm, num_groups=num_groups, axis=1, epsilon=epsilon)
+    if (dtype == "float64") == (stash == "float64"):
+        return norm(x, scale, bias)
+    vectors = (relay.cast(each, stash) for each in (scale, bias))
+    unit = relay.cast(norm(relay.cast(x, stash), *vectors, center=False, scale=False), dtype)
+    factor, shift = (
+        relay.expand_dims(each, axis=1, num_newaxis=ctx.type(x).rank - 2) for each in (scale, bias)
+    )
+    return relay.add(relay.multiply(unit, factor), shift)
 
 
 @OPS.imports("GroupNormalization", since=18)

@@ -39,12 +39,19 @@ from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
 
+def _may_miss_data(pool: RelayPool) -> bool:
+    """Whether a window may lie in the padding alone, which ONNX Runtime refuses to run."""
+    window = pool.geometry()
+    return any(pad >= size for pad, size in zip(window.padding, window.size * 2, strict=True))
+
+
 def _make_max_pool_exporter(ndim: int) -> Callable[..., Value]:
     layout = "NC" + SPATIAL[ndim]
 
     def export_max_pool(ctx: ExportContext, x: Value, *, pool: RelayPool) -> Value:
         dtype = ctx.type(x).dtype
-        if not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8")):
+        lacking = not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8"))
+        if lacking or _may_miss_data(pool):
             most = _max_of_windows(ctx, x, pool.windows(ctx, x))
             return to_layout(ctx, most, pool.layout, pool.result_layout)
         moved, window = to_layout(ctx, x, pool.layout, layout), pool.geometry()
@@ -71,7 +78,7 @@ def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
     def export_avg_pool(
         ctx: ExportContext, x: Value, *, pool: RelayPool, count_include_pad: bool
     ) -> Value:
-        """ONNX takes no integers, and dilation from 19 on only: sums are spelled out then.
+        """Sums are spelled out of integers, and before 19 of dilated windows, which ONNX lacks.
 
         Runtimes differ in what a window that reaches past the padding counts. Where
         lengths are fixed there is none: zeros are put behind the data, and the means
@@ -84,7 +91,7 @@ def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
         ceil_mode = pool.ceil_mode and any(each != 0 for each in past)
         late = ctx.version < 19 and any(each != 1 for each in window.dilations)
         uneven = ceil_mode and include_pad and len(known) < ndim
-        if late or uneven or not is_float(ctx.type(x).dtype):
+        if late or uneven or _may_miss_data(pool) or not is_float(ctx.type(x).dtype):
             mean = _mean_of_windows(ctx, x, pool.windows(ctx, x), include_pad)
             return to_layout(ctx, mean, pool.layout, pool.result_layout)
         moved = to_layout(ctx, x, pool.layout, layout)

@@ -103,8 +103,7 @@ def _subtract_zero_point(
     """Return integers less their zero point, as wide as the sums that they enter."""
     wide = "int64" if ctx.result_type().dtype == "int64" else "int32"
     if layout is not None and ctx.type(zero_point).size != 1:
-        lengths = ctx.static_shape(x)
-        points = channel_zero_point(ctx.constant(zero_point), np.empty(lengths, np.bool_), layout)
+        points = channel_zero_point(ctx.constant(zero_point), ctx.static_shape(x), layout)
         point = ctx.const(points, wide)
     else:
         point = ctx.emit("Reshape", cast(ctx, zero_point, wide), ctx.ints([1]))

@@ -14,6 +14,7 @@ from serde.allocation import zeros
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.elementwise.convert import FLOAT8
 from serde.onnx.ops.table import OPS
 from serde.onnx.schemas import allowed_types, require_dtype, type_text
 from serde.onnx.versions import CHANGES
@@ -69,7 +70,7 @@ def export_quantize_linear(
     saturate: bool,
     precision: np.dtype[AnyValue] | None,
 ) -> Value:
-    """Before 21 the zero point alone gives the type of the result."""
+    """Before 21 the zero point alone gives the type of the result; integers always saturate."""
     dtype = dtype_name(out_dtype)
     require_dtype(dtype, ctx.version)
     kind = helper.np_dtype_to_tensor_dtype(out_dtype)
@@ -85,7 +86,7 @@ def export_quantize_linear(
         axis=_axis_or_none(ctx, scale, axis),
         block_size=block_size or None,
         output_dtype=kind if explicit else None,
-        saturate=None if saturate else 0,
+        saturate=0 if dtype in FLOAT8 and not saturate else None,
         precision=None if precision is None else helper.np_dtype_to_tensor_dtype(precision),
     )
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from serde.allocation import broadcast_to
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import cast, retype
@@ -113,9 +114,9 @@ def _emit_dequantize_linear(
     elif not isinstance(length, int):
         raise Unsupported(f"needs the number of scales, found {length}")
     else:
-        zero = np.broadcast_to(zero.reshape(-1), (length,))
+        zero = broadcast_to(zero.reshape(-1), (length,))
         if scale.data is not None:
-            scale = ctx.const(np.broadcast_to(scale.data.reshape(-1), (length,)))
+            scale = ctx.const(broadcast_to(scale.data.reshape(-1), (length,)))
         elif ctx.type(scale).size != length:
             scale = ctx.emit("Expand", scale, ctx.ints([length]))
     point = None if ctx.type(x).dtype == "int32" else ctx.const(zero)

@@ -239,7 +239,7 @@ def export_multinomial(
     ctx: ExportContext, key: Value, probs: Value, *, num_samples: int
 ) -> tuple[Value, Value]:
     """The first index at which the cumulative sum of weights exceeds the number drawn."""
-    *lead, _ = ctx.static_shape(probs)
+    *lead, _ = ctx.static_shape(probs, at_least=1)
     rank = len(lead) + 1
     zero, one = ctx.const(0, np.float32), ctx.const(1, np.float32)
     weights = ctx.emit("Max", as_dtype(ctx, probs, "float32"), zero)

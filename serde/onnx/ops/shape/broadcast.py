@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.allocation import ones
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, to_int64
@@ -66,8 +67,8 @@ def _pad_shape(ctx: ImportContext, shape: Expr, count: int, other: int) -> Expr:
     """Return a shape with leading ones up to the greater of two ranks."""
     if count >= other:
         return shape
-    ones = relay.Constant(np.ones(other - count, ctx.type(shape).dtype))
-    return relay.concatenate((ones, shape), 0)
+    leading = relay.Constant(ones(other - count, ctx.type(shape).dtype))
+    return relay.concatenate((leading, shape), 0)
 
 
 @OPS.exports("collapse_sum_like")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.allocation import arange
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, fill
@@ -128,7 +129,7 @@ def export_regular_non_max_suppression(
     )
     most = ctx.ints([max_detections])
     best, order, total = _rank(ctx, kept, marks, most)
-    valid = ctx.emit("Less", ctx.ints(range(max_detections)), total)
+    valid = ctx.emit("Less", ctx.const(arange(max_detections)), total)
     class_, box = _split_class_and_box(ctx, order, ctx.type(scores).shape[1])
     index = ctx.emit("Expand", unsqueeze(ctx, box, [2]), ctx.ints([1, 1, 4]))
     corners = ctx.emit("GatherElements", boxes, index, axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.allocation import arange
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.image.sampling import emit_arange
@@ -156,5 +157,5 @@ def _suppress(ctx: ExportContext, boxes: Value, threshold: float, most: int, bat
     )
     stays = ctx.emit("Greater", kept, ctx.const(0, np.int64))
     order, _, total = compact(ctx, stays, count)
-    turn = ctx.emit("Mod", ctx.ints(range(most)), unsqueeze(ctx, total, [1]), fmod=0)
+    turn = ctx.emit("Mod", ctx.const(arange(most)), unsqueeze(ctx, total, [1]), fmod=0)
     return _take_boxes(ctx, boxes, ctx.emit("GatherElements", order, turn, axis=1))

@@ -7,7 +7,6 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.errors import Unsupported
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.conv.windows import (
     add_bias,
@@ -23,6 +22,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.layout import is_blocked
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.conv.windows import SPATIAL
+from serde.walk.expansion.tensors import has_filters_of_channels
 
 __all__: list[str] = []
 
@@ -51,9 +51,7 @@ def export_conv(
     inputs = ctx.type(data).shape[data_layout.index("C")]
     x = arrange(ctx, data, data_layout, plain)
     w, shape = arrange_weight(ctx, weight, kernel_layout, "OI", rank)
-    if groups > 1 and shape[1] != 1 and _may_be(inputs, groups) and _may_be(shape[0], groups):
-        if not inputs == shape[0] == groups:
-            raise Unsupported(f"a weight of {shape[0]} channels in {groups} groups")
+    if has_filters_of_channels(inputs, shape[0], shape[1], groups):
         flat = [product(shape[:2]), 1, *shape[2:]]
         w = ctx.emit("reshape", w, ctx.shape_expr(flat))
     before, after = split_padding(padding, rank)
@@ -73,11 +71,6 @@ def export_conv(
     made = cast(ctx, made, total, ctx.result_type().dtype)
     made = add_bias(ctx, made, bias, rank)
     return arrange(ctx, made, plain, out_layout or data_layout)
-
-
-def _may_be(length: Dim, value: int) -> bool:
-    """Whether a length, known or not, may have a value."""
-    return length == value or not isinstance(length, int)
 
 
 @OPS.expands(

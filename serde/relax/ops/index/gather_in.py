@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 from typing import Final, Literal
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext, Scalar
@@ -168,10 +169,9 @@ def import_slice_scatter(
 ) -> Expr:
     axis = normalize_axis(axis, ctx.rank(input))
     (length,) = ctx.static_lengths(input, [axis])
-    places = range(length)[ctx.number(start) : ctx.number(end) : ctx.number(step)]
-    order = list(range(length))
-    for row, place in enumerate(places):
-        order[place] = length + row
+    order = allocation.arange(length)
+    written = order[ctx.number(start) : ctx.number(end) : ctx.number(step)]
+    written[:] = length + allocation.arange(len(written))
     both = relay.concatenate([input, src], axis=axis)
     return relay.take(both, ctx.const(order, "int64"), axis=axis, mode="clip")
 

@@ -49,8 +49,7 @@ def _filter_zero(zero: Expr, weight: Expr, layout: str, first: str) -> Expr:
     count = tensor_type(zero).shape[0]
     if lengths is None or not isinstance(count, int):
         raise Unsupported("zero points of an open number of channels")
-    blank = np.broadcast_to(np.int8(0), lengths)
-    places = channel_zero_point(allocation.arange(count), blank, layout, first)
+    places = channel_zero_point(allocation.arange(count), lengths, layout, first)
     return call("take", zero, Constant(np.asarray(places)), axis=0, mode="clip")
 
 

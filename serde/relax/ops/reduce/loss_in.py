@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.relax.import_context import ImportContext
 from serde.relax.ops.table import OPS
@@ -34,7 +35,7 @@ def import_nll_loss(
 ) -> Expr:
     if weights is None:
         (classes,) = ctx.static_lengths(predictions, [1 if ctx.rank(predictions) > 1 else 0])
-        weights = ctx.const([1] * classes, ctx.dtype(predictions))
+        weights = ctx.const(allocation.ones(classes), ctx.dtype(predictions))
     return relay.nn.nll_loss(
         predictions, targets, weights, reduction=reduction, ignore_index=ignore_index
     )

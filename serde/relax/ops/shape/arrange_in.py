@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any as AnyValue
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext, Scalar, Shape
@@ -75,19 +77,22 @@ def import_split(
     ctx: ImportContext, x: Expr, *, indices_or_sections: AnyValue, axis: int
 ) -> list[Expr]:
     """Of sections that do not divide the length the last one is shorter."""
-    (length,) = [ctx.type(x).shape[axis]]
     if isinstance(indices_or_sections, tuple):
-        indices = [ctx.number(each) for each in indices_or_sections]
-    elif isinstance(length, int) and length % indices_or_sections:
-        step = -(-length // indices_or_sections)
-        indices = [step * place for place in range(1, indices_or_sections)]
-        if indices and indices[-1] > length:
-            raise Unsupported(f"{length} elements in {indices_or_sections} sections")
-    else:
-        found = relay.split(x, indices_or_sections, axis=axis)
-        return [found[place] for place in range(indices_or_sections)]
-    found = relay.split(x, tuple(indices), axis=axis)
-    return [found[place] for place in range(len(indices) + 1)]
+        return _split_at(x, [ctx.number(each) for each in indices_or_sections], axis)
+    length, count = ctx.type(x).shape[axis], indices_or_sections
+    if count < 1:
+        raise Unsupported(f"a split into {count} sections")
+    allocation.iterations(count, "the sections of a split")
+    if not isinstance(length, int) or length % count == 0:
+        return list(relay.split(x, count, axis=axis))
+    step = -(-length // count)
+    if step * (count - 1) > length:
+        raise Unsupported(f"{length} elements in {count} sections")
+    return _split_at(x, [step * place for place in range(1, count)], axis)
+
+
+def _split_at(x: Expr, indices: Sequence[int], axis: int) -> list[Expr]:
+    return list(relay.split(x, tuple(indices), axis=axis))
 
 
 @OPS.imports("relax.tile")

@@ -74,7 +74,7 @@ def import_eye(ctx: ImportContext, *, n: Scalar, m: Scalar, k: Scalar, dtype: st
 
 @OPS.imports("relax.eye_like")
 def import_eye_like(ctx: ImportContext, x: Expr, *, k: Scalar, dtype: str | None) -> Expr:
-    rows, columns = ctx.static_shape(x)
+    rows, columns = ctx.static_shape(x, 2)
     return ctx.const(allocation.eye(rows, columns, ctx.number(k)), dtype or ctx.dtype(x))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any as AnyValue
 from typing import Literal
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext
@@ -110,7 +111,7 @@ def import_multibox_transform_loc(
     scores = relay.where(relay.greater_equal(scores, least), scores, none)
     if not keep_background:
         classes = ctx.static_lengths(cls_pred, [1])[0]
-        objects = ctx.const([[c > 0] for c in range(classes)], "bool")
+        objects = ctx.const(allocation.arange(classes)[:, None] > 0, "bool")
         scores = relay.where(objects, scores, none)
     return [boxes, scores]
 

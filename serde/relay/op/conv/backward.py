@@ -9,7 +9,14 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.registry import Array, relay_op, sample
-from serde.relay.ir.shapes import at, join_dim, layout_axes, require_window, split_padding
+from serde.relay.ir.shapes import (
+    at,
+    conv_dim,
+    join_dim,
+    layout_axes,
+    require_window,
+    split_padding,
+)
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT
@@ -36,13 +43,21 @@ def _backward_weight_type(
 ) -> TensorType:
     """`kernel_size` must be given, since `data` and `grad` do not determine it."""
     dtype = product_dtype(grad, data, out_dtype)
-    batch, outputs, *_ = data_shape(grad, data_layout, 2)
-    samples, inputs, *_ = data_shape(data, kernel_layout, 2)
+    batch, outputs, *errors = data_shape(grad, data_layout, 2)
+    samples, inputs, *lengths = data_shape(data, kernel_layout, 2)
     join_dim(batch, samples)
     if kernel_size is None:
         raise TypeInferenceError("attribute kernel_size must be given")
     require_window(2, strides=strides, dilation=dilation, kernel_size=kernel_size)
-    split_padding(padding, 2)
+    sides = zip(*split_padding(padding, 2), strict=True)
+    for error, length, size, stride, step, (before, after) in zip(
+        errors, lengths, kernel_size, strides, dilation, sides, strict=True
+    ):
+        whole = conv_dim(length, size, stride, before + after, step)
+        if type(whole) is int and type(error) is int and error > whole:
+            raise TypeInferenceError(
+                f"a gradient of length {error} where there are {whole} windows"
+            )
     if groups < 1 or any(type(n) is int and n % groups for n in (inputs, outputs)):
         raise TypeInferenceError(f"{inputs} and {outputs} channels do not form {groups} groups")
     outputs = outputs if channels is None else join_dim(outputs, channels)

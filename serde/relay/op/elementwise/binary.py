@@ -71,7 +71,9 @@ def _binary(
 
     def kernel(lhs: Array, rhs: Array) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(function(lhs, rhs))
+            result = np.asarray(function(lhs, rhs))
+        # NumPy computes most functions of integers of 4 bits in int8.
+        return result if infer is _compare else result.astype(lhs.dtype, copy=False)
 
     kernel.__doc__ = doc
     relay_op(name, infer=infer, samples=samples, traits=(Elementwise, *traits))(kernel)
@@ -108,7 +110,7 @@ def _divide(lhs: Array, rhs: Array) -> Array:
 
 def _power(lhs: Array, rhs: Array) -> Array:
     """Return `lhs` to the power `rhs`; an integer to a negative power is truncated."""
-    if not np.issubdtype(lhs.dtype, np.signedinteger):
+    if not lhs.dtype.name.startswith("int"):
         return np.power(lhs, rhs)
     odd = np.where(rhs % 2 == 0, 1, lhs)
     inverse = np.where(np.abs(lhs) == 1, odd, 0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
+from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import Array, Sample, Traits, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, require_float
 from serde.relay.ir.traits import (
@@ -69,7 +70,9 @@ def _unary(
 
     def kernel(data: Array) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(function(data))
+            result = np.asarray(function(data))
+        # NumPy computes most functions of integers of 4 bits in int8.
+        return result if infer is _predicate else result.astype(data.dtype, copy=False)
 
     kernel.__doc__ = doc
     given = samples or [sample((2, 3)), sample(tensor((), "float64"))]
@@ -236,10 +239,10 @@ _unary(
 
 def clip_limits(dtype: np.dtype[AnyValue], a_min: float, a_max: float) -> tuple[AnyValue, AnyValue]:
     """Return the limits of a clip as scalars of `dtype`; integers saturate at its range."""
-    if not np.issubdtype(dtype, np.integer):
+    if is_float(dtype.name):
         with np.errstate(over="ignore"):
             return dtype.type(a_min), dtype.type(a_max)
-    info = np.iinfo(dtype.name)
+    info = limits(dtype)
     low, high = (int(min(max(limit, info.min), info.max)) for limit in (a_min, a_max))
     return dtype.type(low), dtype.type(high)
 
@@ -263,4 +266,5 @@ def _clip_type(data: TensorType, *, a_min: float, a_max: float) -> TensorType:
 def clip(data: Array, *, a_min: float, a_max: float) -> Array:
     """``y = min(max(x, a_min), a_max)``."""
     low, high = clip_limits(data.dtype, a_min, a_max)
-    return np.asarray(np.minimum(np.maximum(data, low), high))
+    result = np.asarray(np.minimum(np.maximum(data, low), high))
+    return result.astype(data.dtype, copy=False)

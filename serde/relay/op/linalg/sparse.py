@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde.errors import TypeInferenceError
+from serde.errors import TypeInferenceError, Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
@@ -23,7 +23,30 @@ from serde.relay.ir.work import times
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 from serde.relay.op.shape.reshape import new_shape
 
-__all__ = ["resolve_shape"]
+__all__ = ["resolve_shape", "starts_of_columns"]
+
+
+def starts_of_columns(columns: Array, count: int) -> Array:
+    """Return where each column of a square CSR matrix starts, counted in elements.
+
+    Args:
+        columns: The column of each element.
+        count: Number of columns.
+
+    Raises:
+        Unsupported: One of the columns is not there.
+    """
+    if columns.size and not (columns.min() >= 0 and columns.max() < count):
+        raise Unsupported(f"columns {columns.min()} to {columns.max()} of {count}")
+    return np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=count))])
+
+
+def _rows_of_elements(indptr: Array, stored: int) -> Array:
+    """Return the row, of elements or of blocks, that each of those stored lies in."""
+    counts = np.diff(indptr)
+    if counts.size and (counts.min() < 0 or sum(counts.tolist()) > stored):
+        raise Unsupported(f"rows end at {indptr[-1]} of {stored} elements")
+    return np.repeat(np.arange(len(counts)), counts)
 
 
 def _require_sparse(data: TensorType, indices: TensorType, indptr: TensorType) -> None:
@@ -45,12 +68,11 @@ def _rows(data: TensorType, indptr: TensorType) -> Dim:
 def _dense(data: Array, indices: Array, indptr: Array, columns: int) -> Array:
     """Return the matrix with all its elements; what a row names twice is added."""
     height, width = data.shape[1:] or (1, 1)
-    counts = np.diff(indptr)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    blocks = np.zeros((len(counts), columns // width, height, width), data.dtype)
+    rows, count = _rows_of_elements(indptr, len(indices)), len(indptr) - 1
+    blocks = np.zeros((count, columns // width, height, width), data.dtype)
     stored = data.reshape(-1, height, width)[: len(rows)]
     np.add.at(blocks, (rows, indices[: len(rows)]), stored)
-    return blocks.swapaxes(1, 2).reshape(len(counts) * height, columns)
+    return blocks.swapaxes(1, 2).reshape(count * height, columns)
 
 
 def _sparse_dense_type(
@@ -175,10 +197,9 @@ def sparse_transpose(
     sparse_data: Array, sparse_indices: Array, sparse_indptr: Array
 ) -> tuple[Array, Array, Array]:
     """The transpose of a square CSR matrix."""
-    count = len(sparse_indptr) - 1
-    rows = np.repeat(np.arange(count), np.diff(sparse_indptr))
+    rows = _rows_of_elements(sparse_indptr, len(sparse_indices))
     order = np.argsort(sparse_indices, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(sparse_indices, minlength=count))])
+    starts = starts_of_columns(sparse_indices, len(sparse_indptr) - 1)
     return (
         sparse_data[order],
         rows[order].astype(sparse_indices.dtype),

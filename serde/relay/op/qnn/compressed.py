@@ -156,10 +156,10 @@ _MASK = np.array([[1, 0, 0, 1], [0, 1, 1, 0]], np.uint8)
 def sparse_to_dense(values: Array, mask: Array) -> Array:
     """`values` in order at the places that a mask marks, zeros elsewhere."""
     result = np.zeros(mask.shape, values.dtype)
-    if values.size:
-        marks = mask.reshape(-1) == 1
-        places = np.minimum(np.cumsum(marks) - 1, len(values) - 1)[marks]
-        result.reshape(-1)[marks] = values[places]
+    marks = mask == 1
+    if np.count_nonzero(marks) != len(values):
+        raise ValueError(f"{len(values)} values for {np.count_nonzero(marks)} marks")
+    result[marks] = values
     return result
 
 

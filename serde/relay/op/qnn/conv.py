@@ -31,26 +31,32 @@ from serde.relay.op.qnn.product import (
 __all__ = ["channel_zero_point"]
 
 
-def channel_zero_point(zero_point: Array, weight: Array, layout: str, first: str = "O") -> Array:
+def channel_zero_point(
+    zero_point: Array, shape: Sequence[int], layout: str, first: str = "O"
+) -> Array:
     """Return a zero point for each output channel in a shape that broadcasts with the weight.
 
     Where the filters of a channel lie on the other channel axis, both axes count.
+
+    Args:
+        zero_point: One for all channels, or one for each.
+        shape: Lengths of the weight.
+        layout: Its layout.
+        first: The letter of the axis that counts the channels.
     """
     if zero_point.size == 1:
         return zero_point.reshape(())
     axes = [layout.index(letter) for letter in layout if letter in "GOI"]
     filters = [axis for axis in axes if layout[axis] == "O"]
-    lengths = {layout[axis]: weight.shape[axis] for axis in axes}
+    lengths = {layout[axis]: shape[axis] for axis in axes}
     if "G" in layout:
         filters.insert(0, layout.index("G"))
     elif lengths["O"] != zero_point.size:
         filters = [layout.index(first), layout.index("I" if first == "O" else "O")]
-    sizes = [weight.shape[axis] for axis in filters]
-    shape = [1] * weight.ndim
+    sizes = [shape[axis] for axis in filters]
     order = np.argsort(filters)
-    for axis in filters:
-        shape[axis] = weight.shape[axis]
-    return zero_point.reshape(sizes).transpose(order).reshape(shape)
+    spread = [length if axis in filters else 1 for axis, length in enumerate(shape)]
+    return zero_point.reshape(sizes).transpose(order).reshape(spread)
 
 
 def _conv_type(
@@ -159,7 +165,9 @@ def conv2d(
     """
     return run_convolution(
         subtract_zero_point(data, input_zero_point),
-        subtract_zero_point(weight, channel_zero_point(weight_zero_point, weight, kernel_layout)),
+        subtract_zero_point(
+            weight, channel_zero_point(weight_zero_point, weight.shape, kernel_layout)
+        ),
         rank=2,
         strides=strides,
         padding=padding,
@@ -234,7 +242,7 @@ def conv2d_transpose(
     return run_transposed(
         subtract_zero_point(data, input_zero_point.reshape(())),
         subtract_zero_point(
-            weight, channel_zero_point(weight_zero_point, weight, kernel_layout, "I")
+            weight, channel_zero_point(weight_zero_point, weight.shape, kernel_layout, "I")
         ),
         rank=2,
         strides=strides,

@@ -1,13 +1,15 @@
 """Gamma and Poisson numbers: many candidates are drawn at once, the first that is accepted counts.
 
 Acceptance is so likely that all candidates of a number are rejected less often than a float64
-can tell from never. Seeds are as those of ``serde.random_uniform``.
+can tell from never. Seeds are as those of ``serde.random_uniform``. What a candidate is made of is
+drawn at once too: two draws of an executor may be correlated, as those of ONNX Runtime are, whose
+seeds are neighbours and whose generator multiplies.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any as AnyValue
 from typing import Final
@@ -16,21 +18,22 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir.expr import Constant, Expr, TupleWrapper, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim, require_float
 from serde.relay.ir.traits import BitLevel, Random
 from serde.relay.ir.types import TensorType
-from serde.relay.op.random.seeded import random_normal, random_uniform
+from serde.relay.op.random.seeded import random_uniform
 from serde.relay.op.random.threefry import sizes
 
 __all__: list[str] = []
 
-GAMMA_CANDIDATES: Final = 12
-"""At least 95 of 100 candidates are accepted."""
+_GAMMA_ROWS: Final = (12, 12, 12, 1)
+"""What is drawn for each number: for its candidates, of which at least 95 of 100 are accepted, one
+that decides and two that make a normal one; and one for a rate below 1."""
 
-POISSON_CANDIDATES: Final = 24
-"""At least 75 of 100 candidates are accepted."""
+_POISSON_ROWS: Final = (24, 24)
+"""Two for each candidate, of which at least 75 of 100 are accepted."""
 
 TABLE_END: Final = 10.0
 """Rate below which the distribution function is looked up; from it on Hörmann's method holds."""
@@ -52,27 +55,45 @@ def _rate_type(
     return TensorType(shape, rate.dtype)
 
 
-def part_of_seed(seed: float | None, part: int) -> float | None:
-    """Return the seed of one of several draws, whose numbers have nothing to do with each other."""
+def _seed_of_table(seed: float | None) -> float | None:
+    """Return another seed, whose numbers have nothing to do with those of the one given."""
     if seed is None:
         return None
     bits = int(np.array(seed, np.float32).view(np.uint32))
-    return float(np.random.SeedSequence([bits, part]).generate_state(1)[0] >> 8)
+    return float(np.random.SeedSequence([bits, 1]).generate_state(1)[0] >> 8)
 
 
-def _candidates(kind: str, rate: Expr, shape: tuple[int, ...] | None, count: int,
-                seed: float | None) -> Expr:  # fmt: skip
-    """Return draws of float64, `count` for each number on an axis in front, or one without it."""
-    found = rate.type.concrete_shape if isinstance(rate.type, TensorType) else None
-    whole = found if shape is None else shape
-    lead = (count,) if count else ()
+def _draw_rows(
+    rate: Expr, shape: tuple[int, ...] | None, counts: Sequence[int], seed: float | None
+) -> list[Expr]:
+    """Return parts of one draw of uniform numbers of float64, each of `counts` rows for the rate.
+
+    Rows lie on an axis in front, which a part of one row is without.
+    """
+    whole = tensor_type(rate).concrete_shape if shape is None else shape
     if whole is not None:
-        return call(kind, shape=(*lead, *whole), dtype=_DOUBLE, seed=seed)
-    if count:
-        rank = len(rate.type.shape) if isinstance(rate.type, TensorType) else 0
-        rows = Constant(np.zeros((count, *[1] * rank)))
-        rate = call("expand_dims", rate, axis=0) + rows
-    return call(kind, rate, dtype=_DOUBLE, seed=seed)
+        lengths = (sum(counts), *whole)
+        drawn = call("serde.random_uniform", shape=lengths, dtype=_DOUBLE, seed=seed)
+    else:
+        rows = Constant(np.zeros((sum(counts), *[1] * tensor_type(rate).rank)))
+        like = call("expand_dims", rate, axis=0) + rows
+        drawn = call("serde.random_uniform", like, dtype=_DOUBLE, seed=seed)
+    ends = tuple(int(end) for end in np.cumsum(counts)[:-1])
+    parts = (
+        TupleWrapper(call("split", drawn, indices_or_sections=ends), len(counts))
+        if ends
+        else [drawn]
+    )
+    return [
+        call("squeeze", part, axis=[0]) if count == 1 else part
+        for part, count in zip(parts, counts, strict=True)
+    ]
+
+
+def _draw_arrays(shape: Sequence[int], counts: Sequence[int], seed: float | None) -> list[Array]:
+    drawn = random_uniform(None, shape=(sum(counts), *shape), dtype=_DOUBLE, seed=seed)
+    parts = np.split(drawn, np.cumsum(counts)[:-1])
+    return [part[0] if count == 1 else part for part, count in zip(parts, counts, strict=True)]
 
 
 def _float64(value: float) -> Expr:
@@ -100,15 +121,14 @@ def _decompose_gamma(alpha: Expr, *, shape: tuple[int, ...] | None, seed: float 
     small = a < _float64(1.0)
     raised = not _is_above(alpha, 1.0)
     d = (call("where", small, a + _float64(1.0), a) if raised else a) - _float64(1 / 3)
-    parts = [part_of_seed(seed, part) for part in range(3)]
-    x = _candidates("serde.random_normal", a, shape, GAMMA_CANDIDATES, parts[0])
-    u = _candidates("serde.random_uniform", a, shape, GAMMA_CANDIDATES, parts[1])
+    u, radius, angle, unit = _draw_rows(a, shape, _GAMMA_ROWS, seed)
+    length = call("sqrt", _float64(-2.0) * call("log", radius))
+    x = length * call("cos", _float64(2 * math.pi) * angle)
     root = x / call("sqrt", _float64(9.0) * d) + _float64(1.0)
     v = root * root * root
     bound = x * x * _float64(0.5) + d * (call("log", v) - v + _float64(1.0))
     drawn = _first(call("log", u) < bound, d * v)
     if raised:
-        unit = _candidates("serde.random_uniform", a, shape, 0, parts[2])
         power = call("where", small, _float64(1.0) / a, _float64(0.0))
         drawn = drawn * call("power", unit, power)
     return call("cast", drawn, dtype=tensor_type(alpha).dtype)
@@ -131,16 +151,15 @@ def random_gamma(
     """Gamma numbers of shape `alpha` and scale 1, of the dtype of `alpha`.
 
     The method of Marsaglia and Tsang ("A simple method for generating gamma variables", 2000);
-    below 1 a number for `alpha` + 1 is multiplied by a power of a uniform one.
+    below 1 a number for `alpha` + 1 is multiplied by a power of a uniform one. Normal numbers are
+    those of Box and Muller ("A note on the generation of random normal deviates", 1958).
     """
     whole = alpha.shape if shape is None else shape
     a = alpha.astype(np.float64)
     d = np.where(a < 1, a + 1, a) - 1 / 3
-    many = (GAMMA_CANDIDATES, *whole)
-    x = random_normal(None, shape=many, dtype=_DOUBLE, seed=part_of_seed(seed, 0))
-    u = random_uniform(None, shape=many, dtype=_DOUBLE, seed=part_of_seed(seed, 1))
-    unit = random_uniform(None, shape=whole, dtype=_DOUBLE, seed=part_of_seed(seed, 2))
+    u, radius, angle, unit = _draw_arrays(whole, _GAMMA_ROWS, seed)
     with np.errstate(all="ignore"):
+        x = np.sqrt(-2 * np.log(radius)) * np.cos(2 * math.pi * angle)
         v = (1 + x / np.sqrt(9 * d)) ** 3
         accepted = np.log(u) < 0.5 * x * x + d * (np.log(v) - v + 1)
         power = np.where(a < 1, 1 / a, 0)
@@ -161,7 +180,7 @@ def _terms(rate: Expr) -> int:
 
 def _look_up(rate: Expr, shape: tuple[int, ...] | None, seed: float | None, count: int) -> Expr:
     """Return how many values of the distribution function a uniform number is not below."""
-    unit = _candidates("serde.random_uniform", rate, shape, 0, seed)
+    (unit,) = _draw_rows(rate, shape, [1], _seed_of_table(seed))
     scale = np.array([1 / math.factorial(place) for place in range(count)])
     above = call("expand_dims", rate, axis=-1)
     odds = call("power", above, Constant(np.arange(float(count)))) * Constant(scale)
@@ -191,9 +210,8 @@ def _log_factorial(
     return whole + series / z - log(between)
 
 
-def _draw_poisson(rate: Expr, shape: tuple[int, ...] | None, seeds: list[float | None]) -> Expr:
-    u, v = (_candidates("serde.random_uniform", rate, shape, POISSON_CANDIDATES, seed)
-            for seed in seeds)  # fmt: skip
+def _draw_poisson(rate: Expr, shape: tuple[int, ...] | None, seed: float | None) -> Expr:
+    u, v = _draw_rows(rate, shape, _POISSON_ROWS, seed)
     width = call("sqrt", rate) * _float64(2.53) + _float64(0.931)
     slope = width * _float64(0.02483) - _float64(0.059)
     share = _float64(1.1328) / (width - _float64(3.4)) + _float64(1.1239)
@@ -210,17 +228,16 @@ def _draw_poisson(rate: Expr, shape: tuple[int, ...] | None, seeds: list[float |
 
 def _decompose_poisson(lam: Expr, *, shape: tuple[int, ...] | None, seed: float | None) -> Expr:
     rate = call("cast", lam, dtype="float64")
-    parts = [part_of_seed(seed, part) for part in range(3)]
     if _is_above(lam, TABLE_END):
-        drawn = _draw_poisson(rate, shape, parts[1:])
+        drawn = _draw_poisson(rate, shape, seed)
     elif isinstance(lam, Constant) and bool((lam.data < TABLE_END).all()):
-        drawn = _look_up(rate, shape, parts[0], _terms(lam))
+        drawn = _look_up(rate, shape, seed, _terms(lam))
     else:
         low = call("minimum", rate, _float64(TABLE_END))
         high = call("maximum", rate, _float64(TABLE_END))
         drawn = call("where", rate < _float64(TABLE_END),
-                     _look_up(low, shape, parts[0], _terms(lam)),
-                     _draw_poisson(high, shape, parts[1:]))  # fmt: skip
+                     _look_up(low, shape, seed, _terms(lam)),
+                     _draw_poisson(high, shape, seed))  # fmt: skip
     return call("cast", drawn, dtype=tensor_type(lam).dtype)
 
 
@@ -245,12 +262,8 @@ def random_poisson(
     """
     whole = lam.shape if shape is None else shape
     rate = lam.astype(np.float64)
-    many = (POISSON_CANDIDATES, *whole)
-    unit = random_uniform(None, shape=whole, dtype=_DOUBLE, seed=part_of_seed(seed, 0))
-    u, v = (
-        random_uniform(None, shape=many, dtype=_DOUBLE, seed=part_of_seed(seed, part))
-        for part in (1, 2)
-    )
+    (unit,) = _draw_arrays(whole, [1], _seed_of_table(seed))
+    u, v = _draw_arrays(whole, _POISSON_ROWS, seed)
     places = np.arange(_terms(const(TABLE_END, "float32")))
     scale = np.array([1 / math.factorial(place) for place in places])
     low, high = np.minimum(rate, TABLE_END)[..., None], np.maximum(rate, TABLE_END)

@@ -138,7 +138,8 @@ def declare(
     ) -> Array:
         axes = reduced_axes(data.ndim, axis, exclude)
         with np.errstate(all="ignore"):
-            return np.asarray(reduction(data, axis=axes, keepdims=keepdims))
+            result = np.asarray(reduction(data, axis=axes, keepdims=keepdims))
+        return result.astype(data.dtype, copy=False)
 
     kernel.__doc__ = doc
     samples = [

@@ -18,6 +18,7 @@ from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.shape.pad_out import flat_widths
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast, permute
+from serde.walk.expansion.tensors import has_filters_of_channels
 
 SPATIAL: Final = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -190,15 +191,9 @@ def _splits(ctx: ExportContext, weight: Value, conv: Convolution, inputs: Dim) -
     Raises:
         Unsupported: It is not known whether they are.
     """
-    groups = conv.groups
     outputs = _outputs(ctx, weight, conv.kernel_layout)
-    if groups == 1 or ctx.type(weight).shape[conv.kernel_layout.index("I")] == 1:
-        return None
-    if any(isinstance(each, int) and each != groups for each in (inputs, outputs)):
-        return None
-    if not (isinstance(inputs, int) and isinstance(outputs, int)):
-        raise Unsupported("a weight of groups that may be outputs of one channel each")
-    return groups
+    inner = ctx.type(weight).shape[conv.kernel_layout.index("I")]
+    return conv.groups if has_filters_of_channels(inputs, outputs, inner, conv.groups) else None
 
 
 def _outputs(ctx: ExportContext, weight: Value, layout: str) -> Dim:

@@ -86,7 +86,7 @@ def export_take(
     shape = ctx.type(data).shape
     is_table = len(shape) == 2 and axis == 0 and all(isinstance(each, int) for each in shape)
     if is_table and data.weight is not None and own.data is None and ctx.is_weight(data):
-        rows, width = ctx.static_shape(data)
+        rows, width = ctx.static_shape(data, 2)
         return ctx.layer(
             "nn.Embedding", (indices,), {"weight": data}, num_embeddings=rows, embedding_dim=width
         )

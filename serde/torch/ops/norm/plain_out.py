@@ -35,7 +35,7 @@ def _on_axis(
 
 
 def _vector(ctx: ExportContext, like: Value, value: float) -> Value:
-    (length,) = ctx.static_shape(like)
+    (length,) = ctx.static_shape(like, 1)
     return ctx.const(allocation.full(length, value, numpy_dtype(ctx.type(like).dtype)))
 
 

@@ -73,7 +73,7 @@ def _elements_of_parts(lengths: Sequence[int], sizes: Sequence[int]) -> Array:
         start, stop = number * length // count, -(-(number + 1) * length // count)
         most = int((stop - start).max(initial=0))
         blank = allocation.zeros((len(found) * count, found.shape[1] * most), np.int64)
-        own = np.minimum(start[:, None] + np.arange(most), stop[:, None] - 1)
+        own = np.minimum(start[:, None] + allocation.arange(most), stop[:, None] - 1)
         both = found[:, None, :, None] * length + own[None, :, None, :]
         found = both.reshape(blank.shape)
     return found

@@ -83,7 +83,7 @@ for _suffix, _function in (("", None), ("_relu", relay.nn.relu)):
 @OPS.imports("quantized_tensor::cat", "quantized_tensor::concat")
 def import_cat_of_tensors(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
     """The scale is that of the first tensor."""
-    result = ctx.quantization(tensors[0])
+    result = ctx.quantization(ctx.first(tensors))
     parts = [_bring(ctx, x, result, None) for x in tensors]
     return ctx.quantized(relay.concatenate(parts, axis=ctx.axis(tensors[0], dim)), result)
 

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
@@ -144,7 +145,7 @@ def _restore(
         "serde.dequantize_linear",
         x,
         Constant(factor.astype(np.float32).reshape(shape)),
-        Constant(np.broadcast_to(zero, factor.shape).astype(dtype).reshape(shape))
+        Constant(allocation.broadcast_to(zero, factor.shape).astype(dtype).reshape(shape))
         if dtype in _NARROW
         else None,
         axis=axis or 0,
@@ -354,7 +355,7 @@ def _group(ctx: ImportContext, x: Expr, scales: Expr, size: int) -> Expr:
     """Return a matrix with a group in each row."""
     ctx.require_rank(x, 2, 2)
     ctx.require_rank(scales, 1)
-    _, width = ctx.static_shape(x)
+    _, width = ctx.static_shape(x, 2)
     if size > width and ctx.type(scales).shape[-1] == 1:
         size = width
     return relay.reshape(x, (-1, size))

@@ -148,8 +148,7 @@ def _filter_zero(ctx: ExportContext, zero: Value, weight: Value, layout: str, fi
         return zero
     if zero.data is None:
         raise Unsupported("zero points of channels that are computed")
-    lengths = np.broadcast_to(np.int8(0), ctx.static_shape(weight))
-    return ctx.const(channel_zero_point(zero.data, lengths, layout, first))
+    return ctx.const(channel_zero_point(zero.data, ctx.static_shape(weight), layout, first))
 
 
 @OPS.exports("qnn.conv2d")

@@ -6,6 +6,7 @@ import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext
@@ -31,8 +32,11 @@ def _ctc_loss(
     labels = relay.cast(_as_rows(ctx, targets, counts, scores), "int32")
     (classes,) = ctx.static_lengths(scores, [2])
     data = scores
+    if not 0 <= blank < classes:
+        raise Unsupported(f"class {blank} of {classes} is the blank")
     if blank:
-        order = [blank, *(each for each in range(classes) if each != blank)]
+        others = np.delete(allocation.arange(classes), blank)
+        order = np.concatenate([[blank], others])
         data = relay.take(scores, relay.const(order, "int64"), axis=2, mode="fast")
         below = relay.less(labels, relay.const(np.int32(blank)))
         shifted = relay.add(labels, relay.const(np.int32(1)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
@@ -199,7 +200,7 @@ def import_multi_margin_loss(
 
 
 def _class_numbers(ctx: ImportContext, classes: int, dtype: str) -> Expr:
-    return relay.const([range(classes)], dtype)
+    return relay.const(allocation.arange(classes)[None], dtype)
 
 
 @OPS.imports("aten::multilabel_margin_loss")
@@ -228,7 +229,7 @@ def _multilabel_margin(
     ended = relay.cumsum(relay.cast(relay.less(labels, ctx.scalar(0, kind)), "int32"), axis=1)
     valid = relay.equal(ended, relay.const(0, "int32"))
     own = relay.gather(rows, axis=1, indices=relay.maximum(labels, ctx.scalar(0, kind)))
-    numbers = relay.const([[range(classes)]], kind)
+    numbers = relay.const(allocation.arange(classes)[None, None], kind)
     each = relay.expand_dims(labels, axis=2)
     hits = relay.logical_and(relay.equal(each, numbers), relay.expand_dims(valid, axis=2))
     is_label = relay.any(hits, axis=[1])

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axis
 from serde.torch.import_context import ImportContext, SymInt
 from serde.torch.ops.index.gather import at_least_vector
 from serde.torch.ops.index.slicing import cut
@@ -31,6 +33,7 @@ def concatenate(ctx: ImportContext, tensors: Sequence[Expr], axis: int) -> Expr:
 @OPS.imports("aten::cat", "aten::concat", "aten::concatenate", "prims::cat")
 def import_cat(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
     """A vector of no elements joins tensors of every rank, and counts for the dtype alone."""
+    ctx.first(tensors)
     same = ctx.promote(*tensors)
     rank = max(ctx.type(x).rank for x in same)
     kept = [x for x in same if ctx.type(x).shape != (0,)] if rank > 1 else same
@@ -41,16 +44,14 @@ def import_cat(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
 
 @OPS.imports("aten::stack")
 def import_stack(ctx: ImportContext, *tensors: Expr, dim: int = 0) -> Expr:
-    rank = ctx.type(tensors[0]).rank + 1
-    if not -rank <= dim < rank:
-        raise Unsupported(f"axis {dim} is outside a tensor of rank {rank}")
-    return relay.stack(ctx.promote(*tensors), axis=dim % rank)
+    rank = ctx.type(ctx.first(tensors)).rank + 1
+    return relay.stack(ctx.promote(*tensors), axis=normalize_axis(dim, rank))
 
 
 @OPS.imports("aten::hstack")
 def import_hstack(ctx: ImportContext, *tensors: Expr) -> Expr:
     whole = [import_atleast_1d(ctx, each) for each in tensors]
-    return import_cat(ctx, *whole, dim=int(ctx.type(whole[0]).rank > 1))
+    return import_cat(ctx, *whole, dim=int(ctx.type(ctx.first(whole)).rank > 1))
 
 
 @OPS.imports("aten::vstack", "aten::row_stack")
@@ -203,10 +204,10 @@ def _numbers(ctx: ImportContext, x: Expr) -> list[SymInt]:
         return list(ctx.ints(x))
     wide = ctx.cast(at_least_vector(ctx, x), "int64")
     ctx.require_rank(wide, 1, 1)
-    (count,) = ctx.static_shape(wide)
+    (count,) = ctx.static_shape(wide, 1)
     return [
         ctx.fold(relay.take(wide, relay.const(place, "int64"), axis=0, mode="fast"))
-        for place in range(count)
+        for place in allocation.iterations(count, f"{count} lengths that are computed")
     ]
 
 

@@ -8,6 +8,7 @@ import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.shapes import normalize_axis
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.shape.lengths import broadcast, multiply_lengths, reshape, sizes_of
 from serde.torch.ops.shape.transpose import move_axes
@@ -18,10 +19,7 @@ __all__ = ["diagonal_of"]
 
 def _pair(ctx: ImportContext, x: Expr, dim1: int, dim2: int, rank: int) -> tuple[int, int]:
     """Return two axes of a tensor of some rank, counted from the front."""
-    for each in (dim1, dim2):
-        if not -rank <= each < rank:
-            raise Unsupported(f"axis {each} is outside a tensor of rank {rank}")
-    one, other = dim1 % rank, dim2 % rank
+    one, other = (normalize_axis(each, rank) for each in (dim1, dim2))
     if one == other:
         raise Unsupported(f"{dim1} and {dim2} are one axis")
     return one, other
@@ -174,7 +172,7 @@ def import_combinations(
     from itertools import combinations, combinations_with_replacement
 
     ctx.require_rank(self, 1, 1)
-    (length,) = ctx.static_shape(self)
+    (length,) = ctx.static_shape(self, 1)
     if r < 0:
         raise Unsupported(f"combinations of {r}")
     if not r:

@@ -347,7 +347,7 @@ def expand_unravel_index(data: Expr, shape: Expr) -> Expr:
     if not isinstance(count, int):
         raise Unsupported("a shape of unknown rank")
     rest, found = data, list[Expr]()
-    for axis in reversed(range(count)):
+    for axis in reversed(allocation.iterations(count, f"{count} coordinates")):
         if isinstance(shape, Constant):
             length: AnyValue = relay.const(shape.data[axis], _dtype(data))
         else:

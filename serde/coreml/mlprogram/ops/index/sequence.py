@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 import serde.allocation as allocation
@@ -24,7 +22,7 @@ def import_make_list(
     ctx: ImportContext,
     init_length: Expr | None = None,
     *,
-    elem_shape: AnyValue,
+    elem_shape: tuple[int | str, ...] | int | str,
     dynamic_length: bool = True,
     dtype: str = "fp32",
 ) -> Expr:

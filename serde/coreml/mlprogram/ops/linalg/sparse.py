@@ -13,6 +13,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.linalg.sparse import starts_of_columns
 from serde.weights import Array
 
 
@@ -83,7 +84,7 @@ def expand_sparse_transpose(data: Expr, indices: Expr, indptr: Expr) -> Expr:
     rows, columns = _coordinates(indices, indptr)
     order = np.argsort(columns, kind="stable").astype(np.int32)
     count = len(_data(indptr, "rows")) - 1
-    starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=count))])
+    starts = starts_of_columns(columns, count)
     moved = relay.take(data, relay.Constant(order), axis=0, mode="fast")
     coordinates = relay.const(rows[order], _dtype(indices))
     return relay.Tuple([moved, coordinates, relay.const(starts, _dtype(indptr))])

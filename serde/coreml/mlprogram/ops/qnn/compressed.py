@@ -64,7 +64,7 @@ def import_constexpr_lut_to_dense_v16(
     ctx: ImportContext, indices: Expr, lut: Expr, shape: Expr
 ) -> Expr:
     """As many bits a place as the table has entries for."""
-    (entries,) = ctx.static_shape(lut)
+    (entries,) = ctx.static_shape(lut, 1)
     bits = entries.bit_length() - 1
     if entries != 1 << bits or bits not in (1, 2, 3, 4, 6, 8):
         raise Unsupported(f"a table of {entries} entries")

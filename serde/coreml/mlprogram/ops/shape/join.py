@@ -21,7 +21,7 @@ from serde.walk.expansion.arrangement import expand_fifo_buffer, expand_meshgrid
 @OPS.imports("concat")
 def import_concat(ctx: ImportContext, *values: Expr, axis: int, interleave: bool = False) -> Expr:
     """Interleaved, the first entries of all come first; scalars become a vector."""
-    if not ctx.type(values[0]).rank:
+    if not ctx.type(ctx.first(values)).rank:
         return relay.stack(values, axis=0)
     if not interleave:
         return relay.concatenate(values, axis=axis)

@@ -178,7 +178,7 @@ def export_non_max_suppression(
     center_point_box: bool,
 ) -> Value:
     """Every class of every image is a batch of its own; what is left over is dropped."""
-    images, count, _ = ctx.static_shape(boxes)
+    images, count, _ = ctx.static_shape(boxes, 3)
     classes = ctx.static_shape(scores)[1]
     dtype = ctx.type(boxes).dtype
     most = min(int(ctx.constant(limit).reshape(())), count) if limit is not None else 0
