@@ -51,8 +51,13 @@ SUFFIXES = {
     "coreml": ".mlpackage",
     "nnef": "_nnef",
     "torch": "_torch",
+    "pt2": ".pt2",
     "relax": "_relax",
 }
+OPTIONS = {"pt2": {"format": "torch"}}
+"""What is given beside a path whose format is called otherwise."""
+UNREAD = ("torch",)
+"""What is written and not read: a module's source is read by importing it."""
 SIZES = (1_000, 10_000, 100_000)
 
 
@@ -77,19 +82,22 @@ def measure_nodes(format: str, calls: int, folder: Path) -> None:
     """Write and read one chain, and print what it took; in a process of its own."""
     small = chain(10)
     warm = folder / f"warm{SUFFIXES[format]}"
-    serde.from_relay(small, format=format, path=warm)
-    serde.to_relay(str(warm))
+    options = OPTIONS.get(format, {"format": format})
+    serde.from_relay(small, path=warm, **options)
+    if format not in UNREAD:
+        serde.to_relay(str(warm))
     model = chain(calls)
     path = folder / f"net{SUFFIXES[format]}"
     gc.collect()
     before, start = peak(), time.process_time()
-    serde.from_relay(model, format=format, path=path)
+    serde.from_relay(model, path=path, **options)
     written = time.process_time()
     middle = peak()
     del model
     gc.collect()
     again = time.process_time()
-    serde.to_relay(str(path))
+    if format not in UNREAD:
+        serde.to_relay(str(path))
     done = time.process_time()
     figures = [1e6 * (written - start) / calls, 1e6 * (done - again) / calls]
     figures += [(middle - before) / calls / 1024, (max(peak() - middle, 0)) / calls / 1024]
@@ -186,13 +194,13 @@ def report_together(workers: int) -> None:
 def row_steps(root: Path) -> list[tuple[Path, Path]]:
     """Return conversions into each format that is installed, and out of it.
 
-    TVM reads in a process of its own, some seconds each, and is left to write; so is Core ML's
-    older container, and what PyTorch's programs are made of by their authors.
+    TVM reads in a process of its own, some seconds each, and PyTorch's module and script are read
+    with more than a path: these are written alone.
     """
     net = root / "net.onnx"
     small_net(net, 4)
     found = []
-    for suffix in (*SUFFIXES.values(), ".pt2", ".pt"):
+    for suffix in (*SUFFIXES.values(), ".pt"):
         target = root / f"out{suffix}"
         try:
             serde.convert(net, target)

@@ -8,7 +8,7 @@ NaN, is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
@@ -23,6 +23,7 @@ __all__ = [
     "allow",
     "allow_growth",
     "arange",
+    "at_positions",
     "bincount",
     "broadcast_to",
     "eye",
@@ -44,6 +45,9 @@ __all__ = [
 
 _MOST: Final = 2**58
 """NumPy has no array of more elements, be it one of which another length is 0."""
+
+_PIECE: Final = 2**16
+"""Elements that are computed at once where only the result is to be held whole."""
 
 Shape = int | Sequence[int]
 DType = npt.DTypeLike
@@ -121,6 +125,25 @@ def positions(count: int) -> Array:
     budget().check("constants", _size(count) * 8, f"a row of {count:,} positions")
     budget().draw("elements", count, f"a row of {count:,} positions")
     return np.arange(count)
+
+
+def at_positions(count: int, compute: Callable[[Array], Array]) -> Array:
+    """Return what is computed of each of the integers below `count`; see :func:`positions`.
+
+    Args:
+        count: How many.
+        compute: Returns an array for a row of positions, each entry from one position alone. It
+            is called for one piece after another, so that no intermediate array is held whole.
+    """
+    rows = positions(count)
+    if count <= _PIECE:
+        return compute(rows)
+    first = compute(rows[:_PIECE])
+    found = np.empty(count, first.dtype)
+    found[:_PIECE] = first
+    for start in range(_PIECE, count, _PIECE):
+        found[start : start + _PIECE] = compute(rows[start : start + _PIECE])
+    return found
 
 
 def linspace(start: float, stop: float, num: int, *, endpoint: bool = True) -> Array:

@@ -217,6 +217,10 @@ class Budget:
         self._taken[limit] = taken
         return True
 
+    def may_hold(self, nbytes: int) -> bool:
+        """Whether so many bytes of constants, and of what they are computed by, may be held."""
+        return self._taken["constants"] + nbytes <= self._allowed["constants"]
+
     def give_back(self, limit: str, amount: int) -> None:
         """Return what was taken for something that is not done after all."""
         self._taken[limit] -= amount

@@ -244,7 +244,11 @@ class GraphBuilder:
         return Graph(nodes, tuple(Entry(place[h.node], h.index) for h in heads), attrs=attrs)
 
     def subgraph(self, outputs: Sequence[Value]) -> Subgraph:
-        """Return the graph with `outputs`, and what it takes from around it."""
+        """Return the graph with `outputs`, and what it takes from around it.
+
+        They may be fewer than names were given for.
+        """
+        del self._outputs[len(outputs) :]
         return Subgraph(self.finish(outputs), dict(self.captured))
 
     def _heads(self, outputs: Sequence[Value]) -> list[Entry]:
@@ -280,6 +284,11 @@ class GraphBuilder:
             return self.reserve(name)
         other.name = self.reserve(name)
         return name
+
+    def depend(self, outputs: Sequence[Value], variables: Sequence[Value]) -> bool:
+        """Whether some of `outputs` need some of `variables`."""
+        roots = [value.node for value in outputs if value.node >= 0]
+        return not {value.node for value in variables}.isdisjoint(self._needed(roots))
 
     def _needed(self, roots: Sequence[int]) -> list[int]:
         """Return the nodes that `roots` lead to, inputs first, as MXNet orders them."""

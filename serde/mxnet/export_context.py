@@ -145,7 +145,7 @@ class ExportContext(walk.ExportContext[Value]):
             names: What its variables are called.
             types: Relay types of the variables.
             write: Emits the nodes, given the variables, and returns what the graph yields.
-            count: How much it yields.
+            count: How much it yields at most.
 
         Raises:
             Unsupported: There are too many inside each other.
@@ -158,6 +158,10 @@ class ExportContext(walk.ExportContext[Value]):
     def finish(self, results: Sequence[Value]) -> Subgraph:
         """Return the graph that is written into, with what it yields."""
         return self._builder.subgraph(results)
+
+    def depend(self, outputs: Sequence[Value], variables: Sequence[Value]) -> bool:
+        """Whether some of `outputs` of the graph that is written into need some `variables`."""
+        return self._builder.depend(outputs, variables)
 
     def identity(self, names: Sequence[str], types: Sequence[TensorType]) -> Subgraph:
         """Return a graph of its own that yields its variables, called `names`."""

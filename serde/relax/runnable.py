@@ -15,7 +15,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.engine.fitting import bind_inputs
-from serde.errors import FormatError, OptionError, RelayError
+from serde.errors import CompileError, FormatError, OptionError, RelayError
 from serde.io.atomic import atomic_group
 from serde.io.tvm_params import read_params, write_params
 from serde.limits import CHUNK_BYTES
@@ -307,7 +307,10 @@ def save_library(
         CompileError: TVM refuses the module, crashes, or cannot link.
     """
     with _staged(path, bool(model.beside), sources, before_commit) as staged:
-        compile_library(model, staged[-1])
+        try:
+            compile_library(model, staged[-1])
+        except CompileError as error:
+            raise CompileError(f"{path}: {error}") from error
         if model.beside:
             write_params(model.beside, staged[0])
     return path

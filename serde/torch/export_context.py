@@ -18,14 +18,14 @@ from serde.relay.ir.infer import infer_function
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.run.computed import ComputedWeight
 from serde.torch import program as tree
+from serde.torch.blocks import Block
 from serde.torch.names import DTYPES, TAKES_NUMBERS, identifier, is_free
 from serde.torch.program import Expression, Statement
 from serde.walk import export_context as walk
-from serde.walk.placement import Scope
 from serde.walk.table import ConverterTable
 from serde.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 
-__all__ = ["Block", "ExportContext", "Value"]
+__all__ = ["ExportContext", "Value"]
 
 _POSITIONAL: Final = {
     "Conv": ("in_channels", "out_channels", "kernel_size"),
@@ -72,16 +72,6 @@ class Value:
     def is_known(self) -> bool:
         """Whether it is a constant or a weight."""
         return self.data is not None or self.weight is not None
-
-
-class Block(Scope):
-    """Where statements go: a function, a branch or the body of a loop."""
-
-    __slots__ = ("statements",)
-
-    def __init__(self, parent: Scope | None = None, step: str = "") -> None:
-        super().__init__(parent, step)
-        self.statements: list[Statement] = []
 
 
 class ExportContext(walk.ExportContext[Value]):
@@ -331,8 +321,15 @@ class ExportContext(walk.ExportContext[Value]):
         return f"{hint}#{self._count}" if hint else f"v{self._count}"
 
     def block(self, step: str) -> Block:
-        """Return where the statements of a loop inside this one go."""
-        return Block(self.scope, f"{self._source}/{step}")
+        """Return where the statements of a loop inside this one go.
+
+        Raises:
+            Unsupported: Too many lie inside each other.
+        """
+        made = Block(self.scope, f"{self._source}/{step}")
+        made.loops += 1
+        made.require_python()
+        return made
 
     def write(self, statement: Statement) -> None:
         """Write a statement."""

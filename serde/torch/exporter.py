@@ -17,7 +17,8 @@ from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.run.computed import ComputedWeight
 from serde.report import Report
 from serde.torch import program as tree
-from serde.torch.export_context import Block, ExportContext, Value
+from serde.torch.blocks import Block
+from serde.torch.export_context import ExportContext, Value
 from serde.torch.model import Input
 from serde.torch.ops import TABLE
 from serde.torch.ops.recurrent.stack import MERGE_STACKS
@@ -186,6 +187,9 @@ class _TorchWalk(ExportWalk[Value]):
 
     def end_branch(self, node: If, scope: Scope, results: list[Value]) -> AnyValue:
         """Return the branch as it is."""
+        if not isinstance(scope, Block):
+            raise TypeError(f"{scope!r} is no block")
+        scope.require_python()
         return scope, results
 
     def conditional(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import serde.allocation as allocation
 import serde.relay as relay
@@ -121,7 +120,7 @@ def _foreach(
     slices = [TensorType(ctx.type(each).shape[1:], ctx.type(each).dtype) for each in data]
     variables = _Variables(slices, kinds)
 
-    def write(own: Sequence[Value], echo: bool = False) -> Writing[Sequence[Value]]:
+    def write(own: Sequence[Value]) -> Writing[Sequence[Value]]:
         first = [from_row(ctx, each) for each in own[: len(data)]]
         later = list(own[len(data) :])
         taken = [ctx.captured(each) for each in captures]
@@ -134,18 +133,15 @@ def _foreach(
             _add_dependency(ctx, replace(value, type=kind), state)
             for value, state, kind in zip(nexts, later, kinds, strict=True)
         ]
-        echoed = [ctx.emit("_copy", own[0])] if echo else []
         rows = [to_row(ctx, value) for value in found[len(states) :]]
+        # A loop that looks at no slice gives the first one back, for MXNet to count by.
+        looks = ctx.depend([*rows, *nexts], own[: len(data)])
+        echoed = [] if looks else [ctx.emit("_copy", own[0])]
         return [*rows, *echoed, *nexts]
 
-    count = len(stacks)
-    inside = yield from ctx.subgraph(variables.names, variables.types, write, count + len(states))
-    if not set(variables.names[: len(data)]) & set(inside.variables):
-        # A loop that looks at no slice gives the first one back, for MXNet to count by.
-        count += 1
-        inside = yield from ctx.subgraph(
-            variables.names, variables.types, partial(write, echo=True), count + len(states)
-        )
+    most = len(stacks) + 1 + len(states)
+    inside = yield from ctx.subgraph(variables.names, variables.types, write, most)
+    count = len(inside.graph.heads) - len(states)
     lanes = [as_rows(ctx, each) for each in data]
     inputs = [*lanes, *states]
     indices = _inputs(inside, variables.names, inputs, inputs)

@@ -12,7 +12,7 @@ from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.work import elements
 from serde.weights import numpy_dtype
 
-__all__ = ["STEP_WORK", "fixed_bytes", "work"]
+__all__ = ["STEP_WORK", "fixed_bytes", "temporary_bytes", "work"]
 
 
 def fixed_bytes(type_: Type | None) -> int | None:
@@ -24,6 +24,17 @@ def fixed_bytes(type_: Type | None) -> int | None:
     if not isinstance(type_, TensorType) or type_.concrete_shape is None:
         return None
     return prod(type_.concrete_shape) * numpy_dtype(type_.dtype).itemsize
+
+
+_TEMPORARIES: Final = 16
+"""Bytes that a kernel holds meanwhile for each element: two arrays of float64."""
+
+
+def temporary_bytes(call: Call) -> int:
+    """Return the bytes that a kernel may hold besides its operands and result while it runs."""
+    return _TEMPORARIES * max(
+        elements(type_) for type_ in (call.type, *(a.type for a in call.args))
+    )
 
 
 STEP_WORK: Final = 1000

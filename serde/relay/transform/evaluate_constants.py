@@ -17,7 +17,7 @@ from serde.limits import budget
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Span, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children, post_order, rewrite_function
-from serde.relay.run.cost import fixed_bytes, work
+from serde.relay.run.cost import fixed_bytes, temporary_bytes, work
 from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import must_wait
@@ -76,9 +76,11 @@ class EvaluateConstants(FunctionPass):
         size = fixed_bytes(node.type)
         if size is None or size > self.max_bytes:
             return False
+        left = budget()
+        if size > _SMALL_BYTES and not left.may_hold(size + temporary_bytes(node)):
+            return False
         if size > _SMALL_BYTES:
             size = max(size - vanishing(), 0)
-        left = budget()
         return left.affords("elements", work(node)) and left.affords("constants", size)
 
 

@@ -12,11 +12,20 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde._optional import require
-from serde.errors import OptionError, Unsupported
+from serde.errors import LimitError, OptionError, Unsupported
 from serde.io.atomic import atomic_write
+from serde.limits import budget
 from serde.relay.ir.dims import SymDim
 from serde.torch.model import NAMES, Input, TorchModel
-from serde.torch.program import Assign, TorchProgram
+from serde.torch.program import (
+    Assign,
+    If,
+    Literal,
+    Loop,
+    Statement,
+    TorchProgram,
+    statements_of,
+)
 from serde.torch.written.module import to_module
 
 __all__ = ["example_inputs", "export_program", "read_back", "save_archive"]
@@ -69,13 +78,14 @@ def _ask_pytorch(make: Callable[..., AnyValue], program: TorchProgram, name: str
     """Return what PyTorch makes of the live module.
 
     Raises:
+        LimitError: It would trace too many iterations of loops.
         Unsupported: It does not take the module.
     """
     torch = require("torch")
     model = to_module(program)
     try:
         return make(torch, model, program)
-    except OptionError:
+    except (LimitError, OptionError):
         raise
     except Exception as error:  # PyTorch raises what it likes
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -104,7 +114,28 @@ def _export(torch: AnyValue, model: AnyValue, program: TorchProgram) -> bytes:
     return buffer.getvalue()
 
 
+def _draw_iterations(body: Sequence[Statement], times: int = 1) -> None:
+    """Take what PyTorch makes of loops, which it traces iteration by iteration.
+
+    Raises:
+        LimitError: There are too many iterations, or too many nodes in all of them.
+    """
+    for each in body:
+        if isinstance(each, If):
+            _draw_iterations(each.then, times)
+            _draw_iterations(each.other, times)
+        elif isinstance(each, Loop) and isinstance(each.limit, Literal):
+            turns = max(int(each.limit.value), 0)
+            what = f"{each.source or 'a loop'}, which PyTorch traces iteration by iteration,"
+            budget().check("turns", turns, what)
+            inner = sum(1 for _ in statements_of(each.body))
+            budget().draw("nodes", times * turns * inner, what)
+            _draw_iterations(each.body, times * turns)
+
+
 def _export_module(torch: AnyValue, model: AnyValue, program: TorchProgram) -> AnyValue:
+    if not program.hop:
+        _draw_iterations(program.body)
     inputs = example_inputs(torch, program)
     shapes = _dynamic_shapes(torch, program.inputs)
     with warnings.catch_warnings():

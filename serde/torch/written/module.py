@@ -46,7 +46,11 @@ def load_text(text: str) -> ModuleType:
     module.__file__ = f"<{name}>"
     linecache.cache[f"<{name}>"] = (len(text), None, text.splitlines(True), f"<{name}>")
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module
 
 

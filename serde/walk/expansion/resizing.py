@@ -61,6 +61,7 @@ def image_expansion(ndim: int, half: str = "float16") -> Callable[..., Expr]:
         ends = roi or (0.0,) * (2 * ndim)
         outside: Expr | None = None
         for index, axis in enumerate(axes):
+            how.draw(after[index])
             positions = how.places(before[index], after[index], ends[index], ends[ndim + index])
             result = _interpolate(result, axis, how.taps(positions, before[index]))
             mask = (positions < 0) | (positions > before[index] - 1)

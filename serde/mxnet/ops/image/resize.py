@@ -209,7 +209,6 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
                 dtype = tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
                 return converted(repeated, dtype)
             raise Unsupported(f"resizing to open lengths {', '.join(map(str, size))}")
-        allocation.allow(sum(lengths))  # Places to read from.
         mode = coordinate_transformation_mode
         how = Interpolation(method, mode, rounding_method, cubic_alpha, bool(cubic_exclude))
         region = roi or (0.0,) * (2 * ndim)
@@ -276,6 +275,7 @@ def _read_positions(
     data: Expr, axis: int, indices: AnyValue, length: int, how: Interpolation
 ) -> Expr:
     """Return `data` read at `indices` along an axis; whole repetitions are said as such."""
+    how.draw(len(indices))
     total: Expr | None = None
     for index, weight in how.taps(indices, length):
         part = _take_or_repeat(data, axis, index, length)
@@ -290,9 +290,8 @@ def _read_positions(
 
 def _take_or_repeat(data: Expr, axis: int, index: AnyValue, length: int) -> Expr:
     times = len(index) // length
-    if len(index) % length == 0 and np.array_equal(
-        index, allocation.repeat(allocation.arange(length), times)
-    ):
+    rows = allocation.positions(length)[:, None]
+    if len(index) % length == 0 and (index.reshape(length, times) == rows).all():
         return data if times == 1 else relay.repeat(data, times, axis)
     return relay.take(data, relay.const(index.astype(np.int32)), axis, mode="clip")
 

@@ -354,8 +354,13 @@ def _register_window(name: str, window: Callable[[Array], Array]) -> None:
             return relay.Constant(allocation.ones(max(M, 0)).astype(dtype))
         if not is_float(dtype.name):
             return relay.Constant(allocation.zeros(M, dtype))
-        angle = 2 * PI * allocation.arange(M, dtype=np.float32) / np.float32(M - 1)
-        return relay.Constant(window(angle.astype(np.float64)).astype(dtype))
+
+        def values(number: Array) -> Array:
+            angle = 2 * PI * number.astype(np.float32) / np.float32(M - 1)
+            return window(angle.astype(np.float64)).astype(dtype)
+
+        allocation.allow(M, dtype)
+        return relay.Constant(allocation.at_positions(M, values))
 
 
 for _name, _window in WINDOWS.items():

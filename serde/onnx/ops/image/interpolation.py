@@ -8,7 +8,6 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.allocation import zeros
-from serde.limits import budget
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, emit_where
@@ -55,7 +54,7 @@ def interpolate(
             ctx.static_lengths(x, [axis]),
             require_fixed([result.shape[axis]], "size"),
         )
-        budget().draw("constants", 8 * size, f"the places of {size:,} elements")
+        how.draw(size)
         indices = how.places(length, size, region[i], region[ndim + i])
         beyond.append(((indices < 0) | (indices > length - 1)).reshape(shape))
         parts = []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 import serde.allocation as allocation
 from serde.errors import TypeInferenceError
+from serde.limits import budget
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.layout import layout_rank, spatial_axes
 from serde.relay.ir.registry import Array
@@ -29,6 +31,9 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 _GUARD = 1e-5
 """Distance from a whole number below which floor and ceil take it for that number, as in TVM."""
 
+_NEIGHBOUR_BYTES: Final = 16
+"""An index and a weight of 64 bits, as :meth:`Interpolation.taps` gives them."""
+
 
 @dataclass(frozen=True)
 class Interpolation:
@@ -42,7 +47,9 @@ class Interpolation:
 
     def places(self, length: int, size: int, start: float, end: float) -> Array:
         """Return where in the source each result lies; one division, so that halves are exact."""
-        x = allocation.positions(size)
+        return allocation.at_positions(size, lambda x: self._places(x, length, size, start, end))
+
+    def _places(self, x: Array, length: int, size: int, start: float, end: float) -> Array:
         if self.mode == "align_corners":
             return x * (length - 1) / max(size - 1, 1)
         if self.mode == "asymmetric":
@@ -51,11 +58,21 @@ class Interpolation:
             return (2 * x + 1) * length / (2 * size)
         if self.mode == "tf_crop_and_resize":
             if size == 1:
-                return np.array([0.5 * (start + end) * (length - 1)])
+                return np.full(len(x), 0.5 * (start + end) * (length - 1))
             return start * (length - 1) + x * ((end - start) * (length - 1)) / (size - 1)
         if self.mode == "pytorch_half_pixel" and size == 1:
-            return np.zeros(1)
+            return np.zeros(len(x))
         return ((2 * x + 1) * length - size) / (2 * size)
+
+    def draw(self, size: int) -> None:
+        """Take the constants that the neighbours of so many places are, once they are written out.
+
+        Raises:
+            LimitError: They would take more bytes than are left.
+        """
+        neighbours = {"nearest_neighbor": 1, "linear": 2}.get(self.method, 4)
+        nbytes = _NEIGHBOUR_BYTES * neighbours * size
+        budget().draw("constants", nbytes, f"the neighbours of {size:,} places")
 
     def taps(self, places: Array, length: int) -> list[tuple[Array, Array | None]]:
         """Return source indices and weights; no weights where there is one index."""

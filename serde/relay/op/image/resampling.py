@@ -50,10 +50,12 @@ class _Axis:
 
     def places(self, mode: str) -> Array:
         """Return where in the source each result lies."""
-        x = allocation.positions(self.size).astype(np.float64)
+        return allocation.at_positions(self.size, lambda x: self._places(x + 0.0, mode))
+
+    def _places(self, x: Array, mode: str) -> Array:
         wide = self.scale * self.length
         if mode == "align_corners":
-            return np.zeros(self.size) if wide == 1 else x * (self.length - 1) / (wide - 1)
+            return np.zeros(len(x)) if wide == 1 else x * (self.length - 1) / (wide - 1)
         if mode == "asymmetric":
             return x / self.scale
         if mode == "tf_half_pixel_for_nn":
@@ -61,10 +63,10 @@ class _Axis:
         if mode == "tf_crop_and_resize":
             last = self.length - 1
             if wide == 1:
-                return np.full(self.size, 0.5 * (self.start + self.end) * last)
+                return np.full(len(x), 0.5 * (self.start + self.end) * last)
             return self.start * last + x * (self.end - self.start) * last / (wide - 1)
         if mode == "pytorch_half_pixel" and wide == 1:
-            return np.full(self.size, -0.5)
+            return np.full(len(x), -0.5)
         places = (x + 0.5) / self.scale - 0.5
         if mode == "half_pixel_symmetric":
             places = places + self.length / 2 * (1 - self.size / wide)

@@ -102,11 +102,18 @@ class Window:
         count = self.length(index, length)
         if not isinstance(count, int):
             raise TypeInferenceError(f"a length of {count} is not known")
-        starts = allocation.positions(count) * self.strides[index] - self.before[index]
         size, dilation = self.size[index], self.dilation[index]
-        # Taps lie apart evenly: those before the data and those before its end are divided out.
-        before, within = (np.clip(-((starts - end) // dilation), 0, size) for end in (0, length))
-        return within - before
+        stride, first = self.strides[index], self.before[index]
+
+        def within(window: Array) -> Array:
+            starts = window * stride - first
+            # Taps lie apart evenly: those before the data and before its end are divided out.
+            before, passed = (
+                np.clip(-((starts - end) // dilation), 0, size) for end in (0, length)
+            )
+            return passed - before
+
+        return allocation.at_positions(count, within)
 
 
 def _extend(data: Array, axis: int, before: int, reach: int, fill: AnyValue) -> Array:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -188,11 +188,21 @@ def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
     how = interpolation(attrs)
     read = [how.taps(at, length)[0][0] for at, length in zip(positions, before, strict=True)]
     triples = list(zip(read, before, after, strict=True))
-    if all(np.array_equal(r, (2 * allocation.arange(a) + 1) * b // (2 * a)) for r, b, a in triples):
-        return "centres"
-    if all(np.array_equal(r, allocation.arange(a) * b // a) for r, b, a in triples):
-        return "corners"
+    for name, form in _NEAREST.items():
+        if all(np.array_equal(r, _read_rows(form, b, a)) for r, b, a in triples):
+            return name
     return None
+
+
+_NEAREST: Final[Mapping[str, Callable[[Array, int, int], Array]]] = {
+    "centres": lambda i, length, size: (2 * i + 1) * length // (2 * size),
+    "corners": lambda i, length, size: i * length // size,
+}
+"""Which element is read for each place, of so many elements and for so many places."""
+
+
+def _read_rows(form: Callable[[Array, int, int], Array], length: int, size: int) -> Array:
+    return allocation.at_positions(size, lambda i: form(i, length, size))
 
 
 def _linear_sampling(
@@ -203,14 +213,24 @@ def _linear_sampling(
         how = Interpolation("linear", mode)
         wanted = [how.places(b, a, 0.0, 1.0) for b, a in zip(before, after, strict=True)]
         triples = zip(positions, wanted, before, strict=True)
-        same = [
-            np.allclose(np.clip(p, 0, b - 1), np.clip(w, 0, b - 1), rtol=0, atol=1e-9)
-            and bool((p >= -1).all() and (p <= b).all())
-            for p, w, b in triples
-        ]
-        if all(same):
+        if all(_read_alike(*each) for each in triples):
             return name
     return None
+
+
+_PIECE: Final = 2**16
+"""Places that are compared at once."""
+
+
+def _read_alike(places: Array, wanted: Array, length: int) -> bool:
+    """Whether places are those that are wanted once both are cut to a length, and near it."""
+    for start in range(0, len(places), _PIECE):
+        p, w = (each[start : start + _PIECE] for each in (places, wanted))
+        if (p < -1).any() or (p > length).any():
+            return False
+        if not np.allclose(np.clip(p, 0, length - 1), np.clip(w, 0, length - 1), 0, 1e-9):
+            return False
+    return True
 
 
 def _is_supported(node: Call) -> bool:
