@@ -20,6 +20,12 @@ from serde.weights import Array, ArrayWeight, Weight
 __all__ = ["GraphBuilder", "Subgraph", "Value"]
 
 
+_FUSED_ACTIVATIONS = frozenset({
+    "Activation", "LeakyReLU", "abs", "clip", "exp", "sqrt", "square",
+})  # fmt: skip
+"""What MXNet lets oneDNN compute together with the layer in front of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A tensor of MXNet's graph.
@@ -226,6 +232,7 @@ class GraphBuilder:
         heads = self._heads(outputs)
         order = self._needed([head.node for head in heads])
         self._split_states(order)
+        self._separate_layers(order, heads)
         order = self._needed([head.node for head in heads])
         place = {old: new for new, old in enumerate(order)}
         nodes = tuple(self._node(self._drafts[old], place) for old in order)
@@ -321,6 +328,32 @@ class GraphBuilder:
             self._drafts.append(_Draft("null", name))
             for draft, place in uses:
                 draft.inputs[place] = Entry(len(self._drafts) - 1, 0)
+
+    def _separate_layers(self, order: Sequence[int], heads: Sequence[Entry]) -> None:
+        """Put a sum of one between a layer and its activation if the layer's result serves besides.
+
+        Executors of MXNet 1.9.1 fuse the two nevertheless, and a copy too, and give one result for
+        both. What else takes the result of a convolution makes no difference, unless it is an
+        output.
+        """
+        uses = Counter(heads)
+        uses.update(entry for number in order for entry in self._drafts[number].inputs)
+        sums: dict[Entry, Entry] = {}
+        for number in order:
+            draft = self._drafts[number]
+            if draft.op not in _FUSED_ACTIVATIONS:
+                continue
+            entry = draft.inputs[0]
+            layer = self._drafts[entry.node].op
+            if uses[entry] < 2 or not (
+                layer == "FullyConnected" or (layer == "Convolution" and entry in heads)
+            ):
+                continue
+            if entry not in sums:
+                name = self.reserve(f"{self._drafts[entry.node].name}_apart")
+                self._drafts.append(_Draft("add_n", name, {"num_args": "1"}, [entry]))
+                sums[entry] = Entry(len(self._drafts) - 1, 0)
+            draft.inputs[0] = sums[entry]
 
     def _node(self, draft: _Draft, place: Mapping[int, int]) -> Node:
         return Node(

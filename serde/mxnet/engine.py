@@ -134,9 +134,9 @@ class MxnetEngine(Engine):
         given = fit_inputs(self.name, self.inputs, inputs)
         np_shape = self._np_shape or any(map(_needs_np_shape, given.values()))
         with self._mxnet.util.np_shape(np_shape):
-            return self._forward(given)
+            return self._forward(given, np_shape)
 
-    def _forward(self, inputs: Mapping[str, Array]) -> list[Array]:
+    def _forward(self, inputs: Mapping[str, Array], np_shape: bool) -> list[Array]:
         """Run the symbol by an executor or, where values decide shapes, as Gluon does."""
         symbol = self._symbol
         known = {
@@ -148,10 +148,32 @@ class MxnetEngine(Engine):
         aux_states = {name: self._aux[name] for name in symbol.list_auxiliary_states()}
         if self._dynamic:
             values = {**args, **aux_states}
-            found = self._mxnet.nd.CachedOp(symbol)(*map(values.__getitem__, symbol.list_inputs()))
-            return [each.asnumpy() for each in (found if isinstance(found, list) else [found])]
+            found = self._run_block([values[name] for name in symbol.list_inputs()], np_shape)
+            if found is not None:
+                return found
         executor = symbol.bind(self._mxnet.cpu(), args=args, aux_states=aux_states, grad_req="null")
         return [value.asnumpy() for value in executor.forward(is_train=False)]
+
+    def _run_block(self, values: Sequence[AnyValue], np_shape: bool) -> list[Array] | None:
+        """Return the results of what runs Gluon's blocks, or None if an executor may have them.
+
+        Of what values may leave empty only NumPy's shapes tell. Of operators without a gradient
+        MXNet makes no block.
+
+        Raises:
+            MXNetError: Neither can run it.
+        """
+        for semantics in (True,) if np_shape else (False, True):
+            try:
+                with self._mxnet.util.np_shape(semantics):
+                    found = self._mxnet.nd.CachedOp(self._symbol)(*values)
+                    return [
+                        each.asnumpy() for each in (found if isinstance(found, list) else [found])
+                    ]
+            except self._mxnet.MXNetError:
+                if np_shape:
+                    raise
+        return None
 
     def _labels(self, known: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
         names = self._symbol.list_arguments()

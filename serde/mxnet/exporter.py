@@ -64,8 +64,8 @@ def from_relay(
         )
     if is_dynamic(graph):
         report.notes.append(
-            "run it as a Gluon block (SymbolBlock): values decide shapes or branches, which "
-            "MXNet's executors and modules do not compute with"
+            "run it as a Gluon block (SymbolBlock), under mxnet.util.np_shape() if a length may be "
+            "0: values decide shapes or branches, which MXNet's executors do not compute with"
         )
     return MxnetModel(
         graph,

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 import serde.relay as relay
-from serde.errors import OptionError, TypeInferenceError, Unsupported, raise_if_refused
+from serde.errors import TypeInferenceError, Unsupported, raise_if_refused
 from serde.nnef.foreign import foreign_node
 from serde.nnef.fragments import FRAGMENTS, QUANTIZERS
 from serde.nnef.import_context import ImportContext, literal
@@ -18,7 +18,7 @@ from serde.nnef.ops import TABLE
 from serde.nnef.options import NnefImportOptions
 from serde.nnef.quantization import stored_values
 from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Span, TupleWrapper, Var
+from serde.relay.ir.expr import Expr, Span, Var
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.shapes import is_float
@@ -31,6 +31,7 @@ from serde.walk.holes import Hole
 from serde.walk.importer import Graph, Node
 from serde.walk.inputs import check_rank
 from serde.walk.scope import Scope
+from serde.walk.user_converters import check_custom_results
 from serde.weights import dtype_name, numpy_dtype
 
 __all__ = ["input_dtype", "scalar_dtype", "to_relay"]
@@ -245,13 +246,7 @@ class _Walk(importer.ImportWalk[NnefModel, Operation, Names]):
         except Unsupported as error:
             self.report.add(op, label, error.reason, error.hint)
             return holes
-        several = isinstance(found, (list, tuple, TupleWrapper))
-        results = list(found) if several else [found]
-        if len(results) != count or not all(isinstance(each, Expr) for each in results):
-            raise OptionError(
-                f"custom_convert_map: {op}: expected {count} expressions, found {found!r:.100}"
-            )
-        return [self.assembly.fold(each) for each in results]
+        return [self.assembly.fold(each) for each in check_custom_results(op, found, count)]
 
     def _operand(self, given: AnyValue, scope: Names, literals: list[Expr]) -> Expr:
         """Return a tensor by its name, or a constant for a literal.

@@ -45,10 +45,10 @@ def check_target(path: str | os.PathLike[str], sources: Sequence[Path] = ()) -> 
     if is_archive(path):
         check_files([path], sources=sources)
     else:
-        check_directory(path, sources=sources, is_package=is_folder)
+        check_directory(path, sources=sources, is_package=is_replaceable)
 
 
-def is_folder(path: Path) -> bool:
+def is_replaceable(path: Path) -> bool:
     """Whether a directory holds a graph and the data that it names, and nothing else."""
     if not (path / GRAPH).is_file():
         return False
@@ -86,7 +86,7 @@ def save(
             _write_archive(file, texts, tensors)
         return path
     with atomic_directory(
-        path, sources=sources, is_package=is_folder, before_commit=before_commit
+        path, sources=sources, is_package=is_replaceable, before_commit=before_commit
     ) as root:
         for name, text in texts.items():
             (root / name).write_bytes(text.encode())

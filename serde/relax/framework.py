@@ -12,7 +12,7 @@ import importlib.metadata
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any as AnyValue
 from typing import Final
@@ -166,6 +166,31 @@ class Framework:
             with self.statements.serial(0, 1):  # It holds several, as nothing else does quietly.
                 write()
             return builder.get()
+
+    def extern(
+        self,
+        name: str,
+        operands: Sequence[AnyValue],
+        shapes: Sequence[AnyValue],
+        dtypes: Sequence[str],
+        write: Callable[..., None],
+    ) -> list[AnyValue]:
+        """Return tensors of a compute function that statements fill.
+
+        Args:
+            name: That of the function.
+            operands: What it reads.
+            shapes: That of each result.
+            dtypes: That of each result.
+            write: Makes the statements; it gets a proxy of each operand and each result.
+        """
+
+        def fill(ins: Sequence[AnyValue], outs: Sequence[AnyValue]) -> AnyValue:
+            proxies = [self.statements.buffer_proxy(each) for each in (*ins, *outs)]
+            return self.write_statements(lambda: write(*proxies))
+
+        made = self.te.extern(list(shapes), list(operands), fill, dtype=list(dtypes), name=name)
+        return list(made) if isinstance(made, (list, tuple)) else [made]
 
     def cell(self, dtype: str, count: int = 1) -> AnyValue:
         """Return room for one number, or several, among statements; one stands at ``[0]``."""

@@ -12,7 +12,6 @@ from typing import Final
 
 from serde.errors import (
     FormatError,
-    OptionError,
     TypeInferenceError,
     Unsupported,
 )
@@ -39,7 +38,6 @@ from serde.relay.ir.expr import (
     Span,
     Tuple,
     TupleGetItem,
-    TupleWrapper,
 )
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.types import TensorType, TupleType
@@ -50,6 +48,7 @@ from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole, Incomplete
 from serde.walk.importer import Graph, Node
 from serde.walk.scope import Scope
+from serde.walk.user_converters import check_custom_results
 
 __all__ = ["PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields", "split_fields"]
 
@@ -419,13 +418,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if any(isinstance(each, Hole) for each in operands):
             return [Hole() for _ in range(count)]
         found = self._custom[op](list(operands), attributes)
-        several = isinstance(found, (list, tuple, TupleWrapper))
-        results = list(found) if several else [found]
-        if len(results) != count or not all(isinstance(each, Expr) for each in results):
-            raise OptionError(
-                f"custom_convert_map: {op}: expected {count} expressions, found {found!r:.100}"
-            )
-        return [self.assembly.fold(each) for each in results]
+        return [self.assembly.fold(each) for each in check_custom_results(op, found, count)]
 
     # Operators of shapes.
 

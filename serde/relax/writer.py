@@ -19,10 +19,10 @@ def check_target(path: str | os.PathLike[str], sources: Sequence[Path] = ()) -> 
     Raises:
         OptionError: Something else is there, or it holds a source.
     """
-    check_directory(path, sources=sources, is_package=is_folder)
+    check_directory(path, sources=sources, is_package=is_replaceable)
 
 
-def is_folder(path: Path) -> bool:
+def is_replaceable(path: Path) -> bool:
     """Whether a directory holds a module and its parameters, and nothing else."""
     return {each.name for each in path.iterdir()} == {SCRIPT, PARAMS}
 
@@ -35,7 +35,7 @@ def save(
 ) -> Path:
     """Write a model; the same one always gives the same bytes."""
     with atomic_directory(
-        path, sources=sources, is_package=is_folder, before_commit=before_commit
+        path, sources=sources, is_package=is_replaceable, before_commit=before_commit
     ) as root:
         (root / SCRIPT).write_bytes(model.module.script(show_meta=True).encode())
         write_weights(model.weights, root)

@@ -42,6 +42,7 @@ class Walk(GraphImporter, Protocol):
 
     numbers: set[Expr]
     quantized: dict[Expr, Quantization]
+    complex: set[Expr]
     packed: dict[Expr, PackedSequences]
     default_dtype: str
     changes: Changes
@@ -255,6 +256,18 @@ class ImportContext(BaseContext):
         """Return integers as a quantised tensor."""
         found = self.fold(integers)
         self._walk.quantized[found] = quantization
+        return found
+
+    # Complex tensors, in Relay real ones with the parts along one more axis, the last.
+
+    def is_complex(self, x: Expr) -> bool:
+        """Whether a tensor stands for a complex one."""
+        return x in self._walk.complex
+
+    def as_complex(self, parts: Expr) -> Expr:
+        """Return real and imaginary parts along the last axis as a complex tensor."""
+        found = self.fold(relay.copy(parts))
+        self._walk.complex.add(found)
         return found
 
     # Dtypes.

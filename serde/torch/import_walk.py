@@ -9,9 +9,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import LimitError, OptionError, TypeInferenceError, Unsupported
+from serde.errors import LimitError, TypeInferenceError, Unsupported
 from serde.relay.ir.dims import DimLike, symbol
-from serde.relay.ir.expr import Constant, Expr, Span, TupleWrapper, Var
+from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.types import TensorType
 from serde.report import Issue, Report
 from serde.torch.aliases import Values
@@ -36,7 +36,7 @@ from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback, with_lengths
 from serde.walk.holes import Hole, Incomplete
 from serde.walk.inputs import check_rank
-from serde.walk.user_converters import UserConverter
+from serde.walk.user_converters import UserConverter, check_custom_results
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
@@ -52,6 +52,11 @@ _TAKE_HOLES = frozenset([
 _STORES = frozenset(["aten::_set_item.t", "aten::_set_item.str", "aten::append.t"])
 """Operators that put what may be missing into a list or a dict."""
 
+_OF_COMPLEX = frozenset([
+    "aten::fft_fft", "aten::fft_ifft", "aten::imag", "aten::real", "aten::view_as_real",
+])  # fmt: skip
+"""Operators that take complex tensors."""
+
 _HINT = "say what it becomes with converters= or custom_convert_map, or keep it: keep_unknown"
 
 
@@ -65,6 +70,7 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
     Attributes:
         numbers: Scalars that stand for numbers of Python's.
         quantized: What the integers of quantised tensors stand for.
+        complex: Tensors of parts along one more axis, which stand for complex ones.
         packed: What stands beside sequences that are packed without padding.
         ranges: Least and greatest value of symbols of dimensions.
         default_dtype: The dtype of numbers with a fraction.
@@ -76,6 +82,7 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         super().__init__(report, Assembly(each.name for each in model.inputs), fallback)
         self.numbers: set[Expr] = set()
         self.quantized: dict[Expr, Quantization] = {}
+        self.complex: set[Expr] = set()
         self.packed: dict[Expr, PackedSequences] = {}
         self.ranges = model.ranges
         self.changes = Changes()
@@ -152,6 +159,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             elif isinstance(each, Hole) and not self.report.issues:
                 plain = "depends on a result that is left out"
                 self.report.add("output", name, each.reason if isinstance(each, Unread) else plain)
+            elif self._is_complex(each):
+                self.report.add("output", name, "is complex")
             elif isinstance(each, (bool, int, float, complex, Expr)):
                 flat.append((name, self.as_operand(each)))
             elif each is not None:
@@ -208,6 +217,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         Raises:
             Unsupported: It cannot be said in Relay.
         """
+        if any(map(self._is_complex, arguments.values())) and base_name(op) not in _OF_COMPLEX:
+            raise Unsupported("no importer for complex tensors")
         custom = self._custom.get(op) or self._custom.get(base_name(op))
         if custom is not None:
             call = self._call_user if isinstance(custom, UserConverter) else self._call_custom
@@ -236,11 +247,14 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
 
         Raises:
             Incomplete: Some of its nodes cannot be converted.
+            Unsupported: One is complex.
         """
         before = len(self.report.issues)
         found = self.evaluate_for(graph, scope, args, origins)
         if len(self.report.issues) > before or any(map(_has_hole, found)):
             raise Incomplete
+        if any(map(self._is_complex, found)):
+            raise Unsupported("a complex tensor that leaves a block")
         return found
 
     def evaluate_for(
@@ -258,9 +272,11 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
 
         Raises:
             Incomplete: Some of its nodes cannot be converted.
-            Unsupported: It writes to a tensor around it.
+            Unsupported: It writes to a tensor around it, or gives a complex one.
         """
         found = super().subgraph(graph, scope, args)
+        if any(map(self._is_complex, found)):
+            raise Unsupported("a complex tensor that leaves a block")
         if scope.written():
             raise Unsupported("a graph inside it writes to a tensor around it")
         return found
@@ -321,16 +337,8 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             found = custom(list(arguments.values()), dtypes)
         except TypeInferenceError as error:
             raise Unsupported(str(error)) from error
-        several = isinstance(found, (list, tuple, TupleWrapper))
-        results = list(found) if several else [] if found is None else [found]
         count = None if context.source.gives_list else context.outputs
-        wrong = next((each for each in results if not isinstance(each, Expr)), None)
-        if wrong is not None or (count is not None and len(results) != count):
-            what = f"{len(results)} results" if wrong is None else repr(wrong)[:100]
-            raise OptionError(
-                f"custom_convert_map: {context.source.op}: expected "
-                f"{'expressions' if count is None else f'{count} expressions'}, found {what}"
-            )
+        results = check_custom_results(context.source.op, found, count)
         return [self.assembly.fold(each) for each in results]
 
     def _call_user(
@@ -383,6 +391,13 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
             if isinstance(each.type, TensorType) and each.type.dtype in INTEGERS:
                 self.quantized[each] = given
         return found
+
+    def _is_complex(self, value: AnyValue) -> bool:
+        """Whether a value, or one in a list, stands for a complex tensor."""
+        if not self.complex:
+            return False
+        several = value if isinstance(value, (list, tuple)) else (value,)
+        return any(isinstance(each, Expr) and each in self.complex for each in several)
 
     def _first_quantized(self, values: Iterable[AnyValue]) -> Quantization | None:
         """Return what the first quantised tensor among values stands for."""

@@ -19,12 +19,14 @@ from typing import Any as AnyValue
 from typing import Final, Literal, TypeVar
 
 from serde.errors import OptionError
+from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import op_signature
 from serde.walk.converter import Converter, Entry
 from serde.walk.registration import innermost
 
 __all__ = [
     "UserConverter",
+    "check_custom_results",
     "exports",
     "imports",
     "read_converter_files",
@@ -242,6 +244,27 @@ def _run_file(path: Path) -> ModuleType:
         message = f"converters: {path} does not run: {type(error).__name__}: {error}"
         raise OptionError(message) from error
     return module
+
+
+def check_custom_results(op: str, found: AnyValue, count: int | None) -> list[Expr]:
+    """Return what a function of ``custom_convert_map`` gives, as a list.
+
+    Args:
+        op: The operator that it converts.
+        found: An expression, or several, or None for none.
+        count: How many results the operator has, None where it gives a list of any length.
+
+    Raises:
+        OptionError: It is no expression, or not as many as the operator has results.
+    """
+    several = isinstance(found, (list, tuple, TupleWrapper))
+    results = list(found) if several else [] if found is None else [found]
+    wrong = [each for each in results if not isinstance(each, Expr)]
+    if wrong or (count is not None and len(results) != count):
+        wanted = "expressions" if count is None else f"{count} expressions"
+        what = f"{wrong[0]!r:.100}" if wrong else f"{len(results)} results"
+        raise OptionError(f"custom_convert_map: {op}: expected {wanted}, found {what}")
+    return results
 
 
 def _check_signature(each: UserConverter) -> None:

@@ -428,3 +428,17 @@ def test_files_that_hold_no_labels(tmp_path: Path, data: bytes | None, message: 
         path.write_bytes(data)
     with pytest.raises(OptionError, match=message):
         CoremlExportOptions(class_labels=path)
+
+
+def test_a_length_that_other_ends_of_ranges_make_negative(tmp_path: Path) -> None:
+    """With 1 to 1024 rows, 8 less half of them is from -504 to 8: a length is from 0 on."""
+    rows = relay.symbol("rows")
+    x = relay.var("x", shape=("batch", 8 - rows // 2))
+    module = relay.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
+    path = serde.from_relay(
+        module, format="coreml", path=tmp_path / "m.mlpackage", minimum_deployment_target="iOS18"
+    )
+    shape = tools().utils.load_spec(str(path)).description.input[0].type.multiArrayType
+    ends = [(each.lowerBound, each.upperBound) for each in shape.shapeRange.sizeRanges]
+    assert ends == [(1, 1024), (0, 8)]
+    assert all(low <= length <= high for length, (low, high) in zip(shape.shape, ends, strict=True))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from support.differential import available, follow, judge_seed, onward
+from support.differential import available
+from support.differential_paths import follow, judge_seed, onward
 from support.drawn_graphs import drawn_graphs
 from support.typed_graphs import TypedGraph, generate, operators, operators_of
 

@@ -253,3 +253,78 @@ def test_mxnet_repeats_scalars(tmp_path: Path) -> None:
     last, stacked = run("mxnet", body, {x: NUMBERS}, tmp_path, names=("a", "b"))
     assert last == 3.75
     np.testing.assert_array_equal(stacked, [0.75, 1.75, 3.75])
+
+
+@pytest.mark.parametrize("activation", [relay.abs, relay.exp, relay.nn.relu, relay.sigmoid])
+@pytest.mark.parametrize("layer", ["dense", "conv"])
+def test_mxnet_keeps_results_beside_those_of_their_activations(
+    layer: str, activation: Any, tmp_path: Path
+) -> None:
+    """Its executors fuse the two, and then give one of them in the place of both."""
+    shape = {"dense": (2, 3), "conv": (1, 3, 4, 4)}[layer]
+    weight_shape = {"dense": (4, 3), "conv": (4, 3, 1, 1)}[layer]
+    x, w = relay.var("x", shape=shape), relay.var("w", shape=weight_shape)
+    generator = np.random.default_rng(5)
+    given = generator.normal(size=shape).astype(np.float32)
+    weight = generator.normal(size=weight_shape).astype(np.float32)
+    one = relay.nn.dense(x, w) if layer == "dense" else relay.nn.conv2d(x, w)
+    body = relay.Tuple([one, activation(one)])
+    names = ("y", "z")
+    found, other = run("mxnet", body, {x: given}, tmp_path, {w: weight}, names=names)
+    wanted = np.einsum("ij...,kj->ik...", given, weight.reshape(4, 3))
+    functions = {"abs": np.abs, "exp": np.exp, "relu": lambda a: np.maximum(a, 0)}
+    name = activation.__name__
+    function = functions.get(name, lambda a: 1 / (1 + np.exp(-a)))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(other, function(wanted), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("reduce", [np.sum, np.prod])
+def test_mxnet_reduces_axes_without_elements(reduce: Any, tmp_path: Path) -> None:
+    x = relay.var("x", shape=(2, 3, 0))
+    body = relay.Tuple([getattr(relay, reduce.__name__)(x, axis=(2,)), relay.negative(x)])
+    given = np.zeros((2, 3, 0), np.float32)
+    found, _ = run("mxnet", body, {x: given}, tmp_path, names=("y", "z"))
+    np.testing.assert_array_equal(found, reduce(given, 2))
+
+
+def test_mxnet_finds_nothing(tmp_path: Path) -> None:
+    """MXNet's own shapes have no length 0."""
+    x = relay.var("x", shape=(3, 2))
+    body = relay.cast(relay.argwhere(x), "float32")
+    (found,) = run("mxnet", body, {x: np.zeros((3, 2), np.float32)}, tmp_path)
+    assert found.shape == (0, 2)
+
+
+def _regions(kind: str, x: Expr, rois: Expr, scale: float) -> Expr:
+    if kind == "rotated":
+        attrs = {"pooled_size": (2, 2), "spatial_scale": scale, "sample_ratio": 2}
+        return call("serde.roi_align_rotated", x, rois, **attrs)
+    if kind == "align":
+        return relay.vision.roi_align(x, rois, (2, 2), scale, 2)
+    return relay.vision.roi_pool(x, rois, (2, 2), scale)
+
+
+@pytest.mark.parametrize("kind", ["rotated", "align", "pool"])
+def test_mxnet_pools_regions_of_any_scale(kind: str, tmp_path: Path) -> None:
+    """Its scales are from 0 to 1: regions of twice the lengths have half the scale."""
+    x = relay.var("x", shape=(1, 2, 8, 8))
+    columns = 6 if kind == "rotated" else 5
+    rois = relay.var("rois", shape=(1, columns))
+    body = relay.Tuple([_regions(kind, x, rois, 1.25), _regions(kind, x, rois, 0.625)])
+    data = np.random.default_rng(3).normal(size=(1, 2, 8, 8)).astype(np.float32)
+    region = np.float32([[0, 2, 2, 4, 5, 30][:columns]])
+    feeds = {x: data, rois: region}
+    large, _ = run("mxnet", body, feeds, tmp_path, names=("y", "z"))
+    region[:, 1:5] *= 2
+    _, wanted = run("mxnet", body, feeds, tmp_path, names=("y", "z"))
+    np.testing.assert_allclose(large, wanted, rtol=1e-6)
+
+
+def test_mxnet_keeps_what_is_empty_through_activations(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(2, 3))
+    nothing = relay.strided_slice(x, [2], [1], [1], axes=[1])
+    body = relay.Tuple([relay.nn.relu(nothing), relay.negative(x)])
+    given = np.ones((2, 3), np.float32)
+    found, _ = run("mxnet", body, {x: given}, tmp_path, names=("y", "z"))
+    assert found.shape == (2, 0)

@@ -83,6 +83,14 @@ def test_what_changes_values_stays(case: str) -> None:
     np.testing.assert_array_equal(run(function, [DATA]), want(DATA))
 
 
+@pytest.mark.parametrize("op", [relay.nn.space_to_depth, relay.nn.depth_to_space])
+@pytest.mark.parametrize("size", [1, 2])
+def test_blocks_of_one_pixel_vanish(op: Callable[..., relay.Expr], size: int) -> None:
+    x = relay.var("x", shape=("n", 4, "h", 6))
+    body = RemoveIdentities().transform(relay.Function([x], op(x, size))).body
+    assert (body is x) == (size == 1)
+
+
 def test_two_reshapes_and_two_transposes_become_one() -> None:
     x = relay.var("x", CUBE)
     turned = relay.transpose(relay.transpose(x, (1, 0, 2)), (2, 1, 0))

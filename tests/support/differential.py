@@ -1,9 +1,9 @@
-"""One Relay model through formats: written, run by what the format belongs to, and read again.
+"""One Relay model in a format: written, run by what the format belongs to, and read again.
 
 Each format has a judge that shares no code with the bridge: ONNX Runtime, MXNet, PyTorch, TVM, the
 executor of ML Programs, that of layers of Core ML's NeuralNetworks, and NNEF's specification in
-NumPy over the graph that Khronos' parser reads. What a format gives when it is read again goes on
-to other formats, which are judged in turn.
+NumPy over the graph that Khronos' parser reads. :mod:`support.differential_paths` takes what a
+format gives when it is read again on to other formats.
 """
 
 from __future__ import annotations
@@ -11,19 +11,18 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import tempfile
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from support.random_checks import has_double
-from support.random_graphs import Item, Mistyped
+from support.random_graphs import Item
 from support.runtime import open_session
-from support.typed_graphs import Choice, TypedGraph, generate, operators_of
+from support.typed_graphs import Choice, TypedGraph, operators_of
 
 import serde
 from serde._optional import is_installed
@@ -37,8 +36,8 @@ from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
 
 __all__ = [
-    "JUDGES", "Fault", "Finding", "Judge", "Refused", "Trail", "available", "follow", "judge_model",
-    "judge_seed", "onward", "reproduce",
+    "JUDGES", "Fault", "Finding", "Judge", "Refused", "Trail", "available", "judge_model",
+    "named_feeds", "sayable", "summarize",
 ]  # fmt: skip
 
 Array = np.ndarray
@@ -164,10 +163,14 @@ class OnnxJudge(Judge):
                 raise NoJudge("ONNX's reference stacks what a loop yields wrongly")
             if node.op_type in ("GRU", "LSTM", "RNN") and "".join(node.input[4:5]):
                 raise NoJudge("ONNX's reference looks at no lengths of sequences")
+            if node.op_type == "MaxPool" and len(node.output) > 1:
+                raise NoJudge("ONNX's reference counts places of maxima otherwise")
+            if node.op_type == "LpNormalization" and any(each.i == 1 for each in node.attribute):
+                raise NoJudge("ONNX's reference adds elements up with their signs")
         try:
             return list(ReferenceEvaluator(proto).run(None, dict(given)))
         except Exception as error:  # it raises what NumPy does
-            raise NoJudge(f"ONNX's reference fails: {_line(error)}") from error
+            raise NoJudge(f"ONNX's reference fails: {summarize(error)}") from error
 
 
 class MxnetJudge(Judge):
@@ -192,8 +195,10 @@ class MxnetJudge(Judge):
             given = dict(zip(model.meta.inputs, feeds, strict=True))
             values |= {name: mx.nd.array(given[name], dtype=given[name].dtype) for name in names}
             if any(node["op"] in DYNAMIC for node in json.loads(text)["nodes"]):
-                found = mx.nd.CachedOp(symbol)(*[values[each] for each in symbol.list_inputs()])
-                return [each.asnumpy() for each in (found if isinstance(found, list) else [found])]
+                with contextlib.suppress(mx.MXNetError):
+                    return _run_block(mx, symbol, values)
+                with contextlib.suppress(mx.MXNetError), mx.util.np_shape(True):
+                    return _run_block(mx, symbol, values)
             executor = symbol.bind(
                 mx.cpu(),
                 args={name: values[name] for name in symbol.list_arguments()},
@@ -213,6 +218,12 @@ class MxnetJudge(Judge):
             input_dtypes={each.name_hint: each.type.dtype for each in inputs},
             widen_weights=False,
         )
+
+
+def _run_block(mx: Any, symbol: Any, values: Mapping[str, Any]) -> list[Array]:
+    """Return what a symbol gives as Gluon runs it."""
+    found = mx.nd.CachedOp(symbol)(*[values[each] for each in symbol.list_inputs()])
+    return [each.asnumpy() for each in (found if isinstance(found, list) else [found])]
 
 
 def _load_params(mx: Any, path: Path) -> Any:
@@ -514,15 +525,15 @@ def _attempt(step: Callable[[], Any]) -> Any:
             warnings.simplefilter("ignore")
             return step()
     except (UnsupportedModelError, TypeInferenceError) as error:
-        raise Refused(_line(error)) from error
+        raise Refused(summarize(error)) from error
     except ConverterBug as error:
-        raise Fault("bug", _line(error)) from error
+        raise Fault("bug", summarize(error)) from error
     except SerdeError as error:
-        raise Fault("error", _line(error)) from error
+        raise Fault("error", summarize(error)) from error
     except (Fault, KeyboardInterrupt):
         raise
     except Exception as error:
-        raise Fault("bug", _line(error)) from error
+        raise Fault("bug", summarize(error)) from error
 
 
 def _engine(step: Callable[[], list[Array]]) -> list[Array]:
@@ -533,10 +544,10 @@ def _engine(step: Callable[[], list[Array]]) -> list[Array]:
     except NoJudge:
         raise
     except Exception as error:
-        raise Fault("engine", _line(error)) from error
+        raise Fault("engine", summarize(error)) from error
 
 
-def _line(error: BaseException) -> str:
+def summarize(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
 
 
@@ -565,162 +576,3 @@ def sayable(judge: Judge, graph: TypedGraph, folder: Path, trail: Trail) -> Choi
         except Fault:
             continue
     return graph.without(frozenset(found))
-
-
-Onward = Callable[[str], Sequence[str]]
-"""Gives, for a format, those that what was read of it is written in."""
-
-
-def onward(seed: int, names: Sequence[str], *, every: bool = False) -> Onward:
-    """Return where a graph goes on to: each pair has its turn as seeds go on, or all at once."""
-
-    def targets(name: str) -> list[str]:
-        others = [each for each in names if each != name]
-        place = names.index(name)
-        return others if every or not others else [others[(seed + place) % len(others)]]
-
-    return targets
-
-
-def follow(
-    graph: TypedGraph, names: Sequence[str], onwards: Onward, *, archives: bool = True
-) -> Trail:
-    """Take a graph through formats, and each thing that is read of them through others.
-
-    Args:
-        graph: The graph.
-        names: The formats.
-        onwards: Where to go on from each.
-        archives: Whether ``torch.export``, which takes seconds, makes what is read again.
-    """
-    trail = Trail()
-    for name in names:
-        with tempfile.TemporaryDirectory() as directory:
-            back = archives or name != "torch"
-            _follow_one(graph, name, onwards(name), Path(directory), trail, back=back)
-    return trail
-
-
-def judge_seed(
-    seed: int, names: Sequence[str], onwards: Onward, *, archives: bool = True
-) -> dict[str, Any]:
-    """Return what became of the graph of a seed, as JSON has it; see :func:`follow`."""
-    trail, operators = Trail(), frozenset[str]()
-    try:
-        graph = generate(seed)
-    except Mistyped as error:
-        trail.findings.append(Finding(seed, "relay", "type", _line(error), ()))
-    else:
-        operators = operators.union(*(operators_of(item.expr) for item in graph.items))
-        trail = follow(graph, names, onwards, archives=archives)
-    return {
-        "seed": seed,
-        "findings": [asdict(each) for each in trail.findings],
-        "agreed": sorted(trail.agreed),
-        "refused": trail.refused,
-        "operators": sorted(operators),
-    }
-
-
-def reproduce(seed: int, path: str) -> str:
-    """Return the smallest part of the graph of a seed that is wrong on a path, with its inputs.
-
-    Args:
-        seed: The seed.
-        path: The formats; the first is what all of them are tried as, if none is given.
-    """
-    graph = generate(seed)
-    names = path.split(">") if path else []
-    found = []
-    for name in names[:1] or available():
-        with tempfile.TemporaryDirectory() as directory:
-            folder = Path(directory)
-            choice = sayable(JUDGES[name], graph, folder, Trail())
-            problem = None if choice is None else _problem(choice, name, names[1:], folder)
-            if choice is None or problem is None:
-                found.append(f"{name}: nothing is wrong")
-                continue
-            part = _smaller(graph, choice, lambda c: _problem(c, name, names[1:], folder))  # noqa: B023
-            values = {key: value.tolist() for key, value in part.feeds.items()}
-            weights = {key: each.array().tolist() for key, each in part.model.params.items()}
-            said = _problem(part, name, names[1:], folder)
-            found.append(f"{name}: {said}\n{_text(part.model)}\n{values}\n{weights}")
-    return "\n\n".join(found)
-
-
-def _text(model: RelayModel) -> str:
-    """Return a model as text, less what holds the values of its constants."""
-    return model.mod.astext().partition("#[metadata]")[0].rstrip()
-
-
-def _problem(choice: Choice, name: str, targets: Sequence[str], folder: Path) -> str | None:
-    """Return what is wrong with a model on the way through formats."""
-    try:
-        again = judge_model(JUDGES[name], choice, folder)
-        for target in targets if again is not None else ():
-            assert again is not None
-            read = Choice(choice.outputs, again, named_feeds(again, choice))
-            judge_model(JUDGES[target], read, folder, back=False)
-    except Fault as fault:
-        return str(fault)
-    except Refused:
-        return None
-    return None
-
-
-def _smaller(graph: TypedGraph, choice: Choice, problem: Callable[[Choice], str | None]) -> Choice:
-    """Return the model of the first node alone that has a problem, cut off from what feeds it.
-
-    Operands become inputs as long as the problem stays.
-    """
-    for item in graph.items:
-        part = graph.maker.choice([item])
-        if problem(part) is None:
-            continue
-        cut = graph.maker.cut(item)
-        return cut if cut is not None and problem(cut) is not None else part
-    return choice
-
-
-def _follow_one(
-    graph: TypedGraph,
-    name: str,
-    targets: Sequence[str],
-    folder: Path,
-    trail: Trail,
-    *,
-    back: bool,
-) -> None:
-    judge = JUDGES[name]
-    choice = sayable(judge, graph, folder, trail)
-    if choice is None:
-        return
-    try:
-        again = judge_model(judge, choice, folder, back=back)
-    except Refused as error:
-        trail.refused.setdefault(name, []).append(str(error))
-        return
-    except Fault as fault:
-        _note(trail, graph.seed, name, fault, choice)
-        return
-    trail.agreed[name] = 1
-    if again is None:
-        return
-    read = Choice(choice.outputs, again, named_feeds(again, choice))
-    for target in targets:
-        path = f"{name}>{target}"
-        if JUDGES[target].inexact & operators_of(choice.model.main.body):
-            continue
-        try:
-            judge_model(JUDGES[target], read, folder, back=False)
-        except Refused as error:
-            trail.refused.setdefault(path, []).append(str(error))
-        except Fault as fault:
-            _note(trail, graph.seed, path, fault, choice)
-        else:
-            trail.agreed[path] = 1
-
-
-def _note(trail: Trail, seed: int, path: str, fault: Fault, choice: Choice) -> None:
-    names = tuple(sorted(operators_of(choice.model.main.body)))
-    trail.findings.append(Finding(seed, path, fault.kind, fault.said, names))

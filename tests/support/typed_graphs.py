@@ -25,6 +25,7 @@ from support.random_graphs import (
 )
 from support.varied_samples import is_plain, with_other_attribute, with_other_lengths
 
+from serde.errors import EvaluationError
 from serde.relay import Constant, Function, IRModule, Tuple, TupleGetItem, Var
 from serde.relay.ir.dims import Dim, SymDim, symbol
 from serde.relay.ir.expr import Call, Expr
@@ -387,21 +388,19 @@ def grow_by_sample(maker: TypedMaker) -> None:
             given = with_other_lengths(maker, given)
         if maker.chance(0.35):
             attrs = with_other_attribute(maker, definition, attrs)
-    scope = len(maker.scope)
     operands = [_meet(maker, each) for each in given.operands]
     try:
         node_attrs = definition.bind(attrs)
         maker.require_steady(definition, operands, node_attrs)
         exact = definition.has(Moves, Reshape)
         maker.add(definition.name, *operands, exact=exact, **attrs)
-    except (Rejected, *_KERNEL_ERRORS):
-        if not maker.closed:
-            keep = [each for each in maker.scope[scope:] if isinstance(each.expr, Var)]
-            del keep
+    except _KERNEL_ERRORS:
         raise Rejected from None
 
 
-_KERNEL_ERRORS = (ValueError, IndexError, TypeError, FloatingPointError, ZeroDivisionError)
+_KERNEL_ERRORS = (
+    EvaluationError, ValueError, IndexError, TypeError, FloatingPointError, ZeroDivisionError,
+)  # fmt: skip
 """What a kernel may raise of changed attributes, or of the wider operands of a second run."""
 
 

@@ -227,7 +227,7 @@ class Interface:
         (keys.stringKeyType if classifier.has_text else keys.int64KeyType).SetInParent()
 
     def bounds(self, dim: Dim) -> Range:
-        """Return the lengths that a dimension may have."""
+        """Return the lengths that a dimension may have; what symbols make negative is none."""
         if isinstance(dim, int):
             return Range(dim, dim, dim)
         if not isinstance(dim, SymDim):
@@ -237,5 +237,9 @@ class Interface:
             substitute(dim, {name: getattr(each, end) for name, each in ranges.items()})
             for end in ("lower", "upper", "default")
         ]
-        low, high, default = (end if isinstance(end, int) else 1 for end in ends)
-        return Range(min(low, high), max(low, high), default)
+        lengths = [end if isinstance(end, int) else 1 for end in ends]
+        high, default = max(lengths[:2]), lengths[2]
+        if high < 1:
+            return DEFAULT_RANGE
+        low = max(min(lengths[:2]), 0)
+        return Range(low, high, min(max(default, low), high))

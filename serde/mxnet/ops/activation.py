@@ -238,6 +238,9 @@ def _on_floats(call: Call) -> bool:
 def _declare_activation_export(name: str, act_type: str) -> None:
     @OPS.exports(name, when=_on_floats)
     def export_activation(ctx: ExportContext, data: Value) -> Value:
+        """MXNet computes no activations of nothing."""
+        if ctx.type(data).size == 0:
+            return data
         return ctx.emit("Activation", data, act_type=act_type)
 
 

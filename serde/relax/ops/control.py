@@ -323,7 +323,7 @@ def _repeat_while(
     def stop() -> list[Value]:
         return [*values, *(_no_rows(ctx, each) for each in stacked)]
 
-    return tuple(_choose(ctx, loop, values[1], go, stop)[2:])
+    return tuple(_write_conditional(ctx, loop, values[1], go, stop)[2:])
 
 
 def _no_rows(ctx: ExportContext, stacked: TensorType) -> Value:
@@ -350,7 +350,7 @@ def _write_turns(ctx: ExportContext, loop: _Loop, turn: PrivateFunction) -> Priv
     with made.inside():
         made.declare(_declared(ctx, loop))
         last = ctx.emit("equal", level, ctx.const(0, "int64"))
-        made.end(_choose(ctx, loop, last, make_one, make_more))
+        made.end(_write_conditional(ctx, loop, last, make_one, make_more))
     return made
 
 
@@ -396,10 +396,10 @@ def _go_on(
         following, after = loop.split(called)
         return [*following, *_join(ctx, loop, [before, after])]
 
-    return _choose(ctx, loop, values[1], go, lambda: found)
+    return _write_conditional(ctx, loop, values[1], go, lambda: found)
 
 
-def _choose(
+def _write_conditional(
     ctx: ExportContext,
     loop: _Loop,
     condition: Value,

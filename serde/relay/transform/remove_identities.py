@@ -24,7 +24,8 @@ class RemoveIdentities(FunctionPass):
 
     An operator whose result is its operand disappears: ``copy``, ``cast`` to the same
     dtype, ``reshape`` and ``broadcast_to`` to the same known shape, ``transpose`` that keeps the
-    order, ``strided_slice`` of everything, ``concatenate`` of one, ``nn.dropout``'s first field.
+    order, ``strided_slice`` of everything, ``concatenate`` of one, blocks of one pixel,
+    ``nn.dropout``'s first field.
     What has no elements is not concatenated.
     Two reshapes or two transposes in a row become one; a field of a tuple becomes that field.
     An operand that an operator broadcasts itself is not broadcast before, and a scalar where all
@@ -191,6 +192,8 @@ _RULES: dict[str, Callable[[Call], Expr]] = {
     "concatenate": _concatenate,
     "copy": _operand,
     "equal": flag_again,
+    "nn.depth_to_space": _same_type,
+    "nn.space_to_depth": _same_type,
     "not_equal": flag_again,
     "strided_slice": _strided_slice,
     "transpose": _transpose,

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.axis_groups import split_axes
@@ -141,11 +142,17 @@ def import_argmax_channel(ctx: ImportContext, data: Expr) -> Expr:
     return relay.cast(relay.argmax(data, axis=(1,)), FLOAT32)
 
 
+_OF_NOTHING = {"sum": 0.0, "prod": 1.0, "mean": np.nan}
+"""What a reduction gives of no elements."""
+
+
 def _declare_reduction_export(name: str) -> None:
     @OPS.exports(name)
     def export_reduction(ctx: ExportContext, data: Value, *, reduction: RelayReduction) -> Value:
-        """MXNet adds up float16 in float16."""
-        type_ = ctx.type(data)
+        """MXNet adds up float16 in float16, and reduces no axis of length 0."""
+        type_, lengths = ctx.type(data), ctx.result_type().concrete_shape
+        if 0 in type_.shape and lengths is not None and name in _OF_NOTHING:
+            return ctx.const(allocation.full(lengths, _OF_NOTHING[name], type_.dtype))
         axes, keepdims = reduction.axes(type_.rank), reduction.keepdims
         if type_.rank == 0 or not axes or (reduction.axis == () and not reduction.exclude):
             return data

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
+from typing import TypeVar
 
 import numpy as np
 
@@ -95,6 +96,7 @@ def export_roi_align_aligned(
 ) -> Value:
     if mode != "avg":
         raise Unsupported("the greatest parts of samples; MXNet takes their mean")
+    regions, rois = _bounded(ctx, regions, rois, slice(4))
     numbers = ctx.emit("Cast", images, dtype=ctx.type(rois).dtype)
     rows = ctx.emit("Concat", ctx.emit("expand_dims", numbers, axis=1), rois, dim=1, num_args=2)
     return ctx.emit(
@@ -119,7 +121,29 @@ def import_rroi_align(
 def export_roi_align_rotated(
     ctx: ExportContext, data: Value, rois: Value, *, regions: Regions, sample_ratio: int
 ) -> Value:
+    regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit("_contrib_RROIAlign", data, rois, **vars(regions), sampling_ratio=sample_ratio)
+
+
+Kind = TypeVar("Kind", Regions, OpenRegions)
+
+
+def _bounded(ctx: ExportContext, regions: Kind, rois: Value, lengths: slice) -> tuple[Kind, Value]:
+    """Return regions with a scale from 0 to 1, as MXNet takes it, scaled themselves if need be.
+
+    Args:
+        ctx: What a converter may reach.
+        regions: The attributes.
+        rois: One region a row.
+        lengths: Which columns are places and lengths.
+    """
+    if 0 <= regions.spatial_scale <= 1:
+        return regions, rois
+    type_ = ctx.type(rois)
+    factors = np.ones(ctx.static_lengths(rois, [1])[0], type_.dtype)
+    factors[lengths] = regions.spatial_scale
+    scaled = ctx.spell(lambda x: relay.multiply(x, relay.Constant(factors)), rois)
+    return replace(regions, spatial_scale=1.0), replace(scaled, type=type_)
 
 
 def _clamp_images(ctx: ImportContext, rois: Expr) -> Expr:
@@ -167,6 +191,7 @@ def export_roi_align(
 ) -> Value:
     if mode != "avg":
         raise Unsupported("the greatest of the samples; MXNet takes their mean")
+    regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit(
         "_contrib_ROIAlign", data, rois, **regions.to_mxnet(), sample_ratio=sample_ratio
     )
@@ -176,8 +201,7 @@ def export_roi_align(
 def export_roi_pool(
     ctx: ExportContext, data: Value, rois: Value, *, regions: OpenRegions, layout: str
 ) -> Value:
-    if not 0 <= regions.spatial_scale <= 1:
-        raise Unsupported(f"spatial_scale={regions.spatial_scale}; MXNet takes 0 to 1")
+    regions, rois = _bounded(ctx, regions, rois, slice(1, 5))
     return ctx.emit("ROIPooling", data, rois, **regions.to_mxnet())
 
 

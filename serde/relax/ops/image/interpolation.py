@@ -115,7 +115,7 @@ def interpolate(framework: Framework, data: AnyValue, reading: AxisReading) -> A
 
     def weight(x: AnyValue, tap: AnyValue) -> AnyValue:
         found = _weights(framework, reading, where[x] - below[x], below[x], length)
-        return _choose(tir, tap, found).astype(dtype)
+        return _select(tir, tap, found).astype(dtype)
 
     weights = te.compute((*where.shape, len(reading.offsets)), weight, name="weights")
 
@@ -140,7 +140,7 @@ def _index(framework: Framework, place: AnyValue, length: AnyValue) -> AnyValue:
     return held.astype("int64")
 
 
-def _choose(tir: AnyValue, which: AnyValue, values: Sequence[AnyValue]) -> AnyValue:
+def _select(tir: AnyValue, which: AnyValue, values: Sequence[AnyValue]) -> AnyValue:
     found = values[-1]
     for number in range(len(values) - 2, -1, -1):
         found = tir.Select(which == number, values[number], found)

@@ -81,6 +81,13 @@ def _rounding(framework: Framework, mode: str, rounding: str) -> Callable[[AnyVa
     return forms[rounding or ("round" if mode == "align_corners" else "floor")]
 
 
+def _widen(framework: Framework, image: AnyValue, dtype: str) -> AnyValue:
+    """Return an image in the dtype in which it is resized."""
+    if str(image.dtype) == dtype:
+        return image
+    return framework.te.compute(image.shape, lambda *p: image[p].astype(dtype), name="wide")
+
+
 def resize_axes(
     ctx: ExportContext,
     data: Value,
@@ -104,24 +111,16 @@ def resize_axes(
     framework, given = ctx.framework, ctx.type(data).dtype
     tir, te = framework.tir, framework.te
     method, mode = attrs["method"], attrs["coordinate_transformation_mode"]
-    exact = method == "nearest_neighbor" or given == "float64"
-
-    work = given if exact else "float32"
+    work = given if method == "nearest_neighbor" or given == "float64" else "float32"
 
     def resize(image: AnyValue, *edges: AnyValue) -> AnyValue:
-        result = (
-            image
-            if work == given
-            else te.compute(image.shape, lambda *p: image[p].astype(work), name="wide")
-        )
-        places = []
+        result, places = _widen(framework, image, work), []
         for number, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
             ends = _ends(framework, edges[0] if edges else roi, number, len(axes))
             place = _place(framework, mode, image.shape[axis], size, ends)
             where = te.compute((size,), place, name="places")
             places.append((axis, where))
             result = interpolate(framework, result, _reading(framework, axis, where, attrs))
-        shape = result.shape
 
         def finish(*p: AnyValue) -> AnyValue:
             value = result[p]
@@ -134,7 +133,7 @@ def resize_axes(
                     value = tir.Select(tir.any(at < zero, at > last), fill, value)
             return truncate(value, work, dtype or given)
 
-        return te.compute(shape, finish, name="resized")
+        return te.compute(result.shape, finish, name="resized")
 
     operands = [roi] if isinstance(roi, Value) else []
     return ctx.emit_te(resize, data, *operands)

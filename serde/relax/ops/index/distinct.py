@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
@@ -35,26 +35,6 @@ def _distinct(ctx: ExportContext, data: Value, *, ordered: bool) -> tuple[Value,
     return *moved, number
 
 
-def _extern(
-    ctx: ExportContext,
-    operands: Sequence[AnyValue],
-    shapes: Sequence[AnyValue],
-    dtypes: Sequence[str],
-    write: Callable[..., None],
-) -> AnyValue:
-    """Return several tensors that statements fill, which get all as buffers."""
-    framework = ctx.framework
-    proxy = framework.statements.buffer_proxy
-
-    def loops(ins: Sequence[AnyValue], outs: Sequence[AnyValue]) -> AnyValue:
-        buffers = [proxy(each) for each in (*ins, *outs)]
-        return framework.write_statements(lambda: write(*buffers))
-
-    return framework.te.extern(
-        list(shapes), list(operands), loops, dtype=list(dtypes), name="unique"
-    )
-
-
 def _make_groups(ctx: ExportContext, dtype: str) -> Callable[..., AnyValue]:
     """Return what finds the runs of equal elements in their order."""
     framework = ctx.framework
@@ -85,7 +65,9 @@ def _make_groups(ctx: ExportContext, dtype: str) -> Callable[..., AnyValue]:
                 counts[number[0] - one] = counts[number[0] - one] + one
 
         shapes = [*[(length,)] * 4, ctx.wide([1])]
-        return _extern(ctx, [data, keys, order], shapes, [dtype, *["int32"] * 4], write)
+        return framework.extern(
+            "unique", [data, keys, order], shapes, [dtype, *["int32"] * 4], write
+        )
 
     return unique
 
@@ -122,7 +104,7 @@ def _make_arrangement(ctx: ExportContext, dtype: str) -> Callable[..., AnyValue]
                 inverse[place] = ranks[run]
 
         dtypes = [dtype, *["int32"] * 4]
-        return _extern(ctx, operands, [(length,)] * 5, dtypes, write)
+        return framework.extern("unique", operands, [(length,)] * 5, dtypes, write)
 
     return arrange
 

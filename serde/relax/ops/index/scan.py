@@ -39,7 +39,7 @@ def _make_scan(
 ) -> Callable[[AnyValue], AnyValue]:
     """Return what computes a scan of an axis that may have no entries."""
     framework = ctx.framework
-    te, tir, statements = framework.te, framework.tir, framework.statements
+    tir, statements = framework.tir, framework.statements
 
     def scan(x: AnyValue) -> AnyValue:
         dtype = str(x.dtype)
@@ -49,27 +49,21 @@ def _make_scan(
             before = before * each if place < axis else before
             after = after * each if place > axis else after
 
-        def write(source: AnyValue, result: AnyValue) -> AnyValue:
-            def loops() -> None:
-                given, out = map(statements.buffer_proxy, (source, result))
-                with statements.serial(0, before * after) as row:
-                    start = tir.floordiv(row, after) * length * after + tir.floormod(row, after)
-                    total = framework.cell(dtype)
-                    total[0] = tir.const(neutral, dtype)
-                    with statements.serial(0, length) as step:
-                        place = start + step * after
-                        if exclusive:
-                            out[place] = total[0]
-                        one = given[place]
-                        total[0] = total[0] + one if op == "cumsum" else total[0] * one
-                        if not exclusive:
-                            out[place] = total[0]
+        def write(given: AnyValue, out: AnyValue) -> None:
+            with statements.serial(0, before * after) as row:
+                start = tir.floordiv(row, after) * length * after + tir.floormod(row, after)
+                total = framework.cell(dtype)
+                total[0] = tir.const(neutral, dtype)
+                with statements.serial(0, length) as step:
+                    place = start + step * after
+                    if exclusive:
+                        out[place] = total[0]
+                    one = given[place]
+                    total[0] = total[0] + one if op == "cumsum" else total[0] * one
+                    if not exclusive:
+                        out[place] = total[0]
 
-            return framework.write_statements(loops)
-
-        return te.extern(
-            [x.shape], [x], lambda ins, outs: write(ins[0], outs[0]), dtype=dtype, name=op
-        )
+        return framework.extern(op, [x], [x.shape], [dtype], write)[0]
 
     return scan
 

@@ -50,32 +50,23 @@ def _make_scatter(
             coordinates of an update and the lengths of the result.
     """
     framework = ctx.framework
-    te, tir, statements = framework.te, framework.tir, framework.statements
+    tir, statements = framework.tir, framework.statements
 
     def scatter(data: AnyValue, indices: AnyValue, updates: AnyValue) -> AnyValue:
-        def write(ins: Sequence[AnyValue], result: AnyValue) -> AnyValue:
-            def loops() -> None:
-                given, places, new, out = map(statements.buffer_proxy, (*ins, result))
-                with statements.serial(0, _size(tir, data.shape)) as at:
-                    out[at] = given[at]
-                with statements.serial(0, _size(tir, updates.shape)) as at:
-                    own = _unravel(tir, at, updates.shape)
+        def write(given: AnyValue, places: AnyValue, new: AnyValue, out: AnyValue) -> None:
+            with statements.serial(0, _size(tir, data.shape)) as at:
+                out[at] = given[at]
+            with statements.serial(0, _size(tir, updates.shape)) as at:
+                own = _unravel(tir, at, updates.shape)
 
-                    def read(*axes: AnyValue) -> AnyValue:
-                        return places[_ravel(axes, indices.shape)].astype("int64")
+                def read(*axes: AnyValue) -> AnyValue:
+                    return places[_ravel(axes, indices.shape)].astype("int64")
 
-                    place = _ravel(locate(read, own, data.shape), data.shape)
-                    out[place] = _combine(tir, how, str(data.dtype), out[place], new[at])
+                place = _ravel(locate(read, own, data.shape), data.shape)
+                out[place] = _combine(tir, how, str(data.dtype), out[place], new[at])
 
-            return framework.write_statements(loops)
-
-        return te.extern(
-            [data.shape],
-            [data, indices, updates],
-            lambda ins, outs: write(ins, outs[0]),
-            dtype=str(data.dtype),
-            name="scatter",
-        )
+        operands = [data, indices, updates]
+        return framework.extern("scatter", operands, [data.shape], [str(data.dtype)], write)[0]
 
     return scatter
 
@@ -226,20 +217,14 @@ def export_dyn_sparse_to_dense(
 def export_invert_permutation(ctx: ExportContext, data: Value) -> Value:
     """Each place is written where its entry says."""
     framework = ctx.framework
-    te, statements = framework.te, framework.statements
+    statements = framework.statements
     dtype = ctx.type(data).dtype
 
     def invert(x: AnyValue) -> AnyValue:
-        def write(source: AnyValue, result: AnyValue) -> AnyValue:
-            def loops() -> None:
-                given, out = map(statements.buffer_proxy, (source, result))
-                with statements.serial(0, x.shape[0]) as place:
-                    out[given[place]] = place.astype(dtype)
+        def write(given: AnyValue, out: AnyValue) -> None:
+            with statements.serial(0, x.shape[0]) as place:
+                out[given[place]] = place.astype(dtype)
 
-            return framework.write_statements(loops)
-
-        return te.extern(
-            [x.shape], [x], lambda ins, outs: write(ins[0], outs[0]), dtype=dtype, name="invert"
-        )
+        return framework.extern("invert", [x], [x.shape], [dtype], write)[0]
 
     return ctx.emit_te(invert, data)

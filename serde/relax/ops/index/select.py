@@ -32,7 +32,7 @@ def _make_search(ctx: ExportContext, count: AnyValue) -> Callable[[AnyValue], An
     A loop does both: of no elements, reductions of tensor expressions give any number.
     """
     framework = ctx.framework
-    te, tir, statements = framework.te, framework.tir, framework.statements
+    tir, statements = framework.tir, framework.statements
 
     def argwhere(x: AnyValue) -> AnyValue:
         dtype, rank = str(x.dtype), len(x.shape)
@@ -40,26 +40,20 @@ def _make_search(ctx: ExportContext, count: AnyValue) -> Callable[[AnyValue], An
         for each in x.shape:
             size = size * each
 
-        def write(source: AnyValue, result: AnyValue) -> AnyValue:
-            def loops() -> None:
-                given, out = map(statements.buffer_proxy, (source, result))
-                number = framework.cell("int64") if count is not None else out
-                number[0] = tir.IntImm("int64", 0)
-                with statements.serial(0, size) as place:
-                    one = given[place]
-                    hit = one if dtype == "bool" else one != tir.const(0, dtype)
-                    with statements.If(hit), statements.Then():
-                        if count is not None:
-                            _write_place(tir, out, number[0], place, x.shape)
-                        number[0] = number[0] + tir.IntImm("int64", 1)
-
-            return framework.write_statements(loops)
+        def write(given: AnyValue, out: AnyValue) -> None:
+            number = framework.cell("int64") if count is not None else out
+            number[0] = tir.IntImm("int64", 0)
+            with statements.serial(0, size) as place:
+                one = given[place]
+                hit = one if dtype == "bool" else one != tir.const(0, dtype)
+                with statements.If(hit), statements.Then():
+                    if count is not None:
+                        _write_place(tir, out, number[0], place, x.shape)
+                    number[0] = number[0] + tir.IntImm("int64", 1)
 
         shape = ctx.wide([1] if count is None else [count, rank])
         kind = "int64" if count is None else "int32"
-        return te.extern(
-            [shape], [x], lambda ins, outs: write(ins[0], outs[0]), dtype=kind, name="argwhere"
-        )
+        return framework.extern("argwhere", [x], [shape], [kind], write)[0]
 
     return argwhere
 

@@ -7,7 +7,6 @@ from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
-from serde.relax.ops.linalg.sparse import write_loop
 from serde.relax.ops.table import OPS
 
 __all__: list[str] = []
@@ -54,7 +53,7 @@ def _make_reshape(framework: Framework) -> Callable[..., Tensors]:
         indices_count, moved_dtype = indices.shape[0], str(indices.dtype)
         shapes = [(indices_count, wanted), after.shape]
         inputs = [indices, before, after]
-        return write_loop(framework, "sparse_reshape", inputs, shapes, [moved_dtype, dtype], move)
+        return framework.extern("sparse_reshape", inputs, shapes, [moved_dtype, dtype], move)
 
     return sparse_reshape
 
@@ -85,7 +84,7 @@ def _make_empty(framework: Framework, rows: AnyValue) -> Callable[..., Tensors]:
                     empty[row] = tir.const(0, "int32")
 
         shapes, dtypes = [(rows,), (1,)], ["int32", "int64"]
-        return write_loop(framework, "find_empty_rows", [indices], shapes, dtypes, find)
+        return framework.extern("find_empty_rows", [indices], shapes, dtypes, find)
 
     return find_empty_rows
 
@@ -128,7 +127,7 @@ def _make_fill(framework: Framework, total: AnyValue) -> Callable[..., Tensors]:
 
         shapes = [(total, axes), (total,)]
         inputs, dtypes = [indices, values, filler, empty], [dtype, str(values.dtype)]
-        return write_loop(framework, "fill_empty_rows", inputs, shapes, dtypes, fill)
+        return framework.extern("fill_empty_rows", inputs, shapes, dtypes, fill)
 
     return fill_empty_rows
 

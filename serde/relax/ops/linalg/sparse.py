@@ -13,7 +13,7 @@ from serde.relax.precision import NARROW, widen
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import layout_axes
 
-__all__ = ["write_loop"]
+__all__: list[str] = []
 
 Tensors = Sequence[AnyValue]
 
@@ -22,25 +22,6 @@ def _blocks(framework: Framework, data: AnyValue) -> AnyValue:
     """Return the elements as blocks, which single ones are of one row and column."""
     shape = list(data.shape) + [1] * (3 - len(data.shape))
     return framework.topi.reshape(data, shape)
-
-
-def write_loop(
-    framework: Framework,
-    name: str,
-    inputs: Tensors,
-    shapes: Sequence[Sequence[AnyValue]],
-    dtypes: Sequence[str],
-    statements: Callable[..., None],
-) -> Tensors:
-    """Return what statements compute, which get a proxy of each tensor."""
-    script = framework.statements
-
-    def write(ins: Tensors, outs: Tensors) -> AnyValue:
-        proxies = [script.buffer_proxy(each) for each in (*ins, *outs)]
-        return framework.write_statements(lambda: statements(*proxies))
-
-    made = framework.te.extern(list(shapes), list(inputs), write, dtype=list(dtypes), name=name)
-    return made if isinstance(made, (list, tuple)) else [made]
 
 
 def _make_product(framework: Framework, *, sparse_first: bool) -> Callable[..., AnyValue]:
@@ -73,7 +54,7 @@ def _make_product(framework: Framework, *, sparse_first: bool) -> Callable[..., 
 
         shape = (groups * height, count) if sparse_first else (count, groups * height)
         inputs = [dense, elements, columns, starts]
-        return write_loop(framework, "sparse_dense", inputs, [shape], [dtype], multiply)[0]
+        return framework.extern("sparse_dense", inputs, [shape], [dtype], multiply)[0]
 
     return sparse_dense
 
@@ -133,7 +114,7 @@ def _make_dense(framework: Framework, columns_in_all: AnyValue) -> Callable[...,
 
         shape = (groups * height, columns_in_all)
         inputs = [elements, columns, starts]
-        return write_loop(framework, "sparse_to_dense", inputs, [shape], [dtype], spread)[0]
+        return framework.extern("sparse_to_dense", inputs, [shape], [dtype], spread)[0]
 
     return sparse_to_dense
 
@@ -215,7 +196,7 @@ def _make_transpose(framework: Framework) -> Callable[..., Tensors]:
         shapes = [data.shape, columns.shape, starts.shape, starts.shape]
         dtypes = [str(data.dtype), place_type, start_type, start_type]
         inputs = [data, columns, starts]
-        return write_loop(framework, "sparse_transpose", inputs, shapes, dtypes, turn)[:3]
+        return framework.extern("sparse_transpose", inputs, shapes, dtypes, turn)[:3]
 
     return sparse_transpose
 

@@ -123,9 +123,8 @@ def _make_generator(framework: Framework, count: int) -> Callable[..., Sequence[
     tir, script = framework.tir, framework.statements
     whole, rest = divmod(count, 4)
 
-    def generate(ins: Sequence[AnyValue], outs: Sequence[AnyValue]) -> None:
+    def generate(key: AnyValue, after: AnyValue, values: AnyValue) -> None:
         cipher = _Cipher(framework)
-        key, after, values = (script.buffer_proxy(each) for each in (*ins, *outs))
         with script.serial(0, 1):
             state = framework.cell(_WORD, _KEY_WORDS)
             cipher.reserve_counter(key, state, count)
@@ -147,26 +146,10 @@ def _make_generator(framework: Framework, count: int) -> Callable[..., Sequence[
                         values[index * 4 + place] = block[place]
 
     def threefry_generate(key: AnyValue) -> Sequence[AnyValue]:
-        return _extern(framework, "threefry_generate", key, [_KEY_WORDS, count], generate)
+        shapes = [(_KEY_WORDS,), (count,)]
+        return framework.extern("threefry_generate", [key], shapes, [_WORD] * 2, generate)
 
     return threefry_generate
-
-
-def _extern(
-    framework: Framework,
-    name: str,
-    key: AnyValue,
-    lengths: Sequence[int],
-    statements: Callable[..., None],
-) -> Sequence[AnyValue]:
-    found: Sequence[AnyValue] = framework.te.extern(
-        [(length,) for length in lengths],
-        [key],
-        lambda ins, outs: framework.write_statements(lambda: statements(ins, outs)),
-        dtype=[_WORD] * len(lengths),
-        name=name,
-    )
-    return found
 
 
 def _draw_words(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]:
@@ -188,9 +171,8 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> Sequence[Value]:
     framework = ctx.framework
     tir, script = framework.tir, framework.statements
 
-    def split(ins: Sequence[AnyValue], outs: Sequence[AnyValue]) -> None:
+    def split(key: AnyValue, left: AnyValue, right: AnyValue) -> None:
         cipher = _Cipher(framework)
-        key, left, right = (script.buffer_proxy(each) for each in (*ins, *outs))
         with script.serial(0, 1):
             for place in range(8):
                 left[place] = key[place]
@@ -213,7 +195,8 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> Sequence[Value]:
                 right[4] = cipher.top
 
     def threefry_split(key: AnyValue) -> Sequence[AnyValue]:
-        return _extern(framework, "threefry_split", key, [_KEY_WORDS] * 2, split)
+        shapes = [(_KEY_WORDS,)] * 2
+        return framework.extern("threefry_split", [key], shapes, [_WORD] * 2, split)
 
     return ctx.emit_te_tuple(threefry_split, key, outputs=2)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
 import numpy as np
@@ -75,6 +75,25 @@ def export_multibox_prior(
     return ctx.emit_te(multibox_prior, data)
 
 
+def _move_box(
+    tir: AnyValue,
+    number: Callable[[float], AnyValue],
+    moves: Sequence[AnyValue],
+    box: Sequence[AnyValue],
+    variances: Sequence[float],
+) -> list[AnyValue]:
+    """Return the corners of an anchor that is moved and grown, the lower ones first."""
+    lows, highs = [], []
+    for axis in (0, 1):
+        low, high = box[axis], box[axis + 2]
+        size, centre = high - low, (low + high) / number(2)
+        middle = moves[axis] * number(variances[axis]) * size + centre
+        half = tir.exp(moves[axis + 2] * number(variances[axis + 2])) * size / number(2)
+        lows.append(middle - half)
+        highs.append(middle + half)
+    return [*lows, *highs]
+
+
 @OPS.exports("vision.multibox_transform_loc")
 def export_multibox_transform_loc(
     ctx: ExportContext,
@@ -98,16 +117,8 @@ def export_multibox_transform_loc(
         return [((batch, count, 6), dtype), ((batch,), "int32")]
 
     def corners(offsets: AnyValue, anchors: AnyValue, b: AnyValue, i: AnyValue) -> list[AnyValue]:
-        lows, highs = [], []
-        for axis in (0, 1):
-            low, high = anchors[0, i, axis], anchors[0, i, axis + 2]
-            size, centre = high - low, (low + high) / number(2)
-            middle = offsets[b, i * 4 + axis] * number(variances[axis]) * size + centre
-            growth = offsets[b, i * 4 + axis + 2] * number(variances[axis + 2])
-            half = tir.exp(growth) * size / number(2)
-            lows.append(middle - half)
-            highs.append(middle + half)
-        ends = [*lows, *highs]
+        moves, box = [offsets[b, i * 4 + k] for k in range(4)], [anchors[0, i, k] for k in range(4)]
+        ends = _move_box(tir, number, moves, box, variances)
         return [tir.max(tir.min(e, number(1)), number(0)) for e in ends] if clip else ends
 
     def write(given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:

@@ -92,23 +92,16 @@ def emit_loops(
         count: How many results there are.
     """
     framework = ctx.framework
-    tools = framework.statements
 
     def compute(*tensors: AnyValue) -> AnyValue:
         forms = outputs(*tensors)
 
-        def write_all(ins: AnyValue, outs: AnyValue) -> AnyValue:
-            given = [tools.buffer_proxy(each) for each in ins]
-            results = [tools.buffer_proxy(each) for each in outs]
-            return framework.write_statements(lambda: write(given, results))
+        def write_all(*buffers: AnyValue) -> None:
+            write(buffers[: len(tensors)], buffers[len(tensors) :])
 
-        return framework.te.extern(
-            [shape for shape, _ in forms],
-            list(tensors),
-            write_all,
-            dtype=[dtype for _, dtype in forms],
-            name=name,
-        )
+        shapes, dtypes = zip(*forms, strict=True)
+        made = framework.extern(name, tensors, shapes, dtypes, write_all)
+        return made if len(made) > 1 else made[0]
 
     compute.__name__ = name
     if count == 1:

@@ -162,7 +162,7 @@ class _BestOfClasses:
                     chosen[b, r, k] = zero
             with tools.serial(0, self.classes) as c:
                 self._suppress(b, c, held, given, made)
-            self._choose(b, held, given, made)
+            self._keep_best(b, held, given, made)
 
     def _suppress(
         self,
@@ -198,7 +198,7 @@ class _BestOfClasses:
 
         choose_best(self.framework, count, lambda i: marks[b, i, c], left, keep, goes, more)
 
-    def _choose(
+    def _keep_best(
         self, b: AnyValue, held: AnyValue, given: Sequence[AnyValue], made: Sequence[AnyValue]
     ) -> None:
         (corners, marks), (chosen, classes, best, numbers, _, aside, waiting) = given, made

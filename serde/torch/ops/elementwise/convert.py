@@ -77,7 +77,6 @@ def import_type_as(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     "aten::conj",
     "aten::conj_physical",
     "aten::positive",
-    "aten::real",
     "aten::resolve_conj",
     "aten::resolve_neg",
     "prims::clone",

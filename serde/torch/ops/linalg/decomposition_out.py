@@ -108,6 +108,7 @@ def export_serde_dft(
     signal = ctx.call("torch.view_as_complex", ctx.method(x, "contiguous"))
     options: dict[str, object] = {} if dft_length is None else {"n": dft_length}
     found = ctx.call(f"torch.fft.{'ifft' if inverse else 'fft'}", signal, dim=axis, **options)
+    found = ctx.call("torch.view_as_real", found)
     if onesided:
         length = ctx.result_type().shape[axis]
         count: object = length
@@ -115,7 +116,7 @@ def export_serde_dft(
             half = ctx.infix("//", ctx.method(found, "size", axis), 2)
             count = ctx.infix("+", half, 1)
         found = ctx.method(found, "narrow", axis, 0, count)
-    return cast(ctx, ctx.call("torch.view_as_real", found), type_.dtype, work)
+    return cast(ctx, found, type_.dtype, work)
 
 
 @OPS.exports("stft")

@@ -1,0 +1,117 @@
+"""Fourier transforms, and the complex tensors that go into them and come out.
+
+Relay has no complex numbers: a tensor of them is one of their parts, along one more axis.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+from serde.torch.import_context import ImportContext
+from serde.torch.ops.table import OPS
+
+Norm = Literal["backward", "ortho", "forward"]
+
+
+def _require_real(ctx: ImportContext, x: Expr) -> None:
+    if ctx.is_complex(x) or ctx.dtype(x).startswith("complex"):
+        raise Unsupported("a complex tensor where a real one is expected")
+
+
+def _take_part(ctx: ImportContext, x: Expr, place: int) -> Expr:
+    return relay.take(x, relay.const(place, "int64"), axis=ctx.type(x).rank - 1)
+
+
+@OPS.imports("aten::complex")
+def import_complex(ctx: ImportContext, real: Expr, imag: Expr) -> Expr:
+    for each in (real, imag):
+        _require_real(ctx, each)
+    if ctx.type(real).shape != ctx.type(imag).shape:
+        shape = relay.add(real, imag)
+        real, imag = (relay.broadcast_to_like(each, shape) for each in (real, imag))
+    return ctx.as_complex(relay.stack([real, imag], axis=ctx.type(real).rank))
+
+
+@OPS.imports("aten::view_as_complex")
+def import_view_as_complex(ctx: ImportContext, self: Expr) -> Expr:
+    _require_real(ctx, self)
+    if not ctx.type(self).rank or ctx.type(self).shape[-1] != 2:
+        raise Unsupported(f"expected two parts along the last axis, found {ctx.type(self)!r}")
+    return ctx.as_complex(self)
+
+
+@OPS.imports("aten::view_as_real")
+def import_view_as_real(ctx: ImportContext, self: Expr) -> Expr:
+    if not ctx.is_complex(self):
+        raise Unsupported(f"expected a complex tensor, found {ctx.type(self)!r}")
+    return relay.copy(self)
+
+
+@OPS.imports("aten::real")
+def import_real(ctx: ImportContext, self: Expr) -> Expr:
+    return _take_part(ctx, self, 0) if ctx.is_complex(self) else self
+
+
+@OPS.imports("aten::imag")
+def import_imag(ctx: ImportContext, self: Expr) -> Expr:
+    if not ctx.is_complex(self):
+        raise Unsupported("the imaginary part of a real tensor")
+    return _take_part(ctx, self, 1)
+
+
+def _transform(
+    ctx: ImportContext,
+    x: Expr,
+    n: int | None,
+    dim: int,
+    norm: Norm | None,
+    *,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Expr:
+    """Return a transform along one axis, of which the inverse divides by the length by default."""
+    if not ctx.is_complex(x):
+        _require_real(ctx, x)
+        x = x if is_float(ctx.dtype(x)) else ctx.cast(x, ctx.default_dtype)
+        x = relay.expand_dims(x, axis=ctx.type(x).rank)
+    rank = ctx.type(x).rank - 1
+    if not -rank <= dim < rank:
+        raise Unsupported(f"axis {dim} of a tensor of {rank}")
+    axis = dim % rank
+    found: Expr = call("serde.dft", x, axis=axis, dft_length=n, inverse=inverse, onesided=onesided)
+    if norm not in (None, "backward"):
+        length = ctx.type(x).shape[axis] if n is None else n
+        if not isinstance(length, int):
+            raise Unsupported(f"a transform of {length} elements whose norm is {norm!r}")
+        power = 0.5 if norm == "ortho" else 1.0
+        scale = math.pow(length, power if inverse else -power)
+        found = relay.multiply(found, relay.const(scale, ctx.dtype(x)))
+    return ctx.as_complex(found)
+
+
+@OPS.imports("aten::fft_fft")
+def import_fft(
+    ctx: ImportContext, self: Expr, *, n: int | None = None, dim: int = -1, norm: Norm | None = None
+) -> Expr:
+    return _transform(ctx, self, n, dim, norm)
+
+
+@OPS.imports("aten::fft_ifft")
+def import_ifft(
+    ctx: ImportContext, self: Expr, *, n: int | None = None, dim: int = -1, norm: Norm | None = None
+) -> Expr:
+    return _transform(ctx, self, n, dim, norm, inverse=True)
+
+
+@OPS.imports("aten::fft_rfft")
+def import_rfft(
+    ctx: ImportContext, self: Expr, *, n: int | None = None, dim: int = -1, norm: Norm | None = None
+) -> Expr:
+    _require_real(ctx, self)
+    return _transform(ctx, self, n, dim, norm, onesided=True)
