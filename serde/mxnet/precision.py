@@ -100,7 +100,7 @@ def _input_dtypes(model: MxnetModel, given: Mapping[str, str]) -> Iterable[str]:
     declared = {
         name: DTYPES[int(code)]
         for name, code in noted.items()
-        if code.isdigit() and int(code) < len(DTYPES)
+        if code.isascii() and code.isdigit() and len(code) < 4 and int(code) < len(DTYPES)
     }
     counted = {name: dtype for name, dtype in given.items() if name in free or not name}
     return {**declared, **counted}.values()
