@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
 from serde.engine.process import call_in_process, can_start
 from serde.errors import CheckError, CompileError, OptionError
+from serde.io.pairs import mark_of
 from serde.relax.framework import Framework, load
 from serde.relax.interface import Interface, interface_of, with_interface
 from serde.relax.live import share
@@ -104,8 +105,10 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
     if size > _MOST_BYTES:
         reason = f"{size} bytes of weights, and a library holds {_MOST_BYTES} as constants"
         raise CompileError(f"{reason}: leave freeze_vars out")
+    module = framework.tvm.ir.save_json(model.module.module)
+    interface = replace(interface, mark=mark_of(module.encode()))
     request = {
-        "module": framework.tvm.ir.save_json(model.module.module),
+        "module": module,
         "frozen": list(frozen),
         "interface": interface.as_text(),
         "target": model.target,

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from serde.errors import FormatError
+from serde.io.pairs import UNMARKED
 from serde.relax.framework import Framework, load
 from serde.relax.model import RelaxModel
 from serde.summary import TensorSummary
@@ -30,6 +31,7 @@ class Interface:
         outputs: The results in order.
         weights: What ``main`` takes behind the inputs, in order; empty where they are constants.
         several: Whether ``main`` gives a tuple.
+        mark: Of the pair that it is with the weights beside it, see :mod:`serde.io.pairs`.
     """
 
     target: str
@@ -37,6 +39,7 @@ class Interface:
     outputs: tuple[TensorSummary, ...]
     weights: tuple[TensorSummary, ...] = ()
     several: bool = False
+    mark: int = UNMARKED
 
     @property
     def device(self) -> str:
@@ -61,7 +64,8 @@ class Interface:
                 tuple(_tensor(each) for each in found[key])
                 for key in ("inputs", "outputs", "weights")
             )
-            return cls(found["target"], inputs, outputs, weights, found["several"])
+            mark = int(found.get("mark", UNMARKED))
+            return cls(found["target"], inputs, outputs, weights, found["several"], mark)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(f"expected the interface of a library, found {text!r:.80}") from error
 

@@ -17,6 +17,7 @@ from typing import Final
 from serde.engine.fitting import bind_inputs
 from serde.errors import CompileError, FormatError, OptionError, RelayError
 from serde.io.atomic import atomic_group
+from serde.io.pairs import UNMARKED, params_mark
 from serde.io.tvm_params import read_params, write_params
 from serde.limits import CHUNK_BYTES
 from serde.relax.compiling import CompilableModel, compile_library
@@ -143,7 +144,8 @@ class Runnable:
         with _staged(Path(path), bool(weights), [self._path]) as staged:
             if weights:
                 names = [each.name for each in self.interface.weights]
-                write_params(dict(zip(names, weights, strict=True)), staged[0])
+                named = dict(zip(names, weights, strict=True))
+                write_params(named, staged[0], mark=self.interface.mark)
             shutil.copyfile(self._path, staged[-1])
         return Path(path)
 
@@ -253,6 +255,10 @@ def _read_weights(path: Path, interface: Interface) -> Iterator[Array]:
         raise FormatError(f"its weights are not there: {beside.name}", path=path)
     with OpenFile.open(beside) as file:
         found = read_params(file)
+        mark = params_mark(file)
+        if UNMARKED not in (interface.mark, mark) and interface.mark != mark:
+            reason = f"these weights were not written with the library {path}: compile it again"
+            raise FormatError(reason, path=beside)
         for wanted in interface.weights:
             weight = found.get(wanted.name)
             if weight is None or (weight.shape, weight.dtype) != (wanted.shape, wanted.dtype):
@@ -308,9 +314,9 @@ def save_library(
     """
     with _staged(path, bool(model.beside), sources, before_commit) as staged:
         try:
-            compile_library(model, staged[-1])
+            interface = compile_library(model, staged[-1])
         except CompileError as error:
             raise CompileError(f"{path}: {error}") from error
         if model.beside:
-            write_params(model.beside, staged[0])
+            write_params(model.beside, staged[0], mark=interface.mark)
     return path

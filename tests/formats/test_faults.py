@@ -176,8 +176,6 @@ def test_data_of_others_is_never_written_over(stride: int, folder: Path, faults:
 
 @pytest.mark.parametrize(("kind", "stride"), STRIDES)
 def test_a_kill_leaves_old_or_new(kind: str, stride: int, folder: Path, faults: Faults) -> None:
-    if kind in ("onnx to library", "nothing to library"):
-        pytest.xfail("a library and the parameters beside it carry no mark of their pair")
     made = _make(kind, folder)
     chosen = [*kills_of(made.record(faults))]
     start = sorted(KINDS).index(kind) % stride

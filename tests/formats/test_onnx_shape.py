@@ -221,5 +221,5 @@ def test_tables_that_fill_memory_are_refused() -> None:
         y, (10**9, 4), roi=(0.0, 0.0, 1.0, 1.0),
         coordinate_transformation_mode="tf_crop_and_resize",
     )  # fmt: skip
-    with pytest.raises(LimitError, match="8,000,000,000 constants"):
+    with pytest.raises(LimitError, match="32,000,000,000 constants"):
         export(body, [y], 17)

@@ -258,6 +258,22 @@ class TestLoading:
         with pytest.raises(FormatError, match=told):
             serde.Runnable.load(path)
 
+    @pytest.mark.parametrize("mark", [0, 1])
+    def test_weights_written_with_another_library_are_refused(
+        self, mark: int, saved: Path, tmp_path: Path
+    ) -> None:
+        from serde.io.tvm_params import write_params
+
+        path = tmp_path / "net.so"
+        path.write_bytes(saved.read_bytes())
+        same = {"fc/weight": ArrayWeight(WEIGHT), "fc/bias": ArrayWeight(BIAS)}
+        write_params(same, tmp_path / "net.so.params", mark=mark)
+        if mark == 0:  # What TVM writes is of no pair.
+            agrees(serde.Runnable.load(path).run(X), X)
+            return
+        with pytest.raises(FormatError, match="were not written with the library"):
+            serde.Runnable.load(path)
+
     @pytest.mark.wide
     def test_cut_off_weights_are_refused(self, saved: Path, tmp_path: Path) -> None:
         path = tmp_path / "net.so"

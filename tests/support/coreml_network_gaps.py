@@ -62,7 +62,6 @@ _ALWAYS = {
     "serde.dequantize_linear-6": _INT4,
     "serde.loop-1": _OPEN_STACK,
     "serde.loop-3": _NO_ELEMENTS,
-    "serde.loop-4": "variables of a loop keep their shape in networks that are read",
     "serde.loop-5": "networks have no sequences of tensors",
     "serde.non_max_suppression-3": _NO_ELEMENTS,
     "serde.psroi_pool-0": _AXES,

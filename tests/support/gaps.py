@@ -84,7 +84,6 @@ _NOT_IN_MXNET = {
     ),
     "reinterpret-0": _BITS,
     "reinterpret-1": _BITS,
-    "serde.compress-0": "MXNet infers no shape of how many entries are kept",
     **{
         f"serde.non_max_suppression-{index}": "MXNet has no suppression with a count at run time"
         for index in range(4)

@@ -64,6 +64,13 @@ def import_cond(
     ]
 
 
+def _only(found: Sequence[AnyValue]) -> AnyValue:
+    """Return what the condition of a loop gives, which is one value."""
+    if len(found) != 1:
+        raise Unsupported(f"a condition of {len(found)} results")
+    return found[0]
+
+
 def _as_condition(ctx: ImportContext, x: Expr) -> Expr:
     if ctx.type(x).rank:
         x = relay.reshape(x, newshape=())
@@ -104,7 +111,7 @@ def import_while_loop(
     arg3: Sequence[AnyValue] = (),
 ) -> list[Expr]:
     """The condition is asked before the first turn, and by the body before each further one."""
-    first = run_inline(ctx, arg0, [*arg2, *arg3], "cond")[0]
+    first = _only(run_inline(ctx, arg0, [*arg2, *arg3], "cond"))
     state = [ctx.number(each) for each in arg2]
     numbers = [not isinstance(x, Expr) or ctx.is_number(x) for x in arg2]
     count = Var("turn", TensorType((), "int64"))
@@ -113,7 +120,7 @@ def import_while_loop(
         given = [ctx.number(x) for x in ctx.run(arg1, scope, [*params, *ctx.take(scope, arg3)])]
         asked = ctx.enter("cond", function=True)
         asked.captures = scope.captures
-        (going,) = ctx.run(arg0, asked, [*given, *ctx.take(asked, arg3)])
+        going = _only(ctx.run(arg0, asked, [*given, *ctx.take(asked, arg3)]))
         return [_as_condition(ctx, ctx.number(going)), *given]
 
     repeated = repeat(ctx, [count], state, numbers, body, skip=1)
