@@ -76,6 +76,16 @@ def test_loops_run_and_are_scripted(name: str, given: Any) -> None:
     compare(torch.jit.script(module)(*arguments), expected)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float32"])
+def test_tables_of_every_dtype_are_looked_up(dtype: str) -> None:
+    table = np.arange(12).reshape(4, 3).astype(dtype)
+    rows = relay.var("rows", shape=(2,), dtype="int64")
+    held = relay.var("held", shape=table.shape, dtype=dtype)
+    function = Function([rows, held], relay.take(held, rows, axis=0, mode="fast"))
+    module = serde.export_model(model_of(function, {"held": table}), format="torch")
+    compare(module(torch.tensor([3, 1])), [table[[3, 1]]])
+
+
 def branch() -> tuple[RelayModel, dict[str, np.ndarray]]:
     """Return a conditional, and its weights."""
     x = relay.var("x", shape=(3, 4))

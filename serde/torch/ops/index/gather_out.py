@@ -6,7 +6,7 @@ import numpy as np
 
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
-from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
@@ -83,9 +83,16 @@ def export_take(
         )  # fmt: skip
         if shared:
             return ctx.call(ctx.helper("take_batched"), data, indices, shared, axis)
-    shape = ctx.type(data).shape
-    is_table = len(shape) == 2 and axis == 0 and all(isinstance(each, int) for each in shape)
-    if is_table and data.weight is not None and own.data is None and ctx.is_weight(data):
+    type_ = ctx.type(data)
+    is_table = type_.rank == 2 and axis == 0 and type_.concrete_shape is not None
+    # A module's parameters are trained, which integers cannot be.
+    if (
+        is_table
+        and is_float(type_.dtype)
+        and data.weight is not None
+        and own.data is None
+        and ctx.is_weight(data)
+    ):
         rows, width = ctx.static_shape(data, 2)
         return ctx.layer(
             "nn.Embedding", (indices,), {"weight": data}, num_embeddings=rows, embedding_dim=width
