@@ -328,3 +328,19 @@ def test_mxnet_keeps_what_is_empty_through_activations(tmp_path: Path) -> None:
     given = np.ones((2, 3), np.float32)
     found, _ = run("mxnet", body, {x: given}, tmp_path, names=("y", "z"))
     assert found.shape == (2, 0)
+
+
+def test_onnx_takes_results_that_are_longer_by_a_stride(tmp_path: Path) -> None:
+    """What ONNX cannot add to the end of a transposed convolution, less padding leaves there."""
+    x = relay.var("x", shape=(1, 1, 5))
+    data, kernel = np.arange(5, dtype=np.float32), np.array([2, -1, 3], np.float32)
+    weight = relay.Constant(kernel.reshape(1, 1, 3))
+
+    def longer(padding: int) -> Expr:
+        return relay.nn.conv1d_transpose(x, weight, padding=padding, output_padding=1)
+
+    feeds = {x: data.reshape(1, 1, 5)}
+    (found,) = run("onnx", longer(1), feeds, tmp_path)
+    np.testing.assert_allclose(found[0, 0], np.convolve(data, kernel)[1:], rtol=1e-6)
+    with pytest.raises(UnsupportedModelError, match=r"output_padding \[1\] beyond the strides"):
+        run("onnx", longer(0), feeds, tmp_path)

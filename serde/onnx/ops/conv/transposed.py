@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -36,17 +37,40 @@ def _make_conv_transpose_exporter(ndim: int) -> Callable[..., Value]:
         conv: RelayConv,
     ) -> Value:
         require_dtype(ctx, x)
+        attrs = conv.to_onnx(ctx, weight, ndim)
+        longer = require_fixed(output_padding, "output_padding")
         result = ctx.emit(
             "ConvTranspose",
             to_layout(ctx, x, conv.data_layout, layout),
             arrange_filters(ctx, weight, conv.kernel_layout, filters),
             bias,
-            output_padding=require_fixed(output_padding, "output_padding"),
-            **conv.to_onnx(ctx, weight, ndim),
+            **_lengthen(attrs, longer),
         )
         return to_layout(ctx, result, layout, conv.result_layout)
 
     return export_transposed_convolution
+
+
+def _lengthen(attrs: Mapping[str, AnyValue], longer: Sequence[int]) -> dict[str, AnyValue]:
+    """Return the attributes of a convolution whose results are longer at the end of each axis.
+
+    ONNX has them longer by less than a stride or a dilation; what is more is padding less there.
+
+    Raises:
+        Unsupported: There is not so much padding.
+    """
+    pads, rest = list(attrs["pads"]), list(longer)
+    steps = map(max, attrs["strides"], attrs["dilations"])
+    for axis, (length, step) in enumerate(zip(longer, steps, strict=True)):
+        if length < step:
+            continue
+        end = len(longer) + axis
+        moved = min(length, max(pads[end], 0))
+        pads[end] -= moved
+        rest[axis] -= moved
+        if rest[axis] >= step:
+            raise Unsupported(f"output_padding {list(longer)} beyond the strides and dilations")
+    return {**attrs, "pads": pads, "output_padding": rest}
 
 
 for _ndim in SPATIAL:
