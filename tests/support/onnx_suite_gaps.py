@@ -69,14 +69,10 @@ _MXNET = {
     "mod_float_edge_cases_fmod_0_float64": _FMOD_MXNET,
     "nllloss_NCd1d2d3d4d5_mean_weight_expanded": _AXES,
     "nllloss_NCd1d2d3d4d5_none_no_weight_expanded": _AXES,
-    "operator_repeat": _AXES,
     "sce_NCd1d2d3d4d5_mean_weight": _AXES,
     "sce_NCd1d2d3d4d5_mean_weight_expanded": _AXES,
     "sce_NCd1d2d3d4d5_mean_weight_log_prob": _AXES,
     "sce_NCd1d2d3d4d5_mean_weight_log_prob_expanded": _AXES,
-    "unique_length_1": "MXNet infers no shape of how many distinct entries there are",
-    "scan9_scalar": "MXNet infers no shape of a state that is a scalar",
-    "tile": _AXES,
 }
 """What MXNet gets wrong or fails at."""
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
+import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
@@ -140,7 +141,7 @@ def _bounded(ctx: ExportContext, regions: Kind, rois: Value, lengths: slice) -> 
     if 0 <= regions.spatial_scale <= 1:
         return regions, rois
     type_ = ctx.type(rois)
-    factors = np.ones(ctx.static_lengths(rois, [1])[0], type_.dtype)
+    factors = allocation.ones(ctx.static_lengths(rois, [1])[0], type_.dtype)
     factors[lengths] = regions.spatial_scale
     scaled = ctx.spell(lambda x: relay.multiply(x, relay.Constant(factors)), rois)
     return replace(regions, spatial_scale=1.0), replace(scaled, type=type_)
