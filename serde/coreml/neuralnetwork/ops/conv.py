@@ -87,6 +87,8 @@ def import_convolution(
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
     """A deconvolution has no dilation, whatever is written; a second input is the weight."""
+    if len(kernel_size) != 2:
+        raise Unsupported(f"a convolution of images along {len(kernel_size)} axes")
     ctx.at_least(x, 4)
     data, restore = images(ctx, x)
     kind = pad_type(same)

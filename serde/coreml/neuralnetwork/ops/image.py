@@ -71,6 +71,8 @@ def import_upsample(
     if not fractional_scaling_factor:
         factors = tuple(map(float, scaling_factor))
         return relay.serde.resize(x, None, None, None, scale=factors, axes=axes, **how)
+    if not np.isfinite(fractional_scaling_factor).all():
+        raise Unsupported(f"factors {list(fractional_scaling_factor)}")
     lengths = ctx.static_lengths(x, axes)
     pairs = zip(lengths, fractional_scaling_factor, strict=True)
     size = tuple(int(length * factor) for length, factor in pairs)
