@@ -1,5 +1,6 @@
 """Scripts of PyTorch with inputs and attributes of every kind, and what changes them."""
 
+from collections.abc import Callable
 from typing import Dict, List, NamedTuple, Optional, Tuple  # noqa: UP035
 
 import torch
@@ -166,28 +167,21 @@ SCRIPTS = {
 """Modules, and the shapes that are given for them."""
 
 
-def _linear() -> nn.Module:
-    class Linear(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = torch.ao.nn.quantized.Linear(3, 4)
+def _quantized(make: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
+    """Return what makes a module of one quantised layer, whose weights are packed."""
 
-        def forward(self, x: Tensor) -> Tensor:
-            return self.layer(torch.quantize_per_tensor(x, 0.1, 3, torch.quint8)).dequantize()
+    def build() -> nn.Module:
+        class Quantized(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.layer = make()
 
-    return Linear()
+            def forward(self, x: Tensor) -> Tensor:
+                return self.layer(torch.quantize_per_tensor(x, 0.1, 3, torch.quint8)).dequantize()
 
+        return Quantized()
 
-def _conv() -> nn.Module:
-    class Conv(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = torch.ao.nn.quantized.Conv2d(3, 4, 3, padding=1)
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.layer(torch.quantize_per_tensor(x, 0.1, 3, torch.quint8)).dequantize()
-
-    return Conv()
+    return build
 
 
 def _tables() -> nn.Module:
@@ -209,8 +203,8 @@ def _dynamic(kind: type[nn.Module], *sizes: int) -> nn.Module:
 
 
 QUANTIZED = {
-    "linear": (_linear, [4, 3]),
-    "conv": (_conv, [1, 3, 5, 5]),
+    "linear": (_quantized(lambda: torch.ao.nn.quantized.Linear(3, 4)), [4, 3]),
+    "conv": (_quantized(lambda: torch.ao.nn.quantized.Conv2d(3, 4, 3, padding=1)), [1, 3, 5, 5]),
     "tables": (_tables, [4, 3]),
     "dynamic": (lambda: _dynamic(nn.Linear, 3, 4), [4, 3]),
     "lstm": (lambda: _dynamic(nn.LSTM, 3, 4)[0], [4, 1, 3]),

@@ -24,6 +24,7 @@ __all__ = [
     "MISMATCHED_PAIR",
     "PARAMS_HEAD_BYTES",
     "UNMARKED",
+    "belong_together",
     "check_pair",
     "check_replaced",
     "has_mark",
@@ -67,6 +68,11 @@ def has_mark(path: str | os.PathLike[str], magic: bytes) -> bool:
     return head.startswith(magic) and params_mark(bytes(head)) != UNMARKED
 
 
+def belong_together(graph_mark: int, mark: int) -> bool:
+    """Whether parameters may have been written with a graph, by the marks of both."""
+    return UNMARKED in (graph_mark, mark) or graph_mark == mark
+
+
 def check_pair(
     graph_mark: int,
     mark: int,
@@ -86,7 +92,7 @@ def check_pair(
     Raises:
         FormatError: Both have marks, and these differ.
     """
-    if UNMARKED in (graph_mark, mark) or graph_mark == mark or MISMATCHED_PAIR in allow:
+    if belong_together(graph_mark, mark) or MISMATCHED_PAIR in allow:
         return
     raise FormatError(
         f"mismatched pair: these parameters were not written with the graph in {graph}; the "

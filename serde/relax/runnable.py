@@ -17,7 +17,7 @@ from typing import Final
 from serde.engine.fitting import bind_inputs
 from serde.errors import CompileError, FormatError, OptionError, RelayError
 from serde.io.atomic import atomic_group
-from serde.io.pairs import UNMARKED, params_mark
+from serde.io.pairs import belong_together, params_mark
 from serde.io.tvm_params import read_params, write_params
 from serde.limits import CHUNK_BYTES
 from serde.relax.compiling import CompilableModel, compile_library
@@ -255,8 +255,7 @@ def _read_weights(path: Path, interface: Interface) -> Iterator[Array]:
         raise FormatError(f"its weights are not there: {beside.name}", path=path)
     with OpenFile.open(beside) as file:
         found = read_params(file)
-        mark = params_mark(file)
-        if UNMARKED not in (interface.mark, mark) and interface.mark != mark:
+        if not belong_together(interface.mark, params_mark(file)):
             reason = f"these weights were not written with the library {path}: compile it again"
             raise FormatError(reason, path=beside)
         for wanted in interface.weights:

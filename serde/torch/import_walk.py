@@ -217,7 +217,11 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         Raises:
             Unsupported: It cannot be said in Relay.
         """
-        if any(map(self._is_complex, arguments.values())) and base_name(op) not in _OF_COMPLEX:
+        if (
+            self.complex
+            and base_name(op) not in _OF_COMPLEX
+            and any(map(self._is_complex, arguments.values()))
+        ):
             raise Unsupported("no importer for complex tensors")
         custom = self._custom.get(op) or self._custom.get(base_name(op))
         if custom is not None:

@@ -40,9 +40,10 @@ class TypedContext(ABC, Generic[ValueT]):
         shape = type_.concrete_shape
         if shape is None:
             raise Unsupported(f"needs a fixed shape, found {type_!r}")
-        if len(shape) < at_least or rank not in (None, len(shape)):
-            wanted = f"{at_least} axes or more" if rank is None else f"{rank} axes"
-            raise Unsupported(f"expected a tensor of {wanted}, found {type_!r}")
+        if rank is not None:
+            self.ranked(x, rank)
+        if len(shape) < at_least:
+            raise Unsupported(f"expected a tensor of {at_least} axes or more, found {type_!r}")
         return shape
 
     def ranked(self, x: ValueT, *ranks: int) -> TensorType:

@@ -184,7 +184,7 @@ def export_matmul(
 ) -> Value:
     """The matrix of a layer lies transposed in it."""
     if transpose_y and y.is_known and y.type.rank == 2 and not x.is_known and not transpose_x:
-        columns, rows = ctx.static_shape(y, 2)
+        columns, rows = ctx.static_shape(y)
         return ctx.layer(
             "batchedMatmul",
             x,

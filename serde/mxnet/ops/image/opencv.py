@@ -245,7 +245,7 @@ def import_copy_make_border(
         raise Unsupported(f"type={type} is no border of OpenCV")
     dtype = ctx.type(src).dtype
     ctx.ranked(src, 3)
-    rows, columns, channels = ctx.static_shape(src, 3)
+    rows, columns, channels = ctx.static_shape(src)
     if type:
         for axis, sides in enumerate(((top, rows, bot), (left, columns, right))):
             indices = _border_indices(type, *sides).astype(np.int32)

@@ -250,7 +250,7 @@ def import_insert_tensor(
     data, along, length = _flatten_unless_axis(ctx, arr, at.axis)
     if ctx.type(obj).rank != 1:
         raise Unsupported(f"an index {ctx.type(obj)!r}: of a scalar MXNet reads past the end")
-    (count,) = ctx.static_shape(obj, 1)
+    (count,) = ctx.static_shape(obj)
     given = _inserted_values(ctx, data, tensors[0] if tensors else None, val)
     indices = wrap_indices(obj, length)
     if count == 1:

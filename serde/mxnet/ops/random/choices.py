@@ -93,7 +93,7 @@ def import_multinomial(
         raise Unsupported(f"{len(inputs)} tensors beside pvals={pvals}")
     weights = inputs[0] if inputs else relay.Constant(np.array(pvals))
     ctx.ranked(weights, 1)
-    (indices,) = ctx.static_shape(weights, 1)
+    (indices,) = ctx.static_shape(weights)
     drawn = _draw_indices(weights, (*lengths(size or ()), n))
     marks = relay.equal(
         relay.expand_dims(drawn, axis=-1), relay.Constant(allocation.arange(indices))
@@ -115,7 +115,7 @@ def import_choice(
         raise Unsupported(f"{len(inputs)} tensors for a={a}, weighted={weighted}")
     if a is None:
         ctx.ranked(inputs[0], 1)
-        (a,) = ctx.static_shape(inputs[0], 1)
+        (a,) = ctx.static_shape(inputs[0])
     wanted = lengths(size or ())
     count = math.prod(wanted)
     if replace:

@@ -93,7 +93,7 @@ def export_take(
         and own.data is None
         and ctx.is_weight(data)
     ):
-        rows, width = ctx.static_shape(data, 2)
+        rows, width = ctx.static_shape(data)
         return ctx.layer(
             "nn.Embedding", (indices,), {"weight": data}, num_embeddings=rows, embedding_dim=width
         )

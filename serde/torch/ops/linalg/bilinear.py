@@ -23,7 +23,7 @@ def import_bilinear(
     """``y[..., o] = sum(x1[..., i] * weight[o, i, j] * x2[..., j]) + bias[o]``."""
     ctx.require_rank(weight, 3, 3)
     ctx.require_rank(input1, 1)
-    outputs, inputs, others = ctx.static_shape(weight, 3)
+    outputs, inputs, others = ctx.static_shape(weight)
     rank = ctx.type(input1).rank
     rows = relay.reshape(input1, (-1, inputs))
     columns = relay.reshape(input2, (-1, others))

@@ -12,7 +12,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import is_float
+from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.table import OPS
 
@@ -80,10 +80,7 @@ def _transform(
         _require_real(ctx, x)
         x = x if is_float(ctx.dtype(x)) else ctx.cast(x, ctx.default_dtype)
         x = relay.expand_dims(x, axis=ctx.type(x).rank)
-    rank = ctx.type(x).rank - 1
-    if not -rank <= dim < rank:
-        raise Unsupported(f"axis {dim} of a tensor of {rank}")
-    axis = dim % rank
+    axis = normalize_axis(dim, ctx.type(x).rank - 1)
     found: Expr = call("serde.dft", x, axis=axis, dft_length=n, inverse=inverse, onesided=onesided)
     if norm not in (None, "backward"):
         length = ctx.type(x).shape[axis] if n is None else n

@@ -355,7 +355,7 @@ def _group(ctx: ImportContext, x: Expr, scales: Expr, size: int) -> Expr:
     """Return a matrix with a group in each row."""
     ctx.require_rank(x, 2, 2)
     ctx.require_rank(scales, 1)
-    _, width = ctx.static_shape(x, 2)
+    _, width = ctx.static_shape(x)
     if size > width and ctx.type(scales).shape[-1] == 1:
         size = width
     return relay.reshape(x, (-1, size))

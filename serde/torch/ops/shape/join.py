@@ -204,7 +204,7 @@ def _numbers(ctx: ImportContext, x: Expr) -> list[SymInt]:
         return list(ctx.ints(x))
     wide = ctx.cast(at_least_vector(ctx, x), "int64")
     ctx.require_rank(wide, 1, 1)
-    (count,) = ctx.static_shape(wide, 1)
+    (count,) = ctx.static_shape(wide)
     return [
         ctx.fold(relay.take(wide, relay.const(place, "int64"), axis=0, mode="fast"))
         for place in allocation.iterations(count, f"{count} lengths that are computed")

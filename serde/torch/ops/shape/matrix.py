@@ -172,7 +172,7 @@ def import_combinations(
     from itertools import combinations, combinations_with_replacement
 
     ctx.require_rank(self, 1, 1)
-    (length,) = ctx.static_shape(self, 1)
+    (length,) = ctx.static_shape(self)
     if r < 0:
         raise Unsupported(f"combinations of {r}")
     if not r:
