@@ -24,9 +24,9 @@ from typing import Any
 
 import serde
 from fuzz.case import Case
-from serde.command.cli import exit_code
 from serde.command.inspection import inspect_model
 from serde.errors import ConverterBug, SerdeError, Unsupported
+from serde.outcome import exit_code
 
 __all__ = [
     "FORMS",

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from serde.command.cli import cli, main
+from serde.command.cli import find_command, main
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -32,7 +32,7 @@ def test_every_flag_is_told_of(command: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")
     told = set(re.findall(r"--?[a-z][-a-z0-9]*", text))
-    found = cli.commands[command]
+    found = find_command(command)
     # A command keeps the option of its help, so the context must name it as the program does.
     context = click.Context(found, help_option_names=["-h", "--help"])
     options = [o for o in found.get_params(context) if isinstance(o, click.Option)]

@@ -12,7 +12,7 @@ import click
 import pytest
 from support.toy_format import ToyExportOptions, ToyImportOptions
 
-from serde.command.cli import cli
+from serde.command.cli import find_command
 from serde.command.flags import (
     generated_options,
     parse_dims,
@@ -135,7 +135,7 @@ SPELLINGS = [
 def test_a_flag_is_understood_as_its_keyword_is_spelled(
     command: str, keyword: str, flag: str, value: str | None
 ) -> None:
-    found = cli.commands[command]
+    found = find_command(command)
     paths = ["a", "b"]
     params = []
     for spelled in (keyword, flag):
@@ -149,7 +149,7 @@ def test_a_flag_is_understood_as_its_keyword_is_spelled(
 
 def test_every_keyword_of_a_format_is_a_flag() -> None:
     """Options that no flag can say are left out."""
-    command = cli.commands["convert"]
+    command = find_command("convert")
     assert isinstance(command, FormatCommand)
     for option in command.generated:
         args = [

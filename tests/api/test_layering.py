@@ -13,7 +13,17 @@ from serde.relay.ir.builders import builder_names
 PACKAGE = Path(serde.__file__).parent
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
 LAYERS = [
-    {"_version", "errors", "limits", "weights", "allocation", "report", "_optional", "_lazy"},
+    {
+        "_version",
+        "errors",
+        "limits",
+        "weights",
+        "allocation",
+        "report",
+        "outcome",
+        "_optional",
+        "_lazy",
+    },
     {"relay"},
     {"bridge", "engine", "io", "options", "summary", "walk"},
     FORMATS,
@@ -26,6 +36,7 @@ LOWEST_ORDER = [
     "_version",
     "report",
     "errors",
+    "outcome",
     "limits",
     "weights",
     "allocation",

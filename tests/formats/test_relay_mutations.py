@@ -18,8 +18,9 @@ from support.tvm_layout import module_json
 
 import serde
 import serde.relay as relay
-from serde.command.cli import exit_code, main
+from serde.command.cli import main
 from serde.errors import FormatError, IllTypedError, SerdeError, UnsupportedModelError
+from serde.outcome import exit_code
 from serde.relay.ir.compare import assert_structural_equal
 from serde.relayfile.codec import load
 

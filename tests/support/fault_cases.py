@@ -23,9 +23,10 @@ from support.faults import Fault, Faults, SystemCall, contents, descriptors
 import serde
 import serde.relay as relay
 from serde.bridge import get_bridge
-from serde.command.cli import exit_code, main
+from serde.command.cli import main
 from serde.engine.process import call_in_process
 from serde.errors import CheckError, CompileError, SerdeError
+from serde.outcome import exit_code
 from serde.report import Report
 from serde.target.splitting import split
 from serde.weights import ArrayWeight

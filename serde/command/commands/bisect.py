@@ -1,0 +1,73 @@
+"""``serde bisect``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serde.command.invocation import Invocation
+from serde.command.parameters import (
+    FormatCommand,
+    flag,
+    given_options,
+    printing_flags,
+    reading_flags,
+    reading_options,
+    source_and_target,
+    writing_flag,
+)
+from serde.command.render import as_json
+
+__all__ = ["command"]
+
+
+@click.command("bisect", cls=FormatCommand, reads=True, writes=False)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@reading_flags("source_format")
+@writing_flag
+@flag(
+    "--check-dim",
+    also=["--dims"],
+    multiple=True,
+    metavar="NAME=LENGTH",
+    help="Length of a dynamic dimension.",
+)
+@click.option(
+    "--check-data",
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Inputs to run with instead of seeded ones.",
+)
+@printing_flags
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Show where two models begin to differ, by the values inside that both have by name."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    source, target = source_and_target(options["paths"])
+    from serde.checking.checks import bisect as bisect_models
+    from serde.command.flags import parse_lengths
+    from serde.command.render import bisection_table
+
+    found = bisect_models(
+        source,
+        target,
+        source_format=options["source_format"],
+        target_format=options["target_format"],
+        dims=parse_lengths(options["check_dim"]),
+        check_data=options["check_data"],
+        report=run.report,
+        **reading_options(options),
+        **given_options(ctx, options),
+    )
+    if run.as_json:
+        values = [asdict(value) for value in found.values]
+        run.terminal.raw(as_json({"sentence": found.sentence, "values": values}))
+    else:
+        run.terminal.table(bisection_table(found, run.terminal.ticks()))
+        run.terminal.line(found.sentence)
+    if not all(value.agrees for value in found.values):
+        ctx.exit(4)

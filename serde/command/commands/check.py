@@ -1,0 +1,71 @@
+"""``serde check``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from serde.command.invocation import Invocation, show_report
+from serde.command.parameters import (
+    FormatCommand,
+    checking_flags,
+    checking_options,
+    flag,
+    given_options,
+    printing_flags,
+    reading_flags,
+    reading_options,
+    report_flag,
+    source_and_target,
+    writing_flag,
+)
+
+__all__ = ["command"]
+
+
+@click.command("check", cls=FormatCommand, reads=True, writes=False)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@reading_flags("source_format")
+@writing_flag
+@click.option("--runs", type=click.IntRange(min=1), default=1, help="Number of sets of inputs.")
+@flag(
+    "--float16",
+    also=["--fp16"],
+    is_flag=True,
+    help="The target computes in float16: judge it by that.",
+)
+@flag(
+    "--image", "check_images", also=["--check-images"], multiple=True, metavar="NAME[:LAYOUT]",
+    help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
+)  # fmt: skip
+@checking_flags
+@report_flag
+@printing_flags
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Run two models on the same seeded inputs and compare their outputs."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    source, target = source_and_target(options["paths"])
+    from serde.checking.checks import check as check_model
+    from serde.checking.verdict import raise_if_differs
+    from serde.command.flags import parse_images
+
+    check_model(
+        source,
+        target,
+        source_format=options["source_format"],
+        target_format=options["target_format"],
+        runs=options["runs"],
+        float16=options["float16"],
+        check_images=parse_images(options["check_images"]),
+        report=run.report,
+        **checking_options(options),
+        **reading_options(options),
+        **given_options(ctx, options),
+    )
+    run.report.before.clear()
+    show_report(run)
+    raise_if_differs(run.report, target, source)
+    run.close(0)

@@ -1,0 +1,91 @@
+"""``serde convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serde.command.invocation import Invocation, show_report
+from serde.command.parameters import (
+    FormatCommand,
+    checking_flags,
+    checking_options,
+    custom_flag,
+    given_options,
+    printing_flags,
+    reading_flags,
+    reading_options,
+    report_flag,
+    source_and_target,
+    writing_flag,
+)
+from serde.command.render import size_text
+from serde.errors import CheckError
+
+__all__ = ["command"]
+
+_NETRON = "view it at https://netron.app"
+
+
+@click.command("convert", cls=FormatCommand, reads=True, writes=True)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@reading_flags("source_format")
+@writing_flag
+@custom_flag
+@click.option(
+    "--check",
+    type=click.IntRange(min=1),
+    metavar="[N]",
+    help="Run source and target on N seeded inputs (1) before the target is put in place.",
+)
+@checking_flags
+@click.option(
+    "--tensor-mapping",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write what tensors and nodes of the source are called in the target, as JSON.",
+)
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace an MXNet pair, or Relay's parameters, that serde did not write.",
+)
+@report_flag
+@printing_flags
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Convert a model and write it."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    source, target = source_and_target(options["paths"])
+    if options["tensor_mapping"] is not None:
+        from serde.command.written import check_apart, check_written
+
+        check_written(options["tensor_mapping"], options["paths"], "--tensor-mapping", (".json",))
+        check_apart(options["tensor_mapping"], run.report_path)
+    from serde.api import convert as convert_model
+
+    checking = checking_options(options)
+    try:
+        convert_model(
+            source,
+            target,
+            source_format=options["source_format"],
+            target_format=options["target_format"],
+            check=options["check"] or False,
+            tensor_mapping=options["tensor_mapping"],
+            overwrite=options["overwrite"],
+            report=run.report,
+            **checking,
+            **reading_options(options),
+            **given_options(ctx, options),
+        )
+    except CheckError:
+        show_report(run, aside=True)
+        raise
+    show_report(run, aside=True)
+    facts = run.report.facts
+    run.terminal.line(facts["path"], aside=f"{size_text(facts['bytes'])}  ({_NETRON})")
+    run.close(0)

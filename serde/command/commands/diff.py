@@ -1,0 +1,71 @@
+"""``serde diff``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from serde.command.invocation import Invocation
+from serde.command.parameters import (
+    FormatCommand,
+    flag,
+    given_options,
+    printing_flags,
+    reading_flags,
+    reading_options,
+)
+from serde.command.render import as_json
+from serde.errors import CheckError, ConversionError, ConverterBug
+
+__all__ = ["command"]
+
+
+@click.command("diff", cls=FormatCommand, reads=True, writes=False)
+@click.argument("left", metavar="LEFT")
+@click.argument("right", metavar="RIGHT")
+@reading_flags("left_format")
+@flag(
+    "--to",
+    "target_format",
+    also=["--right-format"],
+    metavar="FORMAT",
+    help="Format of the right one.",
+)
+@click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")
+@printing_flags
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Show what differs between two models; exit with 1 if anything does."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    from serde.checking.difference import diff as diff_models
+    from serde.command.render import difference_lines, difference_tables
+
+    try:
+        found = diff_models(
+            options["left"],
+            options["right"],
+            left_format=options["source_format"],
+            right_format=options["target_format"],
+            weights=options["weights"],
+            report=run.report,
+            **reading_options(options),
+            **given_options(ctx, options),
+        )
+    except ConversionError as error:
+        raise _as_check_error(error) from error
+    if run.as_json:
+        run.terminal.raw(as_json({"exit_code": int(not found.equal), **found.as_dict()}))
+    else:
+        for table in difference_tables(found):
+            run.terminal.table(table)
+        for line in difference_lines(found):
+            run.terminal.line(line)
+    if not found.equal:
+        ctx.exit(1)
+
+
+def _as_check_error(error: ConversionError) -> Exception:
+    """Return what a model that cannot be read ends a diff with: not the code of a difference."""
+    return error if isinstance(error, ConverterBug) else CheckError(f"not compared: {error}")

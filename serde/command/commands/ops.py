@@ -1,0 +1,36 @@
+"""``serde ops``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from serde.command.invocation import Invocation
+from serde.command.parameters import printing_flags
+from serde.command.render import as_json
+
+__all__ = ["command"]
+
+
+@click.command("ops")
+@click.option("--format", "format_name", metavar="NAME", help="One format, or relay.")
+@click.option("--markdown", is_flag=True, help="Print Markdown tables.")
+@printing_flags
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """List the operators that are converted."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    from serde.command.inspection import list_operators, operator_tables
+    from serde.command.render import markdown_document
+
+    found = list_operators(options["format_name"])
+    if run.as_json:
+        run.terminal.raw(as_json(found))
+        return
+    if options["markdown"]:
+        run.terminal.raw(markdown_document("Operators", operator_tables(found)))
+        return
+    for table in operator_tables(found):
+        run.terminal.table(table)
