@@ -24,6 +24,11 @@ EXTRAS = {
     "torch": ["safetensors>=0.5", "torch==2.13.0"],
     # Of apache-tvm-ffi, what TVM calls into, newer releases crash with this one of TVM.
     "tvm": ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"],
+    # URLs as sources and targets: s3:// and https://, and further protocols by their packages.
+    "stores": ["aiohttp>=3.9", "fsspec>=2024.6", "s3fs>=2024.6"],
+    "gs": ["fsspec>=2024.6", "gcsfs>=2024.6"],
+    "az": ["adlfs>=2024.4", "fsspec>=2024.6"],
+    "hf": ["fsspec>=2024.6", "huggingface_hub>=0.24"],
     "check": ["onnxruntime>=1.19", "pillow>=10"],
     "fuzz": [
         "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",

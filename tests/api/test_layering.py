@@ -25,9 +25,9 @@ LAYERS = [
         "_lazy",
     },
     {"relay"},
-    {"bridge", "engine", "io", "options", "summary", "walk"},
+    {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "checking", "conversion", "target"},
+    {"api", "checking", "conversion", "stores", "target"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
