@@ -64,6 +64,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -105,6 +106,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -145,6 +147,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Bisection:
@@ -181,6 +184,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -218,6 +222,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -256,6 +261,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Bisection:
@@ -290,6 +296,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -334,6 +341,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -380,6 +388,8 @@ def bisect(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -481,6 +491,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name."""
@@ -500,6 +511,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -514,6 +526,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -546,6 +559,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -560,6 +574,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -591,6 +606,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -605,6 +621,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Report:
@@ -632,6 +649,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -646,6 +664,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -674,6 +693,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -688,6 +708,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -717,6 +738,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -731,6 +753,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Report:
@@ -756,6 +779,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -770,6 +794,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -805,6 +830,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -819,6 +845,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -837,8 +864,8 @@ def check(
     """Run two models on the same seeded inputs and compare their outputs.
 
     Args:
-        source: The model to be matched.
-        target: File of the model that must match it.
+        source: The model to be matched: a path or URL, several of these, bytes or a live object.
+        target: Path or URL of the model that must match it.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -852,6 +879,7 @@ def check(
         float16: The target computes in float16; it is judged by what that can hold. Of a target
             that is read as Relay, this is found out.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``; a target that does not say its
             shapes gets those of the source.
@@ -878,6 +906,8 @@ def check(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -940,6 +970,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -960,6 +991,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -980,6 +1012,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -994,6 +1027,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs."""
@@ -1020,6 +1054,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1070,6 +1105,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -1119,6 +1155,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -1164,6 +1201,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -1210,6 +1248,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -1257,6 +1296,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -1300,6 +1340,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -1353,6 +1394,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1415,6 +1457,8 @@ def compile(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -1525,6 +1569,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -1555,6 +1600,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1569,6 +1615,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1671,6 +1718,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1685,6 +1733,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1732,6 +1781,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1746,6 +1796,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1794,6 +1845,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1808,6 +1860,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1873,6 +1926,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1887,6 +1941,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1935,6 +1990,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1949,6 +2005,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1997,6 +2054,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2011,6 +2069,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2064,6 +2123,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2078,6 +2138,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2131,6 +2192,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2145,6 +2207,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2205,8 +2268,9 @@ def convert(
     """Convert a model and write it.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
-        target: Where to write.
+        source: A path or URL, several of these, bytes or a live object of a framework; an
+            archive of SageMaker or of a model server with what it says of the inputs.
+        target: Where to write: a path or URL.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -2224,6 +2288,8 @@ def convert(
             :func:`serde.conversion.mapping.tensor_mapping`.
         overwrite: Whether files beside the target may be replaced that serde did not write:
             MXNet's symbol and parameters, Relay's parameters.
+        storage_options: What ``fsspec`` gives to the file system of a URL, such as
+            ``{"anon": True}``; the environment says it otherwise.
         report: Filled with all of it; a new one if left out.
         options: Options of the source, of the passes and of the target.
 
@@ -2234,6 +2300,7 @@ def convert(
         CheckError: The check failed or could not be made; nothing is written.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
 
     Options of every source:
@@ -2248,6 +2315,8 @@ def convert(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -2421,6 +2490,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -2441,6 +2511,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -2461,6 +2532,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2475,6 +2547,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2523,6 +2596,7 @@ def diff(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2571,6 +2645,8 @@ def diff(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -2666,6 +2742,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2775,6 +2852,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2884,6 +2962,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2938,6 +3017,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2992,6 +3072,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3047,6 +3128,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3102,6 +3184,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3174,6 +3257,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3246,6 +3330,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3301,6 +3386,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3356,6 +3442,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3411,6 +3498,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3466,6 +3554,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3526,6 +3615,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3586,6 +3676,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3646,6 +3737,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3706,6 +3798,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3795,6 +3888,8 @@ def export_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -3988,6 +4083,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4949,6 +5045,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4997,6 +5094,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -5044,6 +5142,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -5087,6 +5186,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -5131,6 +5231,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -5176,6 +5277,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -5217,6 +5319,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -5268,6 +5371,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5325,6 +5429,8 @@ def import_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -5430,6 +5536,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5466,6 +5573,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5515,6 +5623,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -5563,6 +5672,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -5607,6 +5717,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -5652,6 +5763,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -5698,6 +5810,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -5740,6 +5853,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -5792,6 +5906,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5849,6 +5964,8 @@ def import_to_gluon(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -5956,6 +6073,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5991,6 +6109,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6032,6 +6151,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -6072,6 +6192,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -6108,6 +6229,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -6145,6 +6267,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -6183,6 +6306,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -6217,6 +6341,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -6261,6 +6386,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6307,6 +6433,8 @@ def to_relay(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -6396,6 +6524,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),

@@ -18,6 +18,8 @@ from serde.command.parameters import (
     reading_options,
     report_flag,
     source_and_target,
+    storage_options,
+    store_flag,
     writing_flag,
 )
 
@@ -40,6 +42,7 @@ __all__ = ["command"]
     help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
 )  # fmt: skip
 @checking_flags
+@store_flag
 @report_flag
 @printing_flags
 @click.pass_context
@@ -60,6 +63,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         runs=options["runs"],
         float16=options["float16"],
         check_images=parse_images(options["check_images"]),
+        storage_options=storage_options(options),
         report=run.report,
         **checking_options(options),
         **reading_options(options),
