@@ -73,11 +73,10 @@ class _Local:
             for each in sorted(items, key=lambda item: (item.name != "MAR-INF", item.name)):
                 path = os.path.join(folder, each.name)
                 with suppress(OSError):
-                    if deep and each.is_dir(follow_symlinks=False):
-                        if not each.name.startswith("."):
-                            yield from self.entries(path, deep=True)
-                    else:
+                    if not deep or not each.is_dir():
                         yield _local_entry(path, each.stat(), each.is_dir())
+                    elif not each.is_symlink() and not each.name.startswith("."):
+                        yield from self.entries(path, deep=True)
 
 
 def _local_entry(path: str, status: os.stat_result, is_folder: bool) -> Entry:
