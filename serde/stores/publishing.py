@@ -32,6 +32,10 @@ _ATOMIC: Final = frozenset(
 )
 
 
+# Where the first part of a path is a bucket.
+_BUCKETS: Final = frozenset({"abfs", "abfss", "az", "gcs", "gs", "s3", "s3a"})
+
+
 @contextmanager
 def published(
     target: str | os.PathLike[str],
@@ -66,8 +70,8 @@ def published(
         return
     url = os.fspath(target)
     name = _checked_name(url)
+    # Says what is wrong before there is work.
     store, own = open_store(address, storage_options, retries)
-    _check_writable(store, own)  # Says what is wrong before there is work.
     with staging_directory(Path(tempfile.gettempdir() if folder is None else folder)) as hidden:
         place = hidden / name
         yield place
@@ -90,18 +94,19 @@ def _check_free(store: Store, own: str, beside: Sequence[Path]) -> None:
             )
 
 
-def _check_writable(store: Store, own: str) -> None:
-    protocols = store.fs.protocol
-    known = {protocols} if isinstance(protocols, str) else {*protocols}
-    if known & {"http", "https"} or "::" in store.address.rest:
-        raise OptionError(f"{safe_url(store.url(own))}: nothing can be written there")
-
-
 def _checked_name(url: str) -> str:
-    name = Address.of(url).name
-    if not name or name in (".", "..") or "\\" in name:
+    """Return the name of the object that a URL stands for, if one can be written there.
+
+    Raises:
+        OptionError: None can.
+    """
+    address = Address.of(url)
+    if address.protocol in ("http", "https") or address.rest:
+        raise OptionError(f"{safe_url(url)}: nothing can be written there")
+    no_object = address.protocol in _BUCKETS and not address.parent
+    if no_object or address.name in ("", ".", "..") or "\\" in address.name:
         raise OptionError(f"{safe_url(url)}: expected the name of an object")
-    return name
+    return address.name
 
 
 def publish(
@@ -131,7 +136,6 @@ def publish(
     _checked_name(url)
     address = Address.of(url)
     store, own = open_store(address, storage_options, retries)
-    _check_writable(store, own)
     folder = own.rstrip("/").rpartition("/")[0]
     sent = 0
     for each in map(Path, beside):

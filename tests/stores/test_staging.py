@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import onnx
@@ -360,8 +360,8 @@ def test_another_file_system_is_asked_as_fsspec_does(tmp_path: Path) -> None:
 
     class Hub(MemoryFileSystem):
         protocol = "hub"
-        store: dict[str, Any] = {}
-        pseudo_dirs = [""]
+        store: ClassVar[dict[str, Any]] = {}
+        pseudo_dirs: ClassVar[list[str]] = [""]
 
         def __init__(self, *args: Any, token: str = "", **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
@@ -382,7 +382,7 @@ def test_another_file_system_is_asked_as_fsspec_does(tmp_path: Path) -> None:
     with stage(url, tmp_path, storage_options={"token": "hf_secret_token"}) as staged:
         assert staged.paths[0].read_bytes() == RANDOM
     with (
-        pytest.raises(StoreError, match="^hub://org/repo/net.bin: access is refused") as found,
+        pytest.raises(StoreError, match=r"^hub://org/repo/net.bin: access is refused") as found,
         stage(url, tmp_path, storage_options={"token": "hf_other_token"}),
     ):
         pass
