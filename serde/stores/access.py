@@ -12,10 +12,10 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any as AnyValue
 from typing import NamedTuple
 
-from serde.errors import FormatError, OptionError, SerdeError
+from serde.errors import OptionError
 from serde.report import Report
 from serde.stores.publishing import published
-from serde.stores.staging import Staged, stage
+from serde.stores.staging import stage
 from serde.stores.urls import is_url, safe_url
 
 __all__ = ["AtHand", "at_hand", "call_elsewhere"]
@@ -64,22 +64,7 @@ def at_hand(
                 stage(named, format=format, options=options, storage_options=storage_options)
             )
         report.notes += staged.notes
-        with _told(staged):
-            yield AtHand(staged.source if staged.places else source, staged.options)
-
-
-@contextmanager
-def _told(staged: Staged) -> Iterator[None]:
-    """Let errors call what was staged as its source is called."""
-    try:
-        yield
-    except SerdeError as error:
-        error.args = tuple(
-            staged.told(each) if isinstance(each, str) else each for each in error.args
-        )
-        if isinstance(error, FormatError) and error.path is not None:
-            error.path = staged.told(error.path)
-        raise
+        yield AtHand(staged.source if staged.places else source, staged.options)
 
 
 def call_elsewhere(

@@ -106,9 +106,7 @@ class Staged:
 
     def told(self, text: str) -> str:
         """Return a text in which files of this run are called as their sources are."""
-        for place, name in self.places.items():
-            text = text.replace(place, name)
-        return text
+        return str(_told(text, self.places))
 
 
 def digest_file(path: Path) -> str:
@@ -159,7 +157,28 @@ def stage(
     parent = Path(tempfile.gettempdir() if folder is None else folder)
     with ExitStack() as stack:
         run = _Run(stack, parent, storage_options or {}, retries or Retries())
-        yield run.bring(listed, format, options or {})
+        with _telling(run.places):
+            yield run.bring(listed, format, options or {})
+
+
+@contextmanager
+def _telling(places: Mapping[str, str]) -> Iterator[None]:
+    """Let errors call files of a run as their sources are called."""
+    try:
+        yield
+    except SerdeError as error:
+        error.args = tuple(_told(each, places) for each in error.args)
+        if isinstance(error, FormatError) and error.path is not None:
+            error.path = str(_told(error.path, places))
+        raise
+
+
+def _told(text: AnyValue, places: Mapping[str, str]) -> AnyValue:
+    """Return a text with the names that people know; anything else as it is."""
+    if isinstance(text, str):
+        for place, name in places.items():
+            text = text.replace(place, name)
+    return text
 
 
 class _Run:
@@ -178,7 +197,7 @@ class _Run:
         self._retries = retries
         self._hidden: Path | None = None
         self._digests: dict[Path, str] = {}
-        self._places: dict[str, str] = {}
+        self.places: dict[str, str] = {}
         self._fetched = 0
 
     def bring(
@@ -222,7 +241,7 @@ class _Run:
             facts=facts,
             notes=() if unpacked is None else unpacked.notes,
             fetched=self._digests,
-            places=self._places,
+            places=self.places,
         )
 
     def _unpack(
@@ -245,9 +264,9 @@ class _Run:
 
     def _new_folder(self, shown: Address | str) -> Path:
         """Return a new folder, and note what it stands for."""
-        folder = self._room() / str(len(self._places))
+        folder = self._room() / str(len(self.places))
         folder.mkdir()
-        self._places[f"{folder}{os.sep}"] = safe_url(str(shown))
+        self.places[f"{folder}{os.sep}"] = safe_url(str(shown))
         return folder
 
     def _open(self, address: Address) -> tuple[Store, str]:

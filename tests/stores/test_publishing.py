@@ -99,24 +99,31 @@ def test_what_others_refer_to_goes_first(bucket: Any, tmp_path: Path) -> None:
 
 
 def test_nothing_is_published_by_a_run_that_fails(bucket: Any, tmp_path: Path) -> None:
+    def fail(place: Path) -> None:
+        place.write_bytes(b"half")
+        raise ZeroDivisionError
+
     with (
         pytest.raises(ZeroDivisionError),
         published(f"{bucket.url}/net.onnx", tmp_path) as place,
     ):
-        place.write_bytes(b"half")
-        raise ZeroDivisionError
+        fail(place)
     assert bucket.keys() == []
     assert os.listdir(tmp_path) == []
 
 
 def test_what_nobody_named_is_not_replaced(bucket: Any, tmp_path: Path) -> None:
     bucket.put("net.onnx.data", b"original")
+
+    def write(place: Path) -> None:
+        place.write_bytes(b"model")
+        (place.parent / "net.onnx.data").write_bytes(b"data")
+
     with (
         pytest.raises(OptionError, match=r"net\.onnx\.data: would be replaced, though .*--overw"),
         published(f"{bucket.url}/net.onnx", tmp_path, overwrite=False) as place,
     ):
-        place.write_bytes(b"model")
-        (place.parent / "net.onnx.data").write_bytes(b"data")
+        write(place)
     assert bucket.keys() == ["net.onnx.data"]
 
 
