@@ -34,6 +34,8 @@ EXTRAS: Final[dict[str, str]] = {
     "safetensors": "torch",
     "torch": "torch",
     "tvm": "tvm",
+    "pyarrow": "batch",
+    "distributed": "dask",
 }
 """The extra of this distribution that installs each optional package."""
 

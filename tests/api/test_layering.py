@@ -23,6 +23,7 @@ LAYERS = [
         "outcome",
         "_optional",
         "_lazy",
+        "texts",
     },
     {"relay"},
     {"bridge", "engine", "io", "options", "summary", "walk"},
@@ -42,6 +43,7 @@ LOWEST_ORDER = [
     "allocation",
     "_optional",
     "_lazy",
+    "texts",
 ]
 CATEGORIES = {
     *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),
