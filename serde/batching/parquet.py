@@ -82,7 +82,9 @@ def _require_arrow() -> tuple[AnyValue, AnyValue]:
     except MissingDependency:
         raise
     except ImportError as error:  # A release for another NumPy says so like this.
-        raise MissingDependency("pyarrow", extra="batch", reason=str(error)) from error
+        raise MissingDependency(
+            "pyarrow", extra="batch", reason=f"that which is there: {error}"
+        ) from error
 
 
 @cache
