@@ -35,6 +35,8 @@ EXTRAS: Final[dict[str, str]] = {
     "safetensors": "torch",
     "torch": "torch",
     "tvm": "tvm",
+    "pyarrow": "batch",
+    "distributed": "dask",
 }
 """The extra of this distribution that installs each optional package."""
 

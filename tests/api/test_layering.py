@@ -24,6 +24,7 @@ LAYERS = [
         "outcome",
         "_optional",
         "_lazy",
+        "texts",
     },
     {"relay"},
     {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
@@ -44,6 +45,7 @@ LOWEST_ORDER = [
     "allocation",
     "_optional",
     "_lazy",
+    "texts",
 ]
 CATEGORIES = {
     *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),
