@@ -6,6 +6,7 @@ import os
 
 from serde.errors import (
     CheckError,
+    ClusterError,
     ConversionError,
     ConverterBug,
     FormatError,
@@ -25,6 +26,7 @@ OUTCOMES = {
     4: "check failed",
     5: "not checked",
     6: "package missing",
+    8: "cluster failed",
     70: "internal error",
     130: "interrupted",
 }
@@ -35,6 +37,7 @@ _EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (FormatError, 3),
     (ParseError, 3),
     (MissingDependency, 6),
+    (ClusterError, 8),
     (OSError, 2),
     (KeyboardInterrupt, 130),
 )
