@@ -25,6 +25,8 @@ EXTRAS = {
     # Of apache-tvm-ffi, what TVM calls into, newer releases crash with this one of TVM.
     "tvm": ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"],
     "check": ["onnxruntime>=1.19", "pillow>=10"],
+    # ONNX Runtime's tools, and what coremltools makes palettes with.
+    "quantize": ["onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     "fuzz": [
         "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
         "coverage>=7.6",
@@ -43,6 +45,7 @@ EXTRAS = {
         "pytest-xdist>=3.6",
         "ruff>=0.9",
         "safetensors>=0.5",
+        "scikit-learn>=1.3",
         "tflite>=2.18",
         "wheel>=0.43",
         # What MXNet imports; `make setup` installs MXNet itself without its pins.

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
-from serde._optional import require
+from serde._optional import require_installed
 from serde.engine.base import Engine, Samples, run_engine
-from serde.engine.process import ProcessEngine, can_start
+from serde.engine.process import ProcessEngine, can_start, temporary_files_in
 from serde.errors import OptionError, raise_if_refused
 from serde.onnx.codec import load
 from serde.onnx.interface import input_dtype
@@ -55,7 +55,7 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
     if _activation_type(wanted) == "int8" and wanted.weight_type == "uint8":
         raise OptionError(f"weight_type='uint8': {_TOOL} has it with unsigned activations only")
     _require_opset(wanted, options)
-    require("onnxruntime")
+    require_installed("onnxruntime")
 
 
 def _require_opset(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
@@ -151,9 +151,7 @@ def _open(
     }
     if not can_start():
         return Quantizer(request)
-    place = str(folder.absolute())
-    environment = {name: place for name in ("TMPDIR", "TEMP", "TMP")}
-    return ProcessEngine(_TOOL, answer_open, request, environment=environment)
+    return ProcessEngine(_TOOL, answer_open, request, environment=temporary_files_in(folder))
 
 
 def _tidy(result: OnnxModel, original: OnnxModel) -> None:

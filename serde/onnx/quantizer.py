@@ -7,7 +7,6 @@ matters. It asks for samples, and a process answers requests: so it runs in a th
 from __future__ import annotations
 
 import queue
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from serde._optional import require
 from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
+from serde.engine.memory import peak_memory
 from serde.errors import CheckError
 from serde.weights import Array
 
@@ -71,7 +71,7 @@ class Quantizer(Engine):
             self._thread.join()
         if self._error is not None:
             raise CheckError(f"{self.name}: {first_line(self._error)}") from self._error
-        return [np.array(_peak_bytes(), np.int64)]
+        return [np.array(peak_memory(), np.int64)]
 
     def _next(self) -> dict[str, Array] | None:
         self._asked.release()
@@ -174,13 +174,3 @@ def _reader(tool: AnyValue, take: AnyValue, count: int) -> AnyValue:
             return take()
 
     return Reader()
-
-
-def _peak_bytes() -> int:
-    """Return the greatest memory that this process has had; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
