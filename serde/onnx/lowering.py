@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar, Final
 
+from serde.errors import raise_if_refused
+from serde.onnx.linear_pairs import (
+    LevelsAsPairs,
+    SignedPairs,
+    SumsBetweenPairs,
+    UnsignedPairs,
+    loses_levels,
+)
 from serde.onnx.ops import TABLE
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
@@ -16,10 +24,10 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite, rewrite_function
-from serde.report import Report
+from serde.report import Issue, Report
 from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["AS_QDQ", "Takes", "arrange", "as_qdq", "lower", "spell_out"]
+__all__ = ["AS_QDQ", "Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]
 
 FIRST_WITH_NIBBLES: Final = 21
 """First version of the operator set that has integers of 4 bits."""
@@ -36,6 +44,37 @@ def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: b
     """Return the model on floats; products in one step may stay `whole`."""
     after = [] if whole else [transform.Decompose(supported=_is_no_whole)]
     return quantized_as_floats(model, AS_QDQ, allow, report, after=after)
+
+
+UINT8_AS_INT8 = "uint8-as-int8"
+"""Name of the step that holds activations of uint8 as int8, with half as many levels."""
+
+
+def for_runtime(
+    model: RelayModel, runtime: str, report: Report, allow: frozenset[str]
+) -> RelayModel:
+    """Return a model that is between linear operators in the form that a runtime fuses.
+
+    Args:
+        model: What :func:`as_qdq` gave.
+        runtime: ``onnxruntime`` or ``tensorrt``.
+        report: Gets the step that loses levels.
+        allow: Names of lossy steps that may be taken.
+
+    Raises:
+        UnsupportedModelError: Such a step is not allowed.
+    """
+    if runtime == "onnxruntime":
+        passes = [LevelsAsPairs(), SumsBetweenPairs(), UnsignedPairs()]
+    else:
+        passes = [LevelsAsPairs(), SignedPairs()]
+        if loses_levels(model.main):
+            reason = "activations of uint8 become int8 with half as many levels"
+            issue = Issue("quantize", "main", reason, f"allow {UINT8_AS_INT8!r}")
+            (report.allowed if UINT8_AS_INT8 in allow else report.issues).append(issue)
+            raise_if_refused(report)
+    mod = transform.Sequential([*passes, transform.RemoveDeadCode()]).run(model.mod)[0]
+    return transform.fold_weights(model.evolve(mod=mod), report=report)
 
 
 def _is_no_whole(node: Call) -> bool:

@@ -145,6 +145,8 @@ class Quantizer(Engine):
             # After each sample only ranges, or histograms, are kept of it.
             extra_options={
                 "ActivationSymmetric": self._request["symmetric"],
+                # What takes no zero points, takes no biases of int32 either.
+                "QuantizeBias": not self._request["symmetric"],
                 "CalibStridedMinMax": 1,
             },
         )
