@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Issue", "OutputVerdict", "Report", "Stage"]
+__all__ = ["Issue", "Nearness", "OutputAccuracy", "OutputVerdict", "Report", "Stage"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -91,6 +91,43 @@ class OutputVerdict:
         return self.distance / self.own
 
 
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near an output of a model is to the source's, over all samples.
+
+    Attributes:
+        cosine: Cosine of the angle between both, as flat vectors of all samples.
+        worst_cosine: The least cosine of a sample.
+        snr: Ratio of the source's power to that of the difference, in decibels.
+        error: Root of the mean square of the difference, in deviations of the output.
+        agreement: Share of rows in which the same class is best; of integers, of elements that
+            are equal. None where neither is meant.
+    """
+
+    cosine: float
+    worst_cosine: float
+    snr: float
+    error: float
+    agreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAccuracy:
+    """What making a model smaller does to one output.
+
+    Attributes:
+        output: Name of the output in the source.
+        before: The target as it was written, beside the source.
+        after: The smaller target, beside the source.
+        passed: Whether `after` is not below what the caller demands.
+    """
+
+    output: str
+    before: Nearness
+    after: Nearness
+    passed: bool = True
+
+
 @dataclass(slots=True)
 class Report:
     """Filled while a conversion runs; the public functions accept one as ``report=``.
@@ -109,6 +146,7 @@ class Report:
         facts: Figures of the result: path, size in bytes, parameters, version.
         verdicts: One comparison an output, where the result was checked.
         engines: Names of the engines that ran source and target of the check.
+        accuracy: One entry an output, where the target was made smaller.
     """
 
     title: str = ""
@@ -123,6 +161,7 @@ class Report:
     facts: dict[str, Any] = field(default_factory=dict)
     verdicts: list[OutputVerdict] = field(default_factory=list)
     engines: tuple[str, str] | None = None
+    accuracy: list[OutputAccuracy] = field(default_factory=list)
 
     def add(self, op: str, node: str, reason: str, hint: str | None = None) -> None:
         """Record one gap."""

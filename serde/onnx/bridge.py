@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
-from serde.engine.base import Engine
+from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, OptionError
 from serde.io.atomic import check_files
 from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from serde.io.neighbours import Neighbours
     from serde.onnx.model import OnnxModel
+    from serde.quantization.options import QuantizeOptions
 
 __all__ = ["BRIDGE", "OnnxBridge"]
 
@@ -171,6 +172,26 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             sources=sources,
             before_commit=before_commit,
         )
+
+    def check_compression(self, wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
+        """Refuse what ONNX Runtime's tools have not."""
+        from serde.onnx.quantize import check_quantization
+
+        check_quantization(wanted, options)
+
+    def compress(
+        self,
+        path: Path,
+        wanted: QuantizeOptions,
+        samples: Samples | None,
+        *,
+        folder: Path,
+        report: Report,
+    ) -> OnnxModel:
+        """Return the model quantised by ONNX Runtime's tools."""
+        from serde.onnx.quantize import quantize
+
+        return quantize(path, wanted, samples, folder, report)
 
     def complete(self, model: OnnxModel) -> onnx.ModelProto:
         """Return the ``onnx.ModelProto`` with its weights."""

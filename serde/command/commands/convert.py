@@ -15,6 +15,7 @@ from serde.command.parameters import (
     custom_flag,
     given_options,
     printing_flags,
+    quantizing_flags,
     reading_flags,
     reading_options,
     report_flag,
@@ -41,6 +42,7 @@ _NETRON = "view it at https://netron.app"
     help="Run source and target on N seeded inputs (1) before the target is put in place.",
 )
 @checking_flags
+@quantizing_flags
 @click.option(
     "--tensor-mapping",
     type=click.Path(dir_okay=False, path_type=Path),
