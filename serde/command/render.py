@@ -112,7 +112,7 @@ def figure_table(report: Report) -> Table:
     if "bytes" in facts:
         rows.append(("size", size_text(facts["bytes"])))
     rows += [
-        (name.replace("_", " "), str(value))
+        (name.replace("_", " "), size_text(value) if name.endswith("_bytes") else str(value))
         for name, value in facts.items()
         if name not in _SHOWN_FACTS_APART
     ]
