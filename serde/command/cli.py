@@ -88,6 +88,8 @@ def _run(args: list[str]) -> int:
         return error.exit_code
     except (Exception, KeyboardInterrupt) as error:
         return _fail(run, error)
+    finally:
+        run.finish()
 
 
 @contextmanager

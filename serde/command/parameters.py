@@ -276,7 +276,17 @@ checking_flags = _stack(
 )  # fmt: skip
 printing_flags = _stack(
     click.option("--json", is_flag=True, help="Print one JSON object on stdout."),
-    click.option("-v", "--verbose", is_flag=True, help="Print the traceback of an error."),
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Print what is logged, and the traceback of an error.",
+    ),
+    click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        help="Print what is logged from this level on.",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
 )

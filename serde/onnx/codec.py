@@ -28,6 +28,7 @@ from serde.onnx.data_files import data_name, graph_digest, is_written, outdated_
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import OnnxModel, weight_bytes, weight_chunks
 from serde.onnx.reader import detect, load
+from serde.progress import expect
 
 __all__ = ["OnnxModel", "detect", "load", "save", "source_paths"]
 
@@ -119,6 +120,7 @@ def save(
     )
     with group as staged:
         if data:
+            expect("bytes", sum(len(payload) for _, payload in layout.data))
             with PieceWriter.open(staged[0]) as writer:
                 for offset, payload in layout.data:
                     writer.put(bytes(offset - writer.position))
