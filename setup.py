@@ -32,7 +32,6 @@ EXTRAS = {
     "az": ["adlfs>=2024.4", "fsspec>=2024.6"],
     "gs": ["fsspec>=2024.6", "gcsfs>=2024.6"],
     "hf": ["fsspec>=2024.6", "huggingface_hub>=0.24"],
-    "check": ["onnxruntime>=1.19", "pillow>=10"],
     "batch": ["fsspec>=2024.6", "pyarrow>=16"],
     "dask": ["distributed>=2024.6"],
     "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27"],

@@ -37,6 +37,7 @@ from serde.onnx.data_files import (
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import EMBEDDED_BYTES, OnnxModel, weight_bytes, weight_chunks
 from serde.onnx.reader import detect, load
+from serde.progress import expect
 
 if TYPE_CHECKING:
     from serde.onnx.links import LinkedFile
@@ -132,6 +133,7 @@ def save(
     )
     with group as staged:
         if data:
+            expect("bytes", sum(len(payload) for _, payload in layout.data))
             with PieceWriter.open(staged[0]) as writer:
                 for offset, payload in layout.data:
                     writer.put(bytes(offset - writer.position))

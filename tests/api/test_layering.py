@@ -19,6 +19,7 @@ LAYERS = [
         "limits",
         "weights",
         "allocation",
+        "progress",
         "report",
         "lossy",
         "outcome",
@@ -36,6 +37,7 @@ LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
 LOWEST_ORDER = [
     "_version",
+    "progress",
     "report",
     "errors",
     "lossy",

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation, show_report
 from serde.command.parameters import (
     FormatCommand,
@@ -30,8 +31,18 @@ __all__ = ["command"]
 _NETRON = "view it at https://netron.app"
 
 
-@click.command("convert", cls=FormatCommand, reads=True, writes=True)
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@click.command(
+    "convert",
+    cls=FormatCommand,
+    reads=True,
+    writes=True,
+    examples=[
+        "serde convert resnet50-symbol.json resnet50.onnx --input-shape data:1,3,224,224 --check",
+        "serde convert resnet50.onnx Resnet50.mlpackage --image data --class-labels synset.txt",
+        "serde convert bert.onnx Bert.mlpackage --allow int64-as-int32 --check 3",
+    ],
+)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
 @reading_flags("source_format")
 @writing_flag
 @custom_flag
