@@ -15,6 +15,7 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
 LAYERS = [
     {
         "_version",
+        "_installation",
         "errors",
         "limits",
         "weights",
@@ -34,6 +35,7 @@ LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
 LOWEST_ORDER = [
     "_version",
+    "_installation",
     "report",
     "errors",
     "outcome",
