@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar, Final
 
+from serde.lossy import QUANTISED_AS_QDQ
 from serde.onnx.ops import TABLE
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
@@ -19,15 +20,12 @@ from serde.relay.ir.visit import rewrite, rewrite_function
 from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["AS_QDQ", "Takes", "arrange", "as_qdq", "lower", "spell_out"]
+__all__ = ["Takes", "arrange", "as_qdq", "lower", "spell_out"]
 
 FIRST_WITH_NIBBLES: Final = 21
 """First version of the operator set that has integers of 4 bits."""
 
 _BYTES: Final = {"int4": "int8", "uint4": "uint8"}
-
-AS_QDQ = "quantised-as-qdq"
-"""Name of the step that computes quantised operators on floats, rounding halves to even."""
 
 _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
@@ -35,7 +33,7 @@ _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
     """Return the model on floats; products in one step may stay `whole`."""
     after = [] if whole else [transform.Decompose(supported=_is_no_whole)]
-    return quantized_as_floats(model, AS_QDQ, allow, report, after=after)
+    return quantized_as_floats(model, QUANTISED_AS_QDQ, allow, report, after=after)
 
 
 def _is_no_whole(node: Call) -> bool:
