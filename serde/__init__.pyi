@@ -1658,6 +1658,20 @@ def convert(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1759,6 +1773,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1822,6 +1850,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1887,10 +1929,26 @@ def convert(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1898,15 +1956,22 @@ def convert(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -1967,6 +2032,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2031,6 +2110,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2096,6 +2189,20 @@ def convert(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2166,6 +2273,20 @@ def convert(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2254,9 +2375,11 @@ def convert(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -2264,6 +2387,20 @@ def convert(
     training: bool = True,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2291,13 +2428,15 @@ def convert(
         storage_options: What ``fsspec`` gives to the file system of a URL, such as
             ``{"anon": True}``; the environment says it otherwise.
         report: Filled with all of it; a new one if left out.
-        options: Options of the source, of the passes and of the target.
+        options: Options of the source, of the passes and of the target, and what makes the target
+            smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The report.
 
     Raises:
-        CheckError: The check failed or could not be made; nothing is written.
+        CheckError: The check failed or could not be made, or a smaller model loses more than is
+            allowed; nothing is written.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
         StoreError: A store does not answer, refuses, or holds no such object.
@@ -2439,15 +2578,22 @@ def convert(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 
@@ -2473,6 +2619,34 @@ def convert(
             text in JSON.
         cc (str | None, default None): What links the library: a C++ compiler for the target; one
             that TVM finds if left out.
+
+    Options of making the target smaller:
+        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
+            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
+            activations by ranges found at run time; "weights" alone; or True for what the target's
+            tool is mostly used for.
+        int4 (bool, default False): Quantise weights to 4 bits.
+        palettize (int | None, default None): Bits of an index into a table of values, which each
+            weight becomes: 1, 2, 3, 4, 6 or 8.
+        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
+            become zero; from 0 to 1.
+        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
+            is told: a path, an array, a mapping of arrays by input, or a list of these.
+        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
+            range follows from what was measured.
+        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
+            of activations; the tool's own choice if left out.
+        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
+        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
+        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
+            wants it.
+        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
+            sums of products saturate.
+        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
+        min_agreement (float | None, default None): Least share of samples whose best class stays
+            the same, for outputs that are scores of classes; with less, nothing is written.
+        min_cosine (float | None, default None): Least cosine between the source's outputs and the
+            smaller model's, likewise.
     """
 
 @overload
@@ -2571,6 +2745,20 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it."""
 
@@ -2785,6 +2973,20 @@ def export_model(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> coremltools.models.MLModel:
     """Return a framework's model in another format, or write it.
 
@@ -2895,6 +3097,20 @@ def export_model(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -2988,6 +3204,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a framework's model in another format, or write it.
 
@@ -3043,6 +3273,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3098,6 +3342,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3154,6 +3412,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3211,10 +3483,26 @@ def export_model(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> onnx.ModelProto:
     """Return a framework's model in another format, or write it.
 
@@ -3222,15 +3510,22 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -3284,10 +3579,26 @@ def export_model(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3295,15 +3606,22 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -3356,6 +3674,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3412,6 +3744,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3468,6 +3814,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a framework's model in another format, or write it.
 
@@ -3524,6 +3884,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3581,6 +3955,20 @@ def export_model(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3642,6 +4030,20 @@ def export_model(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3704,6 +4106,20 @@ def export_model(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Runnable:
     """Return a framework's model in another format, or write it.
 
@@ -3765,6 +4181,20 @@ def export_model(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3845,9 +4275,11 @@ def export_model(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -3855,6 +4287,20 @@ def export_model(
     training: bool = True,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3866,7 +4312,8 @@ def export_model(
         overwrite: Whether files beside `path` may be replaced that serde did not write.
         report: Filled with stages and gaps.
         options: Options of the source, of the passes and of the target, such as
-            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``.
+            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``; and what makes the
+            target smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
@@ -4012,15 +4459,22 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 
@@ -4046,6 +4500,34 @@ def export_model(
             text in JSON.
         cc (str | None, default None): What links the library: a C++ compiler for the target; one
             that TVM finds if left out.
+
+    Options of making the target smaller:
+        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
+            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
+            activations by ranges found at run time; "weights" alone; or True for what the target's
+            tool is mostly used for.
+        int4 (bool, default False): Quantise weights to 4 bits.
+        palettize (int | None, default None): Bits of an index into a table of values, which each
+            weight becomes: 1, 2, 3, 4, 6 or 8.
+        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
+            become zero; from 0 to 1.
+        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
+            is told: a path, an array, a mapping of arrays by input, or a list of these.
+        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
+            range follows from what was measured.
+        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
+            of activations; the tool's own choice if left out.
+        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
+        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
+        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
+            wants it.
+        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
+            sums of products saturate.
+        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
+        min_agreement (float | None, default None): Least share of samples whose best class stays
+            the same, for outputs that are scores of classes; with less, nothing is written.
+        min_cosine (float | None, default None): Least cosine between the source's outputs and the
+            smaller model's, likewise.
     """
 
 @overload
@@ -4107,6 +4589,20 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it."""
 
@@ -4440,9 +4936,11 @@ def from_relay(
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> onnx.ModelProto:
     """Return a Relay model in a format, or write it.
@@ -4451,15 +4949,22 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -4490,9 +4995,11 @@ def from_relay(
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -4501,15 +5008,22 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -4844,9 +5358,11 @@ def from_relay(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -4956,15 +5472,22 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 

@@ -66,6 +66,7 @@ class PublicFunction:
             is read.
         writes: Likewise of the target; or the name of the only one there is, after ``=``.
         passes: Dataclass of the options between source and target.
+        after: Dataclass of the options of what is done to the written target.
         stores: Whether source and target may lie in a store, or the source in an archive.
     """
 
@@ -75,6 +76,7 @@ class PublicFunction:
         reads: str | None,
         writes: str | None,
         passes: type[AnyValue] | None,
+        after: type[AnyValue] | None,
         stores: bool = False,
     ) -> None:
         self.__wrapped__ = function
@@ -85,6 +87,7 @@ class PublicFunction:
         self.reads = reads
         self.writes = writes
         self.passes = passes
+        self.after = after
         self.stores = stores
 
     def __call__(self, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
@@ -126,6 +129,8 @@ class PublicFunction:
             if bridge.export_options is not None and only in ("", bridge.name):
                 title = f"writing {bridge.name}"
                 yield OptionGroup(title, bridge.name, "written", bridge.export_options)
+        if self.after is not None:
+            yield OptionGroup("making the target smaller", "", "", self.after)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -184,12 +189,15 @@ def takes_options(
     reads: str | None = None,
     writes: str | None = None,
     passes: type[AnyValue] | None = None,
+    after: type[AnyValue] | None = None,
     stores: bool = False,
 ) -> Callable[[FunctionT], FunctionT]:
     """Say whose options the ``**options`` of a function are; see :class:`PublicFunction`."""
 
     def wrap(function: FunctionT) -> FunctionT:
-        return typing.cast("FunctionT", PublicFunction(function, reads, writes, passes, stores))
+        return typing.cast(
+            "FunctionT", PublicFunction(function, reads, writes, passes, after, stores)
+        )
 
     return wrap
 

@@ -57,7 +57,7 @@ class Bucket:
         body: bytes = self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
         return body
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name)
         return sorted(each["Key"] for page in pages for each in page.get("Contents", ()))
 

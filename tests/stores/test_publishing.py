@@ -74,7 +74,7 @@ def test_a_disk_that_cannot_be_read_completes_no_upload(
     monkeypatch.setattr(publishing.shutil, "copyfileobj", copy)
     with pytest.raises(StoreError, match="Input/output error"):
         publish(tmp_path / "net.onnx", f"{bucket.url}/net.onnx")
-    assert bucket.keys() == []
+    assert bucket.names() == []
     uploads = bucket.client.list_multipart_uploads(Bucket=bucket.name)
     assert "Uploads" not in uploads
 
@@ -89,7 +89,7 @@ def test_what_others_refer_to_goes_first(bucket: Any, tmp_path: Path) -> None:
         (place.parent / "beside.data").write_bytes(b"d")
     puts = [path.rpartition("/")[2] for method, path in bucket.faults.requests if method == "PUT"]
     assert puts == ["beside.data", "w.bin", "model.mlmodel", "Manifest.json"]
-    assert bucket.keys() == [
+    assert bucket.names() == [
         "out/beside.data",
         "out/net.mlpackage/Data/model.mlmodel",
         "out/net.mlpackage/Data/weights/w.bin",
@@ -108,7 +108,7 @@ def test_nothing_is_published_by_a_run_that_fails(bucket: Any, tmp_path: Path) -
         published(f"{bucket.url}/net.onnx", tmp_path) as place,
     ):
         fail(place)
-    assert bucket.keys() == []
+    assert bucket.names() == []
     assert os.listdir(tmp_path) == []
 
 
@@ -124,7 +124,7 @@ def test_what_nobody_named_is_not_replaced(bucket: Any, tmp_path: Path) -> None:
         published(f"{bucket.url}/net.onnx", tmp_path, overwrite=False) as place,
     ):
         write(place)
-    assert bucket.keys() == ["net.onnx.data"]
+    assert bucket.names() == ["net.onnx.data"]
 
 
 def test_a_store_without_whole_uploads_gets_a_rename(tmp_path: Path) -> None:
