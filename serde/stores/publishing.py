@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any as AnyValue
-from typing import Final
+from typing import BinaryIO, Final
 
 from serde.errors import OptionError, StoreError
 from serde.io.staging import staging_directory
+from serde.progress import counting, expect
 from serde.report import Report
 from serde.stores.faults import Retries
 from serde.stores.store import Store, open_store
@@ -137,6 +137,7 @@ def publish(
     address = Address.of(url)
     store, own = open_store(address, storage_options, retries)
     folder = own.rstrip("/").rpartition("/")[0]
+    expect("bytes", sum(file.stat().st_size for file in _all_files(path, *beside)))
     sent = 0
     for each in map(Path, beside):
         for file, name in _files(each):
@@ -144,6 +145,12 @@ def publish(
     for file, name in _files(Path(path)):
         sent += _put(store, file, own.rstrip("/") + name)
     return sent
+
+
+def _all_files(*paths: str | os.PathLike[str]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        for file, _ in _files(path):
+            yield file
 
 
 def _files(path: Path) -> list[tuple[Path, str]]:
@@ -193,7 +200,7 @@ def _send(store: Store, path: Path, target: str) -> None:
     remote = store.fs.open(target, "wb", block_size=_PART)
     try:
         with path.open("rb") as file:
-            shutil.copyfileobj(file, remote, _READ)
+            _copy(file, remote)
     except BaseException:
         # Closing it would complete the upload with what is there so far.
         with suppress(Exception):
@@ -201,6 +208,13 @@ def _send(store: Store, path: Path, target: str) -> None:
         remote.closed = True
         raise
     remote.close()
+
+
+def _copy(source: BinaryIO, target: BinaryIO) -> None:
+    count = counting("bytes")
+    while data := source.read(_READ):
+        target.write(data)
+        count(len(data))
 
 
 def _verify(store: Store, target: str, size: int) -> None:
