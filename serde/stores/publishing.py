@@ -16,6 +16,7 @@ from serde.io.staging import staging_directory
 from serde.progress import counting, expect
 from serde.report import Report
 from serde.stores.faults import Retries
+from serde.stores.listing import model_suffixes
 from serde.stores.store import Store, open_store
 from serde.stores.urls import Address, is_url, safe_url
 
@@ -156,14 +157,18 @@ def _all_files(*paths: str | os.PathLike[str]) -> Iterator[Path]:
 def _files(path: Path) -> list[tuple[Path, str]]:
     """Return the files of a file or folder and what follows its own name, in order of upload.
 
-    In a folder those at the top come last, and of them what tells of the others: readers begin
-    there, be it a graph, a program or a manifest.
+    In a folder those at the top come last, and of them a file with a format's suffix, then small
+    ones: readers begin with a graph, a program or a manifest.
     """
     if not path.is_dir():
         return [(path, "")]
-    inside = [each for each in path.rglob("*") if each.is_file()]
-    ranked = sorted(inside, key=lambda each: (-len(each.relative_to(path).parts), each.as_posix()))
-    return [(each, "/" + each.relative_to(path).as_posix()) for each in ranked]
+
+    def rank(file: Path) -> tuple[int, bool, int, str]:
+        depth = len(file.relative_to(path).parts)
+        return -depth, file.name.endswith(model_suffixes()), -file.stat().st_size, file.name
+
+    inside = sorted((each for each in path.rglob("*") if each.is_file()), key=rank)
+    return [(each, "/" + each.relative_to(path).as_posix()) for each in inside]
 
 
 def _put(store: Store, path: Path, target: str) -> int:
