@@ -39,7 +39,6 @@ def net(tmp_path: Path) -> Path:
         ("net.mlpackage", {"compute_precision": "float32"}, 3),
         ("net_nnef", {}, 2),
         ("net.nnef.tgz", {}, 1),
-        ("net_torch", {}, 3),
     ],
 )
 def test_there_and_back(
@@ -59,3 +58,22 @@ def test_there_and_back(
     session = onnxruntime.InferenceSession(tmp_path / "back.onnx")
     found = session.run(None, {session.get_inputs()[0].name: X})[0]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_source_for_pytorch_goes_there_weights_first(
+    net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fsspec
+
+    sent: list[str] = []
+    fs = fsspec.filesystem("memory")
+    put = type(fs).pipe_file
+
+    def pipe_file(self: object, path: str, value: bytes, **options: object) -> None:
+        sent.append(path.rpartition("/")[2])
+        put(self, path, value, **options)
+
+    monkeypatch.setattr(type(fs), "pipe_file", pipe_file)
+    serde.convert(net, f"memory://{tmp_path.name}/net_torch")
+    assert sent == ["model.safetensors", "model.py", "config.json"]
+    assert list(expand(f"memory://{tmp_path.name}/")) == []  # Such a folder is not read.
