@@ -26,8 +26,12 @@ EXTRAS = {
     "nnef": ["nnef>=1.0.10"],
     "torch": ["safetensors>=0.5", "torch==2.13.0"],
     "tvm": TVM,
+    # URLs as sources and targets: s3:// and https://, and further protocols by their packages.
+    "stores": ["aiohttp>=3.9", "fsspec>=2024.6", "s3fs>=2024.6"],
+    "gs": ["fsspec>=2024.6", "gcsfs>=2024.6"],
+    "az": ["adlfs>=2024.4", "fsspec>=2024.6"],
+    "hf": ["fsspec>=2024.6", "huggingface_hub>=0.24"],
     "check": ["onnxruntime>=1.19", "pillow>=10"],
-    "stores": ["fsspec>=2024.6"],
     "batch": ["fsspec>=2024.6", "pyarrow>=16"],
     "dask": ["distributed>=2024.6"],
     "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27"],

@@ -27,6 +27,7 @@ __all__ = ["is_installed", "require"]
 
 EXTRAS: Final[dict[str, str]] = {
     "PIL": "check",
+    "fsspec": "stores",
     "mxnet": "mxnet",
     "onnxruntime": "check",
     "coremltools": "coreml",

@@ -19,6 +19,7 @@
     │       └── IllTypedError    Relay text that parses, whose operands do not fit their operators
     ├── CheckError               numbers of two models differ, or could not be compared
     ├── ClusterError             a cluster that is not there, is lost, or has no worker
+    ├── StoreError               a store that does not hold, give or take what it should
     └── MissingDependency        an optional package is not installed
 """
 
@@ -43,6 +44,7 @@ __all__ = [
     "ParseError",
     "RelayError",
     "SerdeError",
+    "StoreError",
     "TypeInferenceError",
     "Unsupported",
     "UnsupportedModelError",
@@ -223,6 +225,13 @@ class CheckError(SerdeError):
 
 class ClusterError(SerdeError):
     """A cluster that cannot be reached, is lost meanwhile, or has no worker that could be used."""
+
+
+class StoreError(SerdeError):
+    """A store that cannot be reached, refuses access, or lacks or loses an object.
+
+    What it says is one line that names the URL, without what is secret there.
+    """
 
 
 class MissingDependency(SerdeError, ImportError):

@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.batching.looks import identity
 from serde.batching.sources import stage_locally
 from serde.engine.forked import forked_engines
 from serde.errors import ConverterBug, MissingDependency, OptionError, UnsupportedModelError
 from serde.outcome import OUTCOMES, error_message, exit_code
 from serde.report import Report
 
-__all__ = ["CONVERT", "PREPARE", "convert_model", "prepare"]
+__all__ = ["CONVERT", "IDENTIFY", "PREPARE", "convert_model", "identify", "prepare"]
 
 CONVERT: Final = (__name__, "convert_model")
+IDENTIFY: Final = (__name__, "identify")
 PREPARE: Final = (__name__, "prepare")
 """Where the functions of this module stand, for whoever has them called."""
 
@@ -50,10 +52,8 @@ def _convert(request: Mapping[str, AnyValue], report: Report, answer: dict[str, 
     from serde.api import convert
 
     options = dict(request["options"])
-    staged = stage_locally(request["sources"], request["scratch"], options)
-    with staged as model:
-        answer["files"] = [_identity(path) for path in model.files]
-        answer |= {"content": model.digest, "bytes_read": model.nbytes}
+    with stage_locally(request["sources"], request["scratch"], options) as model:
+        answer |= _known(model)
         if model.digest == request["known"]:
             answer["status"] = "unchanged"
             return
@@ -65,10 +65,16 @@ def _convert(request: Mapping[str, AnyValue], report: Report, answer: dict[str, 
     answer["bytes_written"] = report.facts["bytes"]
 
 
-def _identity(path: Path) -> list[AnyValue]:
-    """Return what changes with a file, for who asks later whether it has to be read again."""
-    found = os.stat(path)
-    return [os.fspath(path), found.st_size, found.st_mtime_ns, found.st_ino]
+def identify(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Return what is to be known of a model whose conversion told nothing."""
+    with stage_locally(request["sources"], request["scratch"], request["options"]) as model:
+        return _known(model)
+
+
+def _known(model: AnyValue) -> dict[str, AnyValue]:
+    """Return what its files look like, before they are read, and the digest of their bytes."""
+    files = [identity(os.fspath(path)) for path in model.files]
+    return {"files": files, "content": model.digest, "bytes_read": model.nbytes}
 
 
 def _live(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:

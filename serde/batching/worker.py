@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.batching.child import CONVERT, PREPARE
+from serde.batching.child import CONVERT, IDENTIFY, PREPARE
 from serde.batching.isolation import Ending, Isolation, ServerEnded, isolation_here
 from serde.batching.records import Job, Outcome, Settings
 from serde.io.staging import sweep
@@ -110,10 +110,21 @@ class Runner:
         if ending.answer is None:
             with suppress(OSError):
                 sweep(Path(target).absolute().parent)
-            outcome = _died(job, ending, settings)
+            outcome = _died(job, ending, settings, self._identified(request, settings))
             return outcome, ending.in_time and -ending.code in _FROM_OUTSIDE
         self._learn(ending.answer, settings.to)
         return _answered(job, ending), False
+
+    def _identified(
+        self, request: Mapping[str, AnyValue], settings: Settings
+    ) -> Mapping[str, AnyValue]:
+        """Return what is known of the bytes of a model whose process died of them."""
+        with suppress(ServerEnded):
+            ending = self._isolation.call(
+                IDENTIFY, request, seconds=settings.seconds, memory=settings.memory
+            )
+            return ending.answer or {}
+        return {}
 
     def _learn(self, answer: Mapping[str, AnyValue], to: str) -> None:
         """Have the server import what the process of a model had to, for those that come."""
@@ -133,20 +144,26 @@ class Runner:
 
 def _answered(job: Job, ending: Ending) -> Outcome:
     answer = ending.answer
-    report = {**answer["report"], "files": answer.get("files", [])}
-    known = {name: answer[name] for name in ("error", "content", "bytes_read")}
+    known = _known(answer, answer["report"])
     written = answer.get("bytes_written", 0)
+    error = answer["error"]
     return _outcome(
-        job,
-        answer["status"],
-        **known,
-        bytes_written=written,
-        memory=ending.memory,
-        report=report,
+        job, answer["status"], **known, error=error, bytes_written=written, memory=ending.memory
     )
 
 
-def _died(job: Job, ending: Ending, settings: Settings) -> Outcome:
+def _known(answer: Mapping[str, AnyValue], report: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Return what an outcome says of the bytes that were read, as far as they were."""
+    return {
+        "content": answer.get("content", ""),
+        "bytes_read": answer.get("bytes_read", 0),
+        "report": {**report, "files": answer.get("files", [])},
+    }
+
+
+def _died(
+    job: Job, ending: Ending, settings: Settings, identified: Mapping[str, AnyValue]
+) -> Outcome:
     """Return the outcome of a model whose process ended without an answer."""
     said = f": {ending.said}" if ending.said else ""
     if not ending.in_time:
@@ -160,7 +177,7 @@ def _died(job: Job, ending: Ending, settings: Settings) -> Outcome:
         status, error = "crashed", f"its process crashed ({_signal_name(-ending.code)}){said}"
     else:
         status, error = "crashed", f"its process ended (exit code {ending.code}){said}"
-    return _outcome(job, status, error=error, memory=ending.memory)
+    return _outcome(job, status, error=error, memory=ending.memory, **_known(identified, {}))
 
 
 def _signal_name(number: int) -> str:

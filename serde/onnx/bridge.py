@@ -21,6 +21,7 @@ from serde.weights import Array
 if TYPE_CHECKING:
     import onnx
 
+    from serde.io.neighbours import Neighbours
     from serde.onnx.model import OnnxModel
 
 __all__ = ["BRIDGE", "OnnxBridge"]
@@ -66,6 +67,14 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         from serde.onnx import codec
 
         return [Path(name) for name in sorted(codec.source_paths(model))]
+
+    def companions(
+        self, path: Path, options: OnnxImportOptions, beside: Neighbours
+    ) -> Sequence[str]:
+        """Return the files of external data that the model names."""
+        from serde.onnx import codec
+
+        return codec.external_locations(path)
 
     def to_relay(
         self, model: OnnxModel, options: OnnxImportOptions, *, report: Report

@@ -27,9 +27,9 @@ LAYERS = [
         "texts",
     },
     {"relay"},
-    {"bridge", "engine", "io", "options", "summary", "walk"},
+    {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "batching", "checking", "conversion", "target"},
+    {"api", "batching", "checking", "conversion", "stores", "target"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
