@@ -18,6 +18,7 @@
     │   └── ParseError           Relay text that does not parse
     │       └── IllTypedError    Relay text that parses, whose operands do not fit their operators
     ├── CheckError               numbers of two models differ, or could not be compared
+    ├── ClusterError             a cluster that is not there, is lost, or has no worker
     ├── StoreError               a store that does not hold, give or take what it should
     └── MissingDependency        an optional package is not installed
 """
@@ -30,6 +31,7 @@ from serde.report import Issue, Report
 
 __all__ = [
     "CheckError",
+    "ClusterError",
     "CompileError",
     "ConversionError",
     "ConverterBug",
@@ -219,6 +221,10 @@ class CheckError(SerdeError):
     def __init__(self, message: str, report: Report | None = None) -> None:
         super().__init__(message)
         self.report = report
+
+
+class ClusterError(SerdeError):
+    """A cluster that cannot be reached, is lost meanwhile, or has no worker that could be used."""
 
 
 class StoreError(SerdeError):

@@ -6,6 +6,7 @@ import os
 
 from serde.errors import (
     CheckError,
+    ClusterError,
     ConversionError,
     ConverterBug,
     FormatError,
@@ -27,6 +28,7 @@ OUTCOMES = {
     5: "not checked",
     6: "package missing",
     7: "unreachable",
+    8: "cluster failed",
     70: "internal error",
     130: "interrupted",
 }
@@ -38,6 +40,7 @@ _EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (ParseError, 3),
     (MissingDependency, 6),
     (StoreError, 7),
+    (ClusterError, 8),
     (OSError, 2),
     (KeyboardInterrupt, 130),
 )

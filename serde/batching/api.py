@@ -8,7 +8,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -30,9 +30,12 @@ from serde.errors import OptionError
 from serde.limits import Limits
 from serde.stores.urls import Address, is_url
 
-__all__ = ["batch", "prepare_batch"]
+__all__ = ["DASK", "batch", "prepare_batch"]
 
 Source = str | os.PathLike[str] | Mapping[str, AnyValue]
+
+DASK: Final = "dask"
+"""What is given in place of a scheduler for a Dask cluster of this machine."""
 
 _NOT_OF_A_BATCH: Final = frozenset(
     ("source", "target", "target_format", "tensor_mapping", "overwrite", "report")
@@ -171,18 +174,18 @@ def prepare_batch(
     suffix = _check_out(writer, settings)
     found = plan(_entries(sources, known), settings.out, suffix, settings.storage)
     place = _ledger_path(settings.out) if ledger is None else Path(ledger)
-    executor = _executor(scheduler, count)
+    executor = _executor(scheduler, workers)
     return BatchRun(found, settings, executor, place, retry_failed=retry_failed)
 
 
-def _executor(scheduler: str | Executor | None, workers: int) -> Executor:
+def _executor(scheduler: str | Executor | None, workers: int | None) -> Executor:
     if scheduler is None:
         return LocalPool(workers)
     if not isinstance(scheduler, str):
         return scheduler
     from serde.batching.dask import DaskExecutor
 
-    return DaskExecutor(scheduler, workers)
+    return DaskExecutor(None if scheduler == DASK else scheduler, workers=workers)
 
 
 def _check_limits(settings: Settings) -> None:
@@ -279,8 +282,8 @@ def _suffix(writer: AnyBridge, stem: Path, options: AnyValue) -> str:
 
 def _entries(sources: Source | Iterable[Source], known: frozenset[str]) -> list[Entry]:
     """Return what was asked for, by lines of manifests and by arguments."""
-    alone = isinstance(sources, (str, os.PathLike, Mapping))
-    listed: Sequence[AnyValue] = [sources] if alone else list(sources)  # type: ignore[list-item]
+    listed: Iterable[AnyValue]
+    listed = [sources] if isinstance(sources, (str, os.PathLike, Mapping)) else sources
     found: list[Entry] = []
     for number, each in enumerate(listed):
         if isinstance(each, Mapping):
