@@ -19,6 +19,7 @@ LAYERS = [
         "limits",
         "weights",
         "allocation",
+        "progress",
         "report",
         "lossy",
         "outcome",
@@ -29,13 +30,14 @@ LAYERS = [
     {"relay"},
     {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "batching", "checking", "conversion", "stores", "target"},
+    {"api", "batching", "checking", "conversion", "quantization", "stores", "target"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
 LOWEST_ORDER = [
     "_version",
+    "progress",
     "report",
     "errors",
     "lossy",
