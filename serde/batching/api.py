@@ -28,6 +28,7 @@ from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.errors import OptionError
 from serde.limits import Limits
+from serde.relay.ir.types import TensorType
 from serde.stores.urls import Address, is_url
 
 __all__ = ["DASK", "batch", "prepare_batch"]
@@ -236,7 +237,7 @@ def _plain(name: str, value: AnyValue) -> AnyValue:
         return json.loads(json.dumps(value, default=_simple))
     except TypeError:
         kind = type(value).__name__
-        told = "functions go into a file, whose name is given"
+        told = "what no text can hold goes into a file, whose name is given"
         raise OptionError(f"{name}: a batch cannot take a {kind} ({told})") from None
 
 
@@ -245,6 +246,8 @@ def _simple(value: AnyValue) -> AnyValue:
         return sorted(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, TensorType):
+        return f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if hasattr(value, "__index__"):
         return value.__index__()
     raise TypeError
