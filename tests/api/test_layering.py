@@ -15,6 +15,7 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
 LAYERS = [
     {
         "_version",
+        "_installation",
         "errors",
         "limits",
         "weights",
@@ -38,6 +39,7 @@ LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 LOWEST_ORDER = [
     "_version",
     "progress",
+    "_installation",
     "report",
     "errors",
     "lossy",
