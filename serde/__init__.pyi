@@ -64,6 +64,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -105,6 +106,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -145,6 +147,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Bisection:
@@ -181,6 +184,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -218,6 +222,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -256,6 +261,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Bisection:
@@ -290,6 +296,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -334,6 +341,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -380,6 +388,8 @@ def bisect(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -481,6 +491,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name."""
@@ -500,6 +511,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -514,6 +526,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -546,6 +559,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -560,6 +574,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -591,6 +606,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -605,6 +621,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Report:
@@ -632,6 +649,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -646,6 +664,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -674,6 +693,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -688,6 +708,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -717,6 +738,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -731,6 +753,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Report:
@@ -756,6 +779,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -770,6 +794,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -805,6 +830,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -819,6 +845,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -837,8 +864,8 @@ def check(
     """Run two models on the same seeded inputs and compare their outputs.
 
     Args:
-        source: The model to be matched.
-        target: File of the model that must match it.
+        source: The model to be matched: a path or URL, several of these, bytes or a live object.
+        target: Path or URL of the model that must match it.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -852,6 +879,7 @@ def check(
         float16: The target computes in float16; it is judged by what that can hold. Of a target
             that is read as Relay, this is found out.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``; a target that does not say its
             shapes gets those of the source.
@@ -878,6 +906,8 @@ def check(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -940,6 +970,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -960,6 +991,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -980,6 +1012,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -994,6 +1027,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs."""
@@ -1020,6 +1054,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1070,6 +1105,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -1119,6 +1155,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -1164,6 +1201,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -1210,6 +1248,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -1257,6 +1296,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -1300,6 +1340,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -1353,6 +1394,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1415,6 +1457,8 @@ def compile(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -1525,6 +1569,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -1555,6 +1600,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1569,6 +1615,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1685,6 +1732,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1699,6 +1747,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1760,6 +1809,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1774,6 +1824,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1836,6 +1887,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1850,6 +1902,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1938,6 +1991,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1952,6 +2006,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2014,6 +2069,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2028,6 +2084,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2090,6 +2147,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2104,6 +2162,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2171,6 +2230,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2185,6 +2245,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2252,6 +2313,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2266,6 +2328,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2342,8 +2405,9 @@ def convert(
     """Convert a model and write it.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
-        target: Where to write.
+        source: A path or URL, several of these, bytes or a live object of a framework; an
+            archive of SageMaker or of a model server with what it says of the inputs.
+        target: Where to write: a path or URL.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -2361,6 +2425,8 @@ def convert(
             :func:`serde.conversion.mapping.tensor_mapping`.
         overwrite: Whether files beside the target may be replaced that serde did not write:
             MXNet's symbol and parameters, Relay's parameters.
+        storage_options: What ``fsspec`` gives to the file system of a URL, such as
+            ``{"anon": True}``; the environment says it otherwise.
         report: Filled with all of it; a new one if left out.
         options: Options of the source, of the passes and of the target, and what makes the target
             smaller, such as ``int8=True, calibration="photos"``.
@@ -2373,6 +2439,7 @@ def convert(
             allowed; nothing is written.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
 
     Options of every source:
@@ -2387,6 +2454,8 @@ def convert(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -2595,6 +2664,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -2615,6 +2685,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -2635,6 +2706,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2649,6 +2721,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2711,6 +2784,7 @@ def diff(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2759,6 +2833,8 @@ def diff(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -2854,6 +2930,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2977,6 +3054,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3100,6 +3178,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3168,6 +3247,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3236,6 +3316,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3305,6 +3386,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3374,6 +3456,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3469,6 +3552,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3564,6 +3648,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3633,6 +3718,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3702,6 +3788,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3771,6 +3858,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3840,6 +3928,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3914,6 +4003,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3988,6 +4078,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4062,6 +4153,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4136,6 +4228,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4242,6 +4335,8 @@ def export_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -4470,6 +4565,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5472,6 +5568,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5520,6 +5617,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -5567,6 +5665,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -5610,6 +5709,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -5654,6 +5754,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -5699,6 +5800,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -5740,6 +5842,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -5791,6 +5894,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5848,6 +5952,8 @@ def import_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -5953,6 +6059,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5989,6 +6096,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6038,6 +6146,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -6086,6 +6195,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -6130,6 +6240,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -6175,6 +6286,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -6221,6 +6333,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -6263,6 +6376,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -6315,6 +6429,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6372,6 +6487,8 @@ def import_to_gluon(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -6479,6 +6596,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -6514,6 +6632,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6555,6 +6674,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -6595,6 +6715,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -6631,6 +6752,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -6668,6 +6790,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -6706,6 +6829,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -6740,6 +6864,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -6784,6 +6909,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6830,6 +6956,8 @@ def to_relay(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -6919,6 +7047,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),

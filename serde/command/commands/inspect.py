@@ -14,6 +14,8 @@ from serde.command.parameters import (
     printing_flags,
     reading_flags,
     reading_options,
+    storage_options,
+    store_flag,
 )
 from serde.command.render import as_json
 
@@ -36,6 +38,7 @@ __all__ = ["command"]
 )
 @reading_flags("format")
 @click.option("--relay", is_flag=True, help="Also print the model as Relay text.")
+@store_flag
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -49,6 +52,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         paths[0] if len(paths) == 1 else list(paths),
         format=options["source_format"],
         relay=options["relay"],
+        storage_options=storage_options(options),
         report=run.report,
         **reading_options(options),
         **given_options(ctx, options),
