@@ -173,12 +173,13 @@ class DaskExecutor:
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=None,
-                dashboard_address="127.0.0.1:0" if is_installed("bokeh") else None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
             )
         except (OSError, RuntimeError, TimeoutError) as error:
             raise ClusterError(f"a cluster of this machine: {_line(error)}") from error
-        _LOG.info("Dask dashboard: %s", cluster.dashboard_link)
+        if is_installed("bokeh"):
+            _LOG.info("Dask dashboard: %s", cluster.dashboard_link)
         return cluster
 
 
