@@ -1611,6 +1611,20 @@ def convert(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1710,6 +1724,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1771,6 +1799,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1834,10 +1876,26 @@ def convert(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1845,15 +1903,22 @@ def convert(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -1912,6 +1977,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1974,6 +2053,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2037,6 +2130,20 @@ def convert(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2105,6 +2212,20 @@ def convert(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2191,9 +2312,11 @@ def convert(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -2201,6 +2324,20 @@ def convert(
     training: bool = True,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2225,13 +2362,15 @@ def convert(
         overwrite: Whether files beside the target may be replaced that serde did not write:
             MXNet's symbol and parameters, Relay's parameters.
         report: Filled with all of it; a new one if left out.
-        options: Options of the source, of the passes and of the target.
+        options: Options of the source, of the passes and of the target, and what makes the target
+            smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The report.
 
     Raises:
-        CheckError: The check failed or could not be made; nothing is written.
+        CheckError: The check failed or could not be made, or a smaller model loses more than is
+            allowed; nothing is written.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
@@ -2370,15 +2509,22 @@ def convert(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 
@@ -2404,6 +2550,34 @@ def convert(
             text in JSON.
         cc (str | None, default None): What links the library: a C++ compiler for the target; one
             that TVM finds if left out.
+
+    Options of making the target smaller:
+        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
+            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
+            activations by ranges found at run time; "weights" alone; or True for what the target's
+            tool is mostly used for.
+        int4 (bool, default False): Quantise weights to 4 bits.
+        palettize (int | None, default None): Bits of an index into a table of values, which each
+            weight becomes: 1, 2, 3, 4, 6 or 8.
+        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
+            become zero; from 0 to 1.
+        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
+            is told: a path, an array, a mapping of arrays by input, or a list of these.
+        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
+            range follows from what was measured.
+        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
+            of activations; the tool's own choice if left out.
+        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
+        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
+        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
+            wants it.
+        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
+            sums of products saturate.
+        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
+        min_agreement (float | None, default None): Least share of samples whose best class stays
+            the same, for outputs that are scores of classes; with less, nothing is written.
+        min_cosine (float | None, default None): Least cosine between the source's outputs and the
+            smaller model's, likewise.
     """
 
 @overload
@@ -2498,6 +2672,20 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it."""
 
@@ -2708,6 +2896,20 @@ def export_model(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> coremltools.models.MLModel:
     """Return a framework's model in another format, or write it.
 
@@ -2817,6 +3019,20 @@ def export_model(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -2909,6 +3125,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a framework's model in another format, or write it.
 
@@ -2963,6 +3193,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3017,6 +3261,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3072,6 +3330,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3128,10 +3400,26 @@ def export_model(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> onnx.ModelProto:
     """Return a framework's model in another format, or write it.
 
@@ -3139,15 +3427,22 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -3200,10 +3495,26 @@ def export_model(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3211,15 +3522,22 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -3271,6 +3589,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3326,6 +3658,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3381,6 +3727,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a framework's model in another format, or write it.
 
@@ -3436,6 +3796,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3492,6 +3866,20 @@ def export_model(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3552,6 +3940,20 @@ def export_model(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3613,6 +4015,20 @@ def export_model(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Runnable:
     """Return a framework's model in another format, or write it.
 
@@ -3673,6 +4089,20 @@ def export_model(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3752,9 +4182,11 @@ def export_model(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -3762,6 +4194,20 @@ def export_model(
     training: bool = True,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3773,7 +4219,8 @@ def export_model(
         overwrite: Whether files beside `path` may be replaced that serde did not write.
         report: Filled with stages and gaps.
         options: Options of the source, of the passes and of the target, such as
-            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``.
+            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``; and what makes the
+            target smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
@@ -3917,15 +4364,22 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 
@@ -3951,6 +4405,34 @@ def export_model(
             text in JSON.
         cc (str | None, default None): What links the library: a C++ compiler for the target; one
             that TVM finds if left out.
+
+    Options of making the target smaller:
+        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
+            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
+            activations by ranges found at run time; "weights" alone; or True for what the target's
+            tool is mostly used for.
+        int4 (bool, default False): Quantise weights to 4 bits.
+        palettize (int | None, default None): Bits of an index into a table of values, which each
+            weight becomes: 1, 2, 3, 4, 6 or 8.
+        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
+            become zero; from 0 to 1.
+        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
+            is told: a path, an array, a mapping of arrays by input, or a list of these.
+        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
+            range follows from what was measured.
+        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
+            of activations; the tool's own choice if left out.
+        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
+        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
+        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
+            wants it.
+        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
+            sums of products saturate.
+        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
+        min_agreement (float | None, default None): Least share of samples whose best class stays
+            the same, for outputs that are scores of classes; with less, nothing is written.
+        min_cosine (float | None, default None): Least cosine between the source's outputs and the
+            smaller model's, likewise.
     """
 
 @overload
@@ -4011,6 +4493,20 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it."""
 
@@ -4344,9 +4840,11 @@ def from_relay(
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> onnx.ModelProto:
     """Return a Relay model in a format, or write it.
@@ -4355,15 +4853,22 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -4394,9 +4899,11 @@ def from_relay(
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -4405,15 +4912,22 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -4748,9 +5262,11 @@ def from_relay(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -4860,15 +5376,22 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 

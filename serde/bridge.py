@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeAlias, TypeVar
 from typing import Any as AnyValue
 
-from serde.engine.base import Engine
+from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, FormatError, OptionError, RelayError
 from serde.guards import check_parameters, guarded
 from serde.io.atomic import check_files
@@ -32,6 +32,7 @@ from serde.weights import Array
 
 if TYPE_CHECKING:
     from serde.io.neighbours import Neighbours
+    from serde.quantization.options import QuantizeOptions
 
 __all__ = [
     "FORMATS",
@@ -278,6 +279,46 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         Returns:
             The path written.
         """
+
+    def check_compression(self, wanted: QuantizeOptions, options: ExportOptionsT) -> None:
+        """Refuse, before anything is converted, what :meth:`compress` could not do.
+
+        Args:
+            wanted: What is to be made smaller, and how.
+            options: Options of the format.
+
+        Raises:
+            OptionError: The format has no tool for it.
+        """
+        raise OptionError(
+            f"{', '.join(wanted.asked)}: format {self.name} has no tool that makes models smaller"
+        )
+
+    def compress(
+        self,
+        path: Path,
+        wanted: QuantizeOptions,
+        samples: Samples | None,
+        *,
+        folder: Path,
+        report: Report,
+    ) -> ModelT:
+        """Return what the format's own tool makes of a file, as a native model.
+
+        Args:
+            path: A finished file of this format.
+            wanted: What :meth:`check_compression` has let pass.
+            samples: Inputs on which activations are measured.
+            folder: An empty directory, in which weights of the result may lie; it stays until
+                these are written elsewhere.
+            report: Gets facts: who did it, what was done, and the memory that it took.
+
+        Raises:
+            CheckError: The tool failed or crashed.
+            MissingDependency: It is not installed.
+            UnsupportedModelError: Nothing in the model can be made smaller so.
+        """
+        raise OptionError(f"format {self.name} has no tool that makes models smaller")
 
     def complete(self, model: ModelT) -> AnyValue:
         """Return the native object that users get, with its weights."""

@@ -18,8 +18,8 @@
     │   └── ParseError           Relay text that does not parse
     │       └── IllTypedError    Relay text that parses, whose operands do not fit their operators
     ├── CheckError               numbers of two models differ, or could not be compared
-    ├── ClusterError             a cluster that is not there, is lost, or has no worker
     ├── StoreError               a store that does not hold, give or take what it should
+    ├── ClusterError             a cluster that is not there, is lost, or has no worker
     └── MissingDependency        an optional package is not installed
 """
 
@@ -223,15 +223,15 @@ class CheckError(SerdeError):
         self.report = report
 
 
-class ClusterError(SerdeError):
-    """A cluster that cannot be reached, is lost meanwhile, or has no worker that could be used."""
-
-
 class StoreError(SerdeError):
     """A store that cannot be reached, refuses access, or lacks or loses an object.
 
     What it says is one line that names the URL, without what is secret there.
     """
+
+
+class ClusterError(SerdeError):
+    """A cluster that cannot be reached, is lost meanwhile, or has no worker that could be used."""
 
 
 class MissingDependency(SerdeError, ImportError):

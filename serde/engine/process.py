@@ -17,6 +17,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO
 from typing import Any as AnyValue
 
@@ -28,7 +29,14 @@ from serde.engine.forked import ForkedProcess, may_fork
 from serde.errors import CheckError, MissingDependency
 from serde.weights import Array, ArrayWeight, Weight
 
-__all__ = ["EngineEnded", "ProcessEngine", "WorkerProcess", "call_in_process", "can_start"]
+__all__ = [
+    "EngineEnded",
+    "ProcessEngine",
+    "WorkerProcess",
+    "call_in_process",
+    "can_start",
+    "temporary_files_in",
+]
 
 _MAIN = (
     "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
@@ -46,6 +54,11 @@ _SHOWN_CHARACTERS = 200
 def can_start() -> bool:
     """Whether an interpreter can be started: an application that embeds Python may have none."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def temporary_files_in(folder: Path) -> dict[str, str]:
+    """Return the environment in which a process makes its temporary files in a directory."""
+    return dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder.absolute()))
 
 
 class EngineEnded(CheckError):
@@ -150,6 +163,8 @@ def call_in_process(
     function: Callable[[Mapping[str, AnyValue], Sequence[Array]], AnyValue],
     request: Mapping[str, AnyValue],
     weights: Sequence[Weight] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
 ) -> AnyValue:
     """Return what a function gives that is called in a process of its own.
 
@@ -158,13 +173,14 @@ def call_in_process(
         function: A function of a module, which the process imports.
         request: Its first argument, as JSON can hold it; so must its result be.
         weights: Their values are its second argument.
+        environment: What the environment of the process has besides that of this one.
 
     Raises:
         CheckError: The function raised an error.
         EngineEnded: The process crashed.
         MissingDependency: A package is not installed.
     """
-    worker = WorkerProcess(name)
+    worker = WorkerProcess(name, environment)
     try:
         place = [function.__module__, function.__name__]
         header = {"do": "call", "function": place, "request": dict(request)}

@@ -15,10 +15,12 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
 LAYERS = [
     {
         "_version",
+        "_installation",
         "errors",
         "limits",
         "weights",
         "allocation",
+        "progress",
         "report",
         "lossy",
         "outcome",
@@ -29,13 +31,15 @@ LAYERS = [
     {"relay"},
     {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "batching", "checking", "conversion", "stores", "target"},
+    {"api", "batching", "checking", "conversion", "quantization", "stores", "target"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
 LOWEST_ORDER = [
     "_version",
+    "progress",
+    "_installation",
     "report",
     "errors",
     "lossy",
