@@ -8,7 +8,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -28,11 +28,15 @@ from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.errors import OptionError
 from serde.limits import Limits
+from serde.relay.ir.types import TensorType
 from serde.stores.urls import Address, is_url
 
-__all__ = ["batch", "prepare_batch"]
+__all__ = ["DASK", "batch", "prepare_batch"]
 
 Source = str | os.PathLike[str] | Mapping[str, AnyValue]
+
+DASK: Final = "dask"
+"""What is given in place of a scheduler for a Dask cluster of this machine."""
 
 _NOT_OF_A_BATCH: Final = frozenset(
     ("source", "target", "target_format", "tensor_mapping", "overwrite", "report")
@@ -171,11 +175,11 @@ def prepare_batch(
     suffix = _check_out(writer, settings)
     found = plan(_entries(sources, known), settings.out, suffix, settings.storage)
     place = _ledger_path(settings.out) if ledger is None else Path(ledger)
-    executor = _executor(scheduler, count)
+    executor = _executor(scheduler, workers)
     return BatchRun(found, settings, executor, place, retry_failed=retry_failed)
 
 
-def _executor(scheduler: AnyValue, workers: int) -> Executor:
+def _executor(scheduler: AnyValue, workers: int | None) -> Executor:
     if scheduler is None:
         return LocalPool(workers)
     from serde.batching.dask import DaskExecutor, is_client
@@ -234,7 +238,7 @@ def _plain(name: str, value: AnyValue) -> AnyValue:
         return json.loads(json.dumps(value, default=_simple))
     except TypeError:
         kind = type(value).__name__
-        told = "functions go into a file, whose name is given"
+        told = "what no text can hold goes into a file, whose name is given"
         raise OptionError(f"{name}: a batch cannot take a {kind} ({told})") from None
 
 
@@ -243,6 +247,8 @@ def _simple(value: AnyValue) -> AnyValue:
         return sorted(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, TensorType):
+        return f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if hasattr(value, "__index__"):
         return value.__index__()
     raise TypeError
@@ -280,8 +286,8 @@ def _suffix(writer: AnyBridge, stem: Path, options: AnyValue) -> str:
 
 def _entries(sources: Source | Iterable[Source], known: frozenset[str]) -> list[Entry]:
     """Return what was asked for, by lines of manifests and by arguments."""
-    alone = isinstance(sources, (str, os.PathLike, Mapping))
-    listed: Sequence[AnyValue] = [sources] if alone else list(sources)  # type: ignore[list-item]
+    listed: Iterable[AnyValue]
+    listed = [sources] if isinstance(sources, (str, os.PathLike, Mapping)) else sources
     found: list[Entry] = []
     for number, each in enumerate(listed):
         if isinstance(each, Mapping):

@@ -96,10 +96,6 @@ def _live(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
         from serde.checking.tolerance import Tolerance
 
         given["tolerance"] = Tolerance(**given["tolerance"])
-    if given.get("converters"):
-        from serde.walk.user_converters import read_converter_files
-
-        given["converters"] = read_converter_files(given["converters"])
     return given
 
 

@@ -113,11 +113,11 @@ class DaskExecutor:
             ``distributed.Client``, which stays connected; ``"dask"`` for a cluster of processes
             of this machine, which is started for each run and ended with it.
         workers: How many processes that cluster of this machine has; as there are cores if left
-            out. One that is there already has those that it has.
+            out.
 
     Raises:
         MissingDependency: distributed is not installed.
-        OptionError: `scheduler` is none of these.
+        OptionError: `scheduler` is none of these, or `workers` is given for one that runs.
     """
 
     def __init__(self, scheduler: AnyValue = LOCAL, workers: int | None = None) -> None:
@@ -127,6 +127,8 @@ class DaskExecutor:
             raise OptionError(
                 f"scheduler: expected an address or a distributed.Client, found {found}"
             )
+        if scheduler != LOCAL and workers is not None:
+            raise OptionError("workers: a cluster that runs has those that it has")
         self._scheduler = scheduler
         self._workers = workers
 

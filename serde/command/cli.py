@@ -28,6 +28,7 @@ from serde.outcome import error_message, exit_code
 __all__ = ["cli", "find_command", "main"]
 
 COMMANDS = (
+    "batch",
     "bisect",
     "check",
     "completion",

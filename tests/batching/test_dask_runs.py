@@ -148,6 +148,11 @@ def test_what_is_no_scheduler_is_refused(scheduler: object, tmp_path: Path) -> N
         list(DaskExecutor(scheduler).run(jobs, settings(tmp_path)))
 
 
+def test_workers_are_those_of_the_cluster() -> None:
+    with pytest.raises(OptionError, match=r"^workers: "):
+        DaskExecutor("tcp://127.0.0.1:9", 2)
+
+
 @pytest.mark.wide
 def test_a_worker_is_killed_half_way(cluster: Cluster, tmp_path: Path) -> None:
     run_and_kill(cluster, tmp_path, 60)
