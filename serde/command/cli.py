@@ -35,6 +35,7 @@ COMMANDS = (
     "inspect",
     "ops",
     "partition",
+    "view",
 )
 """Names of the commands; each is ``command`` in the module of its name."""
 

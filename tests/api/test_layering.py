@@ -27,7 +27,7 @@ LAYERS = [
     {"relay"},
     {"bridge", "engine", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "checking", "conversion", "target"},
+    {"api", "checking", "conversion", "target", "viewing"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
