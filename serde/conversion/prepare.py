@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from serde.errors import OptionError, raise_if_refused
+from serde.lossy import FLOAT16_OVERFLOW, check_allowed
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.report import Issue, Report
+from serde.report import Report
 from serde.walk.lacking import why_without_value
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
-
-OVERFLOW = "float16-overflow"
-"""Name of the step that turns values beyond the range of float16 into infinities."""
 
 
 def _parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
@@ -118,6 +116,9 @@ class PrepareOptions(CutOptions):
     op_block_list: frozenset[str] = frozenset()
     allow: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        check_allowed(self.allow)
+
 
 @pause_garbage_collection()
 def prepare(
@@ -127,6 +128,7 @@ def prepare(
     keep_globals: bool = False,
     keep_training: bool = False,
     keep_lists: bool = False,
+    keep_stored_weights: bool = False,
     report: Report,
 ) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
@@ -145,6 +147,8 @@ def prepare(
         keep_training: Whether operators that only matter in training stay, and batch
             normalisations with them.
         keep_lists: Whether lists of tensors stay lists; otherwise they become sequences.
+        keep_stored_weights: Whether large weights in files stay as they are where the graph can
+            rearrange them; the report tells which ones batch normalisations change.
         report: Filled with notes and refused steps.
 
     Raises:
@@ -179,11 +183,29 @@ def prepare(
         raise_if_refused(report)
         return model
     model = transform.flatten_results(model)
+    if keep_stored_weights and fold_batch_norm and not keep_training:
+        _note_scaled(model, report)
     mod = transform.Sequential(passes).run(model.mod)[0]
-    model = transform.fold_weights(model.evolve(mod=mod), report=report)
+    model = transform.fold_weights(
+        model.evolve(mod=mod), report=report, in_place=keep_stored_weights
+    )
     if not options.float16:
         return model
     return _as_float16(model, options, report)
+
+
+def _note_scaled(model: RelayModel, report: Report) -> None:
+    """Note which weights in files batch normalisations are folded into."""
+    from serde.relay.transform.fold_batch_norm import scaled_weights
+
+    names = scaled_weights(model.main, frozenset(model.params))
+    stored = [model.params[name] for name in names if model.params[name].source is not None]
+    if stored:
+        report.notes.append(
+            f"batch normalisations are folded into {len(stored)} weights of "
+            f"{sum(weight.nbytes for weight in stored):,} bytes, which are written for that; with "
+            "keep_batch_norm (--keep-batch-norm) they stay where they are"
+        )
 
 
 def _references(model: RelayModel) -> list[Expr]:
@@ -195,8 +217,8 @@ def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> R
     keep = options.op_block_list
     lost = transform.float16_overflows(model, keep=keep, keep_io=options.keep_io_types)
     for what in lost:
-        issue = Issue("cast", what, "has values beyond the range of float16", f"allow {OVERFLOW!r}")
-        (report.allowed if OVERFLOW in options.allow else report.issues).append(issue)
+        why = "has values beyond the range of float16"
+        FLOAT16_OVERFLOW.record(report, options.allow, op="cast", node=what, reason=why)
     raise_if_refused(report)
     narrow = transform.ToFloat16(keep, options.keep_io_types, frozenset(model.params))
     return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
