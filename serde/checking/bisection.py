@@ -80,6 +80,21 @@ class Bisection:
     values: tuple[InnerValue, ...]
     limit: float
 
+    def _repr_html_(self) -> str:
+        """Return what was found for a notebook: the values that differ, those at fault first."""
+        from serde.markup import escaped, figure, table
+
+        differing = sorted((v for v in self.values if not v.agrees), key=lambda v: not v.suspect)
+        rows = [
+            (v.name, v.op, f"{v.distance:.2e}", "at fault" if v.suspect else "differs")
+            for v in differing
+        ]
+        return figure(
+            f"{len(self.values):,} values compared, {len(rows):,} differ",
+            f"<p>{escaped(self.sentence)}</p>",
+            table(("value", "operator", "distance", ""), rows, right={2}),
+        )
+
     @property
     def first(self) -> InnerValue | None:
         """The first value at fault; None if no value is."""

@@ -100,6 +100,24 @@ class ModelDiff:
         """Whether anything differs."""
         return not self.equal
 
+    def _repr_html_(self) -> str:
+        """Return what differs for a notebook."""
+        from serde.markup import escaped, figure, table
+
+        ports = [(p.kind, p.name, str(p.left), str(p.right)) for p in self.ports]
+        counts = [(name, left, right) for name, (left, right) in self.operators.items()]
+        weights = [
+            (w.name, w.renamed or "", "" if w.max_abs is None else f"{w.max_abs:.2e}")
+            for w in self.weights
+        ]
+        return figure(
+            "the models are equal" if self.equal else "the models differ",
+            "" if self.graph is None else f"<p>graph: {escaped(self.graph)}</p>",
+            table(("", "name", "left", "right"), ports),
+            table((f"operator ({self.operator_set})", "left", "right"), counts, right={1, 2}),
+            table(("weight that differs", "renamed", "max abs"), weights, right={2}),
+        )
+
     def as_dict(self) -> dict[str, AnyValue]:
         """Return all of it as values that JSON can hold."""
         return {"equal": self.equal, **asdict(self)}

@@ -112,6 +112,7 @@ class _Folder:
         split, self._fewest = _splitter(names)
         self._paths = {m: split(leaves.names[m]) for m in members}
         self._keys: dict[Hashable, int] = {}
+        self._kinds = 0
 
     def level(self, members: Sequence[int], depth: int) -> list[Item]:
         """Return the children of a box that holds `members`, whose scopes agree up to `depth`."""
@@ -299,6 +300,8 @@ class _Folder:
         found: list[Item] = []
         place = 0
         number = 0
+        letter = _letter(self._kinds)
+        self._kinds += 1
         while place < len(items):
             block = blocks.get(place)
             if block is None or block.key != key:
@@ -306,7 +309,7 @@ class _Folder:
                 place += 1
                 continue
             number += 1
-            block.title = f"block {number}"
+            block.title = f"block {letter}{number}"
             block.children = self._sections(self._alike(block.children))
             found.append(block)
             place += length
@@ -388,6 +391,16 @@ def _turned(
         key=lambda found: (sum(crossing[s] for s in found) / len(found), -len(found)),
         default=starts,
     )
+
+
+def _letter(number: int) -> str:
+    """Return A to Z, then AA and so on, for numbers from zero."""
+    letters = ""
+    while number >= 0:
+        number, last = divmod(number, 26)
+        letters = chr(ord("A") + last) + letters
+        number -= 1
+    return letters
 
 
 def _common_title(titles: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ LAYERS = [
         "_optional",
         "_lazy",
         "texts",
+        "markup",
     },
     {"relay"},
     {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
@@ -37,6 +38,8 @@ LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
 LOWEST_ORDER = [
     "_version",
+    "texts",
+    "markup",
     "progress",
     "report",
     "errors",
@@ -47,7 +50,6 @@ LOWEST_ORDER = [
     "allocation",
     "_optional",
     "_lazy",
-    "texts",
 ]
 CATEGORIES = {
     *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),

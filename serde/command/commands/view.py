@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
@@ -17,15 +18,26 @@ from serde.command.parameters import (
     reading_flags,
     reading_options,
 )
-from serde.command.render import as_json, size_text
+from serde.command.render import as_json
 from serde.command.written import check_written
+from serde.texts import size_text
 
 __all__ = ["command"]
 
 
-@click.command("view", cls=FormatCommand, reads=True, writes=False)
-@click.argument("model", metavar="MODEL")
-@click.argument("other", required=False, metavar="[OTHER]")
+@click.command(
+    "view",
+    cls=FormatCommand,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde view resnet50.onnx -o resnet50.html",
+        "serde view net-symbol.json --input-shape data:1,3,224,224 --open",
+        "serde view net-symbol.json net.onnx --input-shape data:1,3,224,224 -o compared.html",
+    ],
+)
+@click.argument("model", metavar="MODEL", shell_complete=complete_paths)
+@click.argument("other", required=False, metavar="[OTHER]", shell_complete=complete_paths)
 @flag(
     "-o",
     "--output",
