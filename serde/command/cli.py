@@ -92,7 +92,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     with usable_streams():
+        if _package_is_a_mere_folder():
+            from serde._installation import LOST
+
+            sys.stderr.write(f"serde: {LOST}\n")
+            return 6
         return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+def _package_is_a_mere_folder() -> bool:
+    """Whether ``serde/__init__.py`` is gone, as uninstalling pyserde leaves it."""
+    return getattr(sys.modules["serde"], "__file__", None) is None
 
 
 def _run(args: list[str]) -> int:

@@ -15,6 +15,7 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
 LAYERS = [
     {
         "_version",
+        "_installation",
         "errors",
         "limits",
         "weights",
@@ -41,6 +42,7 @@ LOWEST_ORDER = [
     "texts",
     "markup",
     "progress",
+    "_installation",
     "report",
     "errors",
     "lossy",
