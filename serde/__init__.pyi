@@ -36,6 +36,7 @@ from serde.relay.ir.types import TensorType
 from serde.report import Report as Report
 from serde.target.hybrid import HybridExecutor as HybridExecutor
 from serde.target.runners import register_runner as register_runner
+from serde.viewing.page import Page
 from serde.walk.user_converters import exports as exports
 from serde.walk.user_converters import imports as imports
 from serde.weights import Array
@@ -7056,6 +7057,805 @@ def to_relay(
 ) -> RelayModel:
     """Return a model as Relay, as its format says it, before any pass."""
 
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["coreml"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+) -> coremltools.models.MLModel:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["coreml"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["mxnet"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+) -> tuple[mxnet.Symbol, Params]:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["mxnet"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["nnef"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> AnyValue:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["nnef"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["onnx"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+) -> onnx.ModelProto:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["onnx"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["relax"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> AnyValue:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["relax"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["relay"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    lift_constants: int | None = 256,
+) -> tuple[IRModule, dict[str, Array]]:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["relay"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    lift_constants: int | None = 256,
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["torch"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    default_dtype: str = "float32",
+) -> AnyValue:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name: functions of a list of Relay expressions (and of Python's values) and a
+            list of their dtypes, which return one expression or several.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["torch"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    default_dtype: str = "float32",
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name: functions of a list of Relay expressions (and of Python's values) and a
+            list of their dtypes, which return one expression or several.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: None = None,
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    The page is one file that asks for nothing from anywhere. It draws the graph as its format
+    says it, before any pass, with what repeats folded. A model that cannot be converted is shown
+    as far as it could be read, with its gaps marked.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        other: Another model that is compared with it, likewise.
+        path: Where to write the page.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the format of `source`; recognised by content if left out.
+        other_format: Name of the format of `other`, likewise.
+        weights: Whether weights are read: their statistics and histograms, and with two models
+            which of them differ.
+        seconds: Time for the statistics of a model's weights; of what is left then, samples are
+            read.
+        values: With two models, whether both are run to compare the values inside.
+        dims: Lengths of dynamic dimensions by name, for that run.
+        check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
+        report: Filled with stages and gaps.
+        options: Options of the source's format, such as ``input_shapes``; the other model gets
+            those that its format has.
+
+    Returns:
+        The page, which a notebook shows; with `path`, it is written there too.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing, or nothing can be written at `path`.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    params: AnyValue = None,
+    format: FormatName,
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Page:
+    """Show a model as a page of HTML, or what differs between two."""
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    params: AnyValue = None,
+    format: str | None = None,
+    other_format: FormatName,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Page:
+    """Show a model as a page of HTML, or what differs between two."""
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    params: AnyValue = None,
+    format: str,
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+) -> Page:
+    """Show a model as a page of HTML, or what differs between two."""
+
 __all__ = [
     "FormatError",
     "HybridExecutor",
@@ -7082,4 +7882,5 @@ __all__ = [
     "relay",
     "target",
     "to_relay",
+    "view",
 ]

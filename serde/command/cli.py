@@ -38,6 +38,7 @@ COMMANDS = (
     "inspect",
     "ops",
     "partition",
+    "view",
 )
 """Names of the commands; each is ``command`` in the module of its name."""
 

@@ -30,6 +30,7 @@ __all__ = ["command"]
     examples=[
         "serde inspect resnet50.onnx",
         "serde inspect resnet50-symbol.json --input-shape data:1,3,224,224 --relay",
+        "serde inspect resnet50.onnx --nodes",
         "serde inspect Resnet50.mlpackage --json",
     ],
 )
@@ -39,6 +40,9 @@ __all__ = ["command"]
 @reading_flags("format")
 @click.option("--relay", is_flag=True, help="Also print the model as Relay text.")
 @store_flag
+@click.option(
+    "--nodes", is_flag=True, help="Also list the names that --inputs and --outputs of convert take."
+)
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -53,6 +57,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         format=options["source_format"],
         relay=options["relay"],
         storage_options=storage_options(options),
+        nodes=options["nodes"],
         report=run.report,
         **reading_options(options),
         **given_options(ctx, options),
