@@ -15,7 +15,7 @@ TVM_TESTS = $(wildcard tests/formats/test_relax_*.py)
 TVM_BIN := .venv-tvm/bin
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
-.PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench docs check check-full
+.PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench docs site check check-full
 .DEFAULT_GOAL := check
 
 setup: $(STAMP)
@@ -85,6 +85,10 @@ docs: setup
 	$(BIN)/python tools/operator_index.py
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
 	$(BIN)/python tools/stubs.py
+
+# The documentation as pages that need no server, in site/; a warning is an error.
+site: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 check: lint test
 

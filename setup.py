@@ -6,11 +6,23 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).resolve().parent
+HOME = "https://github.com/serde-relay/serde"
+SITE = "https://serde-relay.github.io/serde/"
 VERSION = re.search(
     r'^__version__ = "([^"]+)"$',
     (ROOT / "serde" / "_version.py").read_text(encoding="utf-8"),
     flags=re.MULTILINE,
 ).group(1)
+
+
+def long_description() -> str:
+    """Return README.md for where no file lies beside it: with links to this version's files."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.sub(r"\]\((?!https?:|#)", f"]({HOME}/blob/v{VERSION}/", text)
+
+
+# Of apache-tvm-ffi, what TVM calls into, newer releases crash with this one of TVM.
+TVM = ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"]
 
 EXTRAS = {
     # MXNet's last wheel declares numpy < 2, which Python 3.13 cannot have; README.md says
@@ -22,9 +34,18 @@ EXTRAS = {
     "coreml": ["coremltools>=9.0", "protobuf>=6.31"],
     "nnef": ["nnef>=1.0.10"],
     "torch": ["safetensors>=0.5", "torch==2.13.0"],
-    # Of apache-tvm-ffi, what TVM calls into, newer releases crash with this one of TVM.
-    "tvm": ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"],
+    "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],
+    # URLs as sources and targets: s3:// and https://, and further protocols by their packages.
+    "stores": ["aiohttp>=3.9", "fsspec>=2024.6", "s3fs>=2024.6"],
+    "az": ["adlfs>=2024.4", "fsspec>=2024.6"],
+    "gs": ["fsspec>=2024.6", "gcsfs>=2024.6"],
+    "hf": ["fsspec>=2024.6", "huggingface_hub>=0.24"],
+    "batch": ["fsspec>=2024.6", "pyarrow>=16"],
+    "dask": ["distributed>=2024.6"],
+    "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27"],
+    # ONNX Runtime's tools, and what coremltools makes palettes with.
+    "quantize": ["onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     "fuzz": [
         "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
         "coverage>=7.6",
@@ -43,6 +64,7 @@ EXTRAS = {
         "pytest-xdist>=3.6",
         "ruff>=0.9",
         "safetensors>=0.5",
+        "scikit-learn>=1.3",
         "tflite>=2.18",
         "wheel>=0.43",
         # What MXNet imports; `make setup` installs MXNet itself without its pins.
@@ -56,14 +78,78 @@ EXTRAS = {
         "tqdm>=4.60",
     ],
 }
-EXTRAS["all"] = EXTRAS["coreml"] + EXTRAS["nnef"] + EXTRAS["check"]
+EXTRAS["all"] = [
+    requirement
+    for extra in ("coreml", "nnef", "check", "batch", "dask")
+    for requirement in EXTRAS[extra]
+]
+EXTRAS["dev"] = [
+    *EXTRAS["all"],
+    *EXTRAS["docs"],
+    *TVM,
+    "bandit>=1.8",
+    "basedpyright>=1.31",
+    "build>=1.2",
+    "hypothesis>=6.100",
+    "mypy>=1.15",
+    "pytest>=8.2",
+    "pytest-xdist>=3.6",
+    "ruff>=0.9",
+    "safetensors>=0.5",
+    "tflite>=2.18",
+    "twine>=6.1",
+    "wheel>=0.43",
+    # What tests of stores, pages, servers, notebooks and files for GitHub are judged by.
+    "check-jsonschema>=0.30",
+    "ipykernel>=6.29",
+    "jsonschema>=4.20",
+    "moto[server]>=5.0",
+    "nbclient>=0.10",
+    "nbformat>=5.10",
+    "s3fs>=2024.6",
+    "selenium>=4.20",
+    "torch-model-archiver>=0.12",
+    "tritonclient[grpc]>=2.41",
+    "zizmor>=1.5",
+    # What MXNet imports; `make setup` installs MXNet itself without its pins.
+    "requests>=2.20",
+    "setuptools>=77",
+    # What gluoncv imports, and what builds gluonnlp; they too come without their pins.
+    "cython>=3",
+    "pillow>=10",
+    "portalocker>=2.10",
+    "scipy>=1.11",
+    "tqdm>=4.60",
+]
 
 setup(
     name="serde-relay",
     version=VERSION,
     description="Converts trained models between formats, through Relay",
-    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description=long_description(),
     long_description_content_type="text/markdown",
+    author="The serde authors",
+    url=HOME,
+    project_urls={
+        "Documentation": SITE,
+        "Source": HOME,
+        "Issues": f"{HOME}/issues",
+        "Changelog": f"{HOME}/blob/main/CHANGELOG.md",
+        "Security": f"{HOME}/security",
+    },
+    keywords=[
+        "converter",
+        "coreml",
+        "deep-learning",
+        "machine-learning",
+        "mxnet",
+        "nnef",
+        "onnx",
+        "pytorch",
+        "quantization",
+        "relay",
+        "tvm",
+    ],
     license="Apache-2.0",
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
@@ -83,11 +169,13 @@ setup(
     # Other distributions add formats through the entry-point group "serde.formats".
     entry_points={"console_scripts": ["serde = serde.command.cli:main"]},
     classifiers=[
-        "Development Status :: 3 - Alpha",
+        "Development Status :: 5 - Production/Stable",
+        "Environment :: Console",
         "Intended Audience :: Developers",
         "Intended Audience :: Science/Research",
         "Operating System :: OS Independent",
         "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3 :: Only",
         "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",

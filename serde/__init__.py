@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib as _importlib
+import os as _os
 from typing import Any as _Any
 
 from serde._version import __version__
@@ -35,6 +36,11 @@ _HOMES = {
 }
 
 __all__ = [*_HOMES, "__version__"]
+
+if _os.path.exists(f"{_os.path.dirname(__file__)}/de.py"):
+    from serde._installation import warn_of_pyserde as _warn_of_pyserde
+
+    _warn_of_pyserde()
 
 
 def __getattr__(name: str) -> _Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
-from serde.engine.base import Engine
+from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, OptionError
 from serde.io.atomic import check_files
 from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
@@ -21,7 +21,9 @@ from serde.weights import Array, weights_text
 if TYPE_CHECKING:
     import onnx
 
+    from serde.io.neighbours import Neighbours
     from serde.onnx.model import OnnxModel
+    from serde.quantization.options import QuantizeOptions
 
 __all__ = ["BRIDGE", "OnnxBridge"]
 
@@ -66,6 +68,14 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         from serde.onnx import codec
 
         return [Path(name) for name in sorted(codec.source_paths(model))]
+
+    def companions(
+        self, path: Path, options: OnnxImportOptions, beside: Neighbours
+    ) -> Sequence[str]:
+        """Return the files of external data that the model names."""
+        from serde.onnx import codec
+
+        return codec.external_locations(path)
 
     def to_relay(
         self, model: OnnxModel, options: OnnxImportOptions, *, report: Report
@@ -168,6 +178,26 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             sources=sources,
             before_commit=before_commit,
         )
+
+    def check_compression(self, wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
+        """Refuse what ONNX Runtime's tools have not."""
+        from serde.onnx.quantize import check_quantization
+
+        check_quantization(wanted, options)
+
+    def compress(
+        self,
+        path: Path,
+        wanted: QuantizeOptions,
+        samples: Samples | None,
+        *,
+        folder: Path,
+        report: Report,
+    ) -> OnnxModel:
+        """Return the model quantised by ONNX Runtime's tools."""
+        from serde.onnx.quantize import quantize
+
+        return quantize(path, wanted, samples, folder, report)
 
     def complete(self, model: OnnxModel) -> onnx.ModelProto:
         """Return the ``onnx.ModelProto`` with its weights."""

@@ -27,15 +27,22 @@ from serde.io.packed import stored_source
 from serde.io.staging import sweep
 from serde.io.wire import Piece, total_length
 from serde.limits import MAX_PROTOBUF_BYTES
-from serde.onnx.data_files import data_name, graph_digest, is_written, outdated_data
+from serde.onnx.data_files import (
+    data_name,
+    external_locations,
+    graph_digest,
+    is_written,
+    outdated_data,
+)
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import EMBEDDED_BYTES, OnnxModel, weight_bytes, weight_chunks
 from serde.onnx.reader import detect, load
+from serde.progress import expect
 
 if TYPE_CHECKING:
     from serde.onnx.links import LinkedFile
 
-__all__ = ["OnnxModel", "detect", "load", "save", "source_paths"]
+__all__ = ["OnnxModel", "detect", "external_locations", "load", "save", "source_paths"]
 
 _PAGE = 4096
 _LARGE = 2**16
@@ -126,6 +133,7 @@ def save(
     )
     with group as staged:
         if data:
+            expect("bytes", sum(len(payload) for _, payload in layout.data))
             with PieceWriter.open(staged[0]) as writer:
                 for offset, payload in layout.data:
                     writer.put(bytes(offset - writer.position))

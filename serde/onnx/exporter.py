@@ -33,7 +33,7 @@ from serde.onnx.builder import (
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
 from serde.onnx.functions import FunctionCall, LocalFunctions
-from serde.onnx.lowering import as_qdq, lower
+from serde.onnx.lowering import as_qdq, for_runtime, lower
 from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.ops import TABLE
 from serde.onnx.schemas import newest_opset, require_dtype
@@ -67,7 +67,7 @@ def from_relay(
     intermediate_shapes: bool,
     report: Report,
     *,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     allow: frozenset[str] = frozenset(),
     local_functions: bool = False,
     link_weights: bool = False,
@@ -122,7 +122,7 @@ def _write_model(
     report: Report,
     *,
     intermediate_shapes: bool,
-    quantized: Literal["exact", "qdq", "qlinear"],
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"],
     allow: frozenset[str],
     local_functions: bool,
     link_weights: bool,
@@ -137,6 +137,8 @@ def _write_model(
         )
     if quantized != "exact":
         model = as_qdq(model, report, allow, whole=quantized == "qlinear")
+    if quantized in ("onnxruntime", "tensorrt"):
+        model = for_runtime(model, quantized, report, allow)
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
     model = lower(model, opset, local_functions, report, in_place=link_weights)

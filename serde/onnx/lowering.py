@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar, Final
 
+from serde.errors import raise_if_refused
+from serde.lossy import QUANTISED_AS_QDQ, UINT8_AS_INT8
+from serde.onnx.linear_pairs import (
+    LevelsAsPairs,
+    SignedPairs,
+    SumsBetweenPairs,
+    UnsignedPairs,
+    loses_levels,
+)
 from serde.onnx.ops import TABLE
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
@@ -19,15 +28,12 @@ from serde.relay.ir.visit import rewrite, rewrite_function
 from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["AS_QDQ", "Takes", "arrange", "as_qdq", "lower", "spell_out"]
+__all__ = ["Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]
 
 FIRST_WITH_NIBBLES: Final = 21
 """First version of the operator set that has integers of 4 bits."""
 
 _BYTES: Final = {"int4": "int8", "uint4": "uint8"}
-
-AS_QDQ = "quantised-as-qdq"
-"""Name of the step that computes quantised operators on floats, rounding halves to even."""
 
 _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
@@ -35,7 +41,33 @@ _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
     """Return the model on floats; products in one step may stay `whole`."""
     after = [] if whole else [transform.Decompose(supported=_is_no_whole)]
-    return quantized_as_floats(model, AS_QDQ, allow, report, after=after)
+    return quantized_as_floats(model, QUANTISED_AS_QDQ, allow, report, after=after)
+
+
+def for_runtime(
+    model: RelayModel, runtime: str, report: Report, allow: frozenset[str]
+) -> RelayModel:
+    """Return a model that is between linear operators in the form that a runtime fuses.
+
+    Args:
+        model: What :func:`as_qdq` gave.
+        runtime: ``onnxruntime`` or ``tensorrt``.
+        report: Gets the step that loses levels.
+        allow: Names of lossy steps that may be taken.
+
+    Raises:
+        UnsupportedModelError: Such a step is not allowed.
+    """
+    if runtime == "onnxruntime":
+        passes = [LevelsAsPairs(), SumsBetweenPairs(), UnsignedPairs()]
+    else:
+        passes = [LevelsAsPairs(), SignedPairs()]
+        if loses_levels(model.main):
+            reason = "activations of uint8 become int8 with half as many levels"
+            UINT8_AS_INT8.record(report, allow, op="quantize", node="main", reason=reason)
+            raise_if_refused(report)
+    mod = transform.Sequential([*passes, transform.RemoveDeadCode()]).run(model.mod)[0]
+    return transform.fold_weights(model.evolve(mod=mod), report=report)
 
 
 def _is_no_whole(node: Call) -> bool:

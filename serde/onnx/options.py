@@ -47,7 +47,7 @@ class OnnxExportOptions(ExportOptions):
     intermediate_shapes: bool = field(
         default=False, metadata={"help": "Note the types of all intermediate values."}
     )
-    quantized: Literal["exact", "qdq", "qlinear"] = field(
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = field(
         default="exact", metadata={"help": "How quantised operators are written."}
     )
     save_as_external_data: bool = field(
