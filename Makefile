@@ -84,6 +84,7 @@ docs: setup
 	$(BIN)/python tools/operator_index.py
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
 	$(BIN)/python tools/stubs.py
+	$(BIN)/python tools/schemas.py
 
 check: lint test
 
