@@ -13,7 +13,16 @@ from typing import Any
 
 from serde.progress import Progress, listening
 
-__all__ = ["NOT_SHOWN", "Issue", "OutputVerdict", "Progress", "Report", "Stage"]
+__all__ = [
+    "NOT_SHOWN",
+    "Issue",
+    "Nearness",
+    "OutputAccuracy",
+    "OutputVerdict",
+    "Progress",
+    "Report",
+    "Stage",
+]
 
 _LOG = logging.getLogger("serde")
 _LOG.addHandler(logging.NullHandler())
@@ -100,6 +109,43 @@ class OutputVerdict:
         return self.distance / self.own
 
 
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near an output of a model is to the source's, over all samples.
+
+    Attributes:
+        cosine: Cosine of the angle between both, as flat vectors of all samples.
+        worst_cosine: The least cosine of a sample.
+        snr: Ratio of the source's power to that of the difference, in decibels.
+        error: Root of the mean square of the difference, in deviations of the output.
+        agreement: Share of rows in which the same class is best; of integers, of elements that
+            are equal. None where neither is meant.
+    """
+
+    cosine: float
+    worst_cosine: float
+    snr: float
+    error: float
+    agreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAccuracy:
+    """What making a model smaller does to one output.
+
+    Attributes:
+        output: Name of the output in the source.
+        before: The target as it was written, beside the source.
+        after: The smaller target, beside the source.
+        passed: Whether `after` is not below what the caller demands.
+    """
+
+    output: str
+    before: Nearness
+    after: Nearness
+    passed: bool = True
+
+
 @dataclass(slots=True)
 class Report:
     """Filled while a conversion runs; the public functions accept one as ``report=``.
@@ -118,6 +164,7 @@ class Report:
         facts: Figures of the result: path, size in bytes, parameters, version.
         verdicts: One comparison an output, where the result was checked.
         engines: Names of the engines that ran source and target of the check.
+        accuracy: One entry an output, where the target was made smaller.
         on_progress: Called while a stage goes on, ten times a second at most, with how far it
             has come; what it raises ends the conversion.
     """
@@ -134,6 +181,7 @@ class Report:
     facts: dict[str, Any] = field(default_factory=dict)
     verdicts: list[OutputVerdict] = field(default_factory=list)
     engines: tuple[str, str] | None = None
+    accuracy: list[OutputAccuracy] = field(default_factory=list)
     on_progress: Callable[[Progress], object] | None = field(
         default=None, repr=False, compare=False
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serde.command.render import printable, size_text
 from serde.progress import Progress
+from serde.texts import printable, size_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -30,6 +30,7 @@ __all__ = [
     "flag",
     "given_options",
     "printing_flags",
+    "quantizing_flags",
     "reading_flags",
     "reading_options",
     "report_flag",
@@ -41,7 +42,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _BY_HAND = (
     "input_shapes", "input_dtypes", "allow", "converters", "keep_unknown", "result_types",
-    "custom_ops", "limits",
+    "custom_ops", "limits", "int8", "calibration",
 )  # fmt: skip
 
 
@@ -89,8 +90,15 @@ class FormatCommand(Command):
         return super().parse_args(ctx, _complete_check_flag(args))
 
 
+_QUANTIZED = ("static", "dynamic", "weights")
+"""What ``--int8`` may have behind it."""
+
+
 def _complete_check_flag(args: Sequence[str]) -> list[str]:
-    """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``."""
+    """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``.
+
+    Likewise ``--int8``, behind which a word may stand.
+    """
     out: list[str] = []
     rest = list(args)
     while rest:
@@ -100,6 +108,9 @@ def _complete_check_flag(args: Sequence[str]) -> list[str]:
         if arg == "--check":
             number = rest.pop(0) if rest and rest[0].isdecimal() else "1"
             arg = f"--check={number}"
+        elif arg == "--int8":
+            word = rest.pop(0) if rest and rest[0] in _QUANTIZED else "usual"
+            arg = f"--int8={word}"
         out.append(arg)
     return out
 
@@ -119,6 +130,10 @@ def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tup
             classes.append((name, bridge.import_options))
         if writes and bridge.export_options is not None:
             classes.append((name, bridge.export_options))
+    if reads and writes:
+        from serde.quantization.options import QuantizeOptions
+
+        classes.append(("", QuantizeOptions))
     return [*classes, ("", PrepareOptions)] if writes else classes
 
 
@@ -147,6 +162,10 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
         from serde.walk.user_converters import read_converter_files
 
         given["converters"] = read_converter_files(options["converters"])
+    if options.get("int8"):
+        given["int8"] = True if options["int8"] == "usual" else options["int8"]
+    if options.get("calibration") is not None:
+        given["calibration"] = options["calibration"]
     if options["keep_unknown"]:
         given["keep_unknown"] = True
     if options["result_types"]:
@@ -258,6 +277,21 @@ custom_flag = click.option(
     multiple=True,
     metavar="A,B",
     help="Operators of other frameworks, kept as serde.foreign, to write as custom ones.",
+)
+quantizing_flags = _stack(
+    click.option(
+        "--int8",
+        type=click.Choice(("usual", *_QUANTIZED)),
+        metavar="[static|dynamic|weights]",
+        help="Quantise to 8 bits by the target's own tool: activations by ranges of --calibration, "
+        "by ranges at run time, or weights alone.",
+    ),
+    click.option(
+        "--calibration",
+        type=click.Path(path_type=Path),
+        metavar="FILE|DIR",
+        help="Inputs to measure activations and accuracy on: what --check-data takes.",
+    ),
 )
 writing_flag = flag(
     "--to",

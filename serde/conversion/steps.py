@@ -133,6 +133,7 @@ def write_model(
             keep_globals=options.keeps_functions,
             keep_training=options.keeps_training,
             keep_lists=options.keeps_lists,
+            keep_stored_weights=options.keeps_stored_weights,
             report=report,
         )
     report.title = f"relay -> {bridge.name}"

@@ -16,14 +16,15 @@ from serde.command.parameters import (
     custom_flag,
     given_options,
     printing_flags,
+    quantizing_flags,
     reading_flags,
     reading_options,
     report_flag,
     source_and_target,
     writing_flag,
 )
-from serde.command.render import size_text
 from serde.errors import CheckError
+from serde.texts import size_text
 
 __all__ = ["command"]
 
@@ -52,6 +53,7 @@ _NETRON = "view it at https://netron.app"
     help="Run source and target on N seeded inputs (1) before the target is put in place.",
 )
 @checking_flags
+@quantizing_flags
 @click.option(
     "--tensor-mapping",
     type=click.Path(dir_okay=False, path_type=Path),
