@@ -17,14 +17,31 @@ from serde.command.parameters import (
     storage_options,
     store_flag,
 )
-from serde.command.render import as_json
 
 __all__ = ["command"]
+
+
+def _properties() -> dict[str, Any]:
+    from collections import Counter
+
+    from serde.command.schemas import properties_of, schema_of
+    from serde.summary import ModelSummary
+
+    return {
+        "format": schema_of(str),
+        "title": schema_of(str),
+        **properties_of(ModelSummary),
+        "nodes": schema_of(int),
+        "operators": schema_of(Counter[str]),
+        "relay": {"description": "The model as Relay text, if asked for.", **schema_of(str | None)},
+        "notes": schema_of(list[str]),
+    }
 
 
 @click.command(
     "inspect",
     cls=FormatCommand,
+    result=_properties,
     reads=True,
     writes=False,
     examples=[
@@ -63,7 +80,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         **given_options(ctx, options),
     )
     if run.as_json:
-        run.terminal.raw(as_json(found.as_dict()))
+        run.print_result(found.as_dict())
         return
     for table in found.tables():
         run.terminal.table(table)
