@@ -1837,6 +1837,8 @@ def convert(
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> Report:
     """Convert a model and write it.
@@ -1854,6 +1856,13 @@ def convert(
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -2194,6 +2203,8 @@ def convert(
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -2379,6 +2390,13 @@ def convert(
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 
@@ -3131,6 +3149,8 @@ def export_model(
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> onnx.ModelProto:
     """Return a framework's model in another format, or write it.
@@ -3148,6 +3168,13 @@ def export_model(
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -3203,6 +3230,8 @@ def export_model(
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> Path:
     """Return a framework's model in another format, or write it.
@@ -3220,6 +3249,13 @@ def export_model(
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -3755,6 +3791,8 @@ def export_model(
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -3926,6 +3964,13 @@ def export_model(
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 
@@ -4347,6 +4392,8 @@ def from_relay(
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> onnx.ModelProto:
     """Return a Relay model in a format, or write it.
@@ -4364,6 +4411,13 @@ def from_relay(
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -4397,6 +4451,8 @@ def from_relay(
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -4414,6 +4470,13 @@ def from_relay(
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -4751,6 +4814,8 @@ def from_relay(
     quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -4869,6 +4934,13 @@ def from_relay(
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 

@@ -23,17 +23,21 @@ import numpy as np
 
 from serde.errors import MissingDependency
 
-__all__ = ["is_installed", "require"]
+__all__ = ["is_installed", "require", "require_installed"]
 
 EXTRAS: Final[dict[str, str]] = {
     "PIL": "check",
+    "fsspec": "stores",
     "mxnet": "mxnet",
     "onnxruntime": "check",
     "coremltools": "coreml",
     "nnef": "nnef",
     "safetensors": "torch",
+    "sklearn": "quantize",
     "torch": "torch",
     "tvm": "tvm",
+    "pyarrow": "batch",
+    "distributed": "dask",
 }
 """The extra of this distribution that installs each optional package."""
 
@@ -58,6 +62,16 @@ def is_installed(package: str) -> bool:
         return importlib.util.find_spec(package) is not None
     except ValueError:  # A module without a specification was put in its place.
         return package in sys.modules
+
+
+def require_installed(package: str) -> None:
+    """Say how to install a package that is not there, without importing one that is.
+
+    Raises:
+        MissingDependency: It is not installed.
+    """
+    if not is_installed(package):
+        raise _missing(package, package)
 
 
 def require(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from serde.conversion.steps import (
 )
 from serde.errors import OptionError
 from serde.io.atomic import staged_text
+from serde.quantization.options import QuantizeOptions
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
@@ -135,7 +136,7 @@ def _whole_model(model: AnyValue, report: Report) -> RelayModel:
     return bridge.to_relay(bridge.load(model, None, options), options, report=report)
 
 
-@takes_options(reads="", writes="format", passes=PrepareOptions)
+@takes_options(reads="", writes="format", passes=PrepareOptions, after=QuantizeOptions)
 def export_model(
     model: AnyValue,
     params: AnyValue = None,
@@ -156,7 +157,8 @@ def export_model(
         overwrite: Whether files beside `path` may be replaced that serde did not write.
         report: Filled with stages and gaps.
         options: Options of the source, of the passes and of the target, such as
-            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``.
+            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``; and what makes the
+            target smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
@@ -168,11 +170,27 @@ def export_model(
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(model), find_target(format, path)
-    own, passes, target = bind_all(reader, writer, options)
+    quantizing, rest = bind_options(QuantizeOptions, options)
+    own, passes, target = bind_all(reader, writer, rest)
+    if quantizing.is_asked:
+        writer.check_compression(quantizing, target)
     known = [*source_paths(model), *source_paths(params)]
     check = None if path is None else target_check(writer, path, target, known, overwrite)
     loaded, relay_model = read_model(reader, model, params, own, report, check)
-    native = write_model(writer, wanted_part(relay_model, passes), passes, target, report)
+    chosen = cut_out(relay_model, passes)
+    part = rename_inputs_and_outputs(chosen, passes)
+    native = write_model(writer, part, passes, target, report)
+    if quantizing.is_asked:
+        from serde.checking.written import WrittenModel
+        from serde.quantization.shrinking import Shrinking
+
+        whole = chosen is relay_model
+        written = WrittenModel(
+            reader, loaded, relay_model, part, whole, writer, native, target, passes
+        )
+        files = [*known, *reader.files(loaded)]
+        place = None if path is None else Path(path)
+        return Shrinking(written, quantizing, report).export(place, files)
     if path is None:
         return writer.complete(native)
     with report.stage("save"):
@@ -310,7 +328,12 @@ def _check_data(given: AnyValue) -> CheckData:
     return as_check_data(given)
 
 
-@takes_options(reads="source_format", writes="target_format", passes=PrepareOptions)
+@takes_options(
+    reads="source_format",
+    writes="target_format",
+    passes=PrepareOptions,
+    after=QuantizeOptions,
+)
 def convert(
     source: AnyValue,
     target: PathLike,
@@ -351,20 +374,25 @@ def convert(
         overwrite: Whether files beside the target may be replaced that serde did not write:
             MXNet's symbol and parameters, Relay's parameters.
         report: Filled with all of it; a new one if left out.
-        options: Options of the source, of the passes and of the target.
+        options: Options of the source, of the passes and of the target, and what makes the target
+            smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The report.
 
     Raises:
-        CheckError: The check failed or could not be made; nothing is written.
+        CheckError: The check failed or could not be made, or a smaller model loses more than is
+            allowed; nothing is written.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
-    own, passes, bound = bind_all(reader, writer, options)
+    quantizing, rest = bind_options(QuantizeOptions, options)
+    own, passes, bound = bind_all(reader, writer, rest)
+    if quantizing.is_asked:
+        writer.check_compression(quantizing, bound)
     data = None if check_data is None else _check_data(check_data)
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)
@@ -374,58 +402,66 @@ def convert(
     chosen = cut_out(model, passes)
     part = rename_inputs_and_outputs(chosen, passes)
     native = write_model(writer, part, passes, bound, report)
-    mapping = None if tensor_mapping is None else mapped_names(chosen, writer.names(native))
     checks = bool(check) or data is not None
-    recorded = writer.names(native).outputs if checks else None
+    written = None
+    if checks or quantizing.is_asked:
+        from serde.checking.written import WrittenModel
+
+        whole = chosen is model
+        written = WrittenModel(reader, loaded, model, part, whole, writer, native, bound, passes)
     saving = ExitStack()
 
     def verify(path: Path) -> None:
         from serde.checking.checks import locate_difference
-        from serde.checking.engines import engine_for_path, renamed_engine
+        from serde.checking.engines import engine_for_path
         from serde.checking.verdict import compare, raise_if_differs
-        from serde.engine.interpreter import RelayEngine
 
-        saving.close()
+        if written is None or not checks:
+            return
         with report.stage("check"), ExitStack() as running:
-            wanted = writer.expected(part, native, bound)
-            if wanted.mod is part.mod and chosen is model:
-                own_names = reader.engine(loaded, model)
-                engine = renamed_engine(own_names, passes.rename_inputs, passes.rename_outputs)
-            else:
-                engine = RelayEngine(wanted)
             compare(
-                running.enter_context(closing(engine)),
+                running.enter_context(closing(written.open_source())),
                 running.enter_context(closing(engine_for_path(writer, path))),
-                wanted,
+                written.expected,
                 runs=int(check),
                 tolerance=tolerance,
                 dims=dims,
                 data=data,
-                float16=passes.float16 or bound.computes_float16,
+                float16=written.computes_float16,
                 yardstick=yardstick,
-                recorded=recorded,
+                recorded=written.outputs,
                 report=report,
             )
         if yardstick:
-            locate_difference(report, wanted, writer, path, dims, data, recorded)
+            locate_difference(report, written.expected, writer, path, dims, data, written.outputs)
         raise_if_differs(report, target, "the source")
 
     path = Path(target)
     sizes: list[int] = []
+    finish: Callable[[Path], None] = verify
 
-    def finish(staged: Path) -> None:
+    def before_commit(staged: Path) -> None:
         sizes.append(_size(staged))
-        if checks:
-            verify(staged)
+        saving.close()
+        finish(staged)
 
     # What can fail comes before either file is in place.
     with ExitStack() as beside, saving:
+        if written is not None and quantizing.is_asked:
+            from serde.quantization.shrinking import Shrinking
+
+            shrinking = Shrinking(
+                written, quantizing, report, dims=dims, data=data, runs=int(check)
+            )
+            native = beside.enter_context(shrinking.shrunk(path, verify))
+            finish = shrinking.measure
         if tensor_mapping is not None:
+            mapping = mapped_names(chosen, writer.names(native))
             text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
             beside.enter_context(staged_text(tensor_mapping, text))
         saving.enter_context(report.stage("save"))
         files = [*known, *reader.files(loaded)]
-        writer.save(native, path, bound, sources=files, before_commit=finish)
+        writer.save(native, path, bound, sources=files, before_commit=before_commit)
     report.facts |= {"path": str(path), "bytes": sizes[0]}
     return report
 

@@ -18,6 +18,8 @@
     │   └── ParseError           Relay text that does not parse
     │       └── IllTypedError    Relay text that parses, whose operands do not fit their operators
     ├── CheckError               numbers of two models differ, or could not be compared
+    ├── StoreError               a store that does not hold, give or take what it should
+    ├── ClusterError             a cluster that is not there, is lost, or has no worker
     └── MissingDependency        an optional package is not installed
 """
 
@@ -29,6 +31,7 @@ from serde.report import Issue, Report
 
 __all__ = [
     "CheckError",
+    "ClusterError",
     "CompileError",
     "ConversionError",
     "ConverterBug",
@@ -41,6 +44,7 @@ __all__ = [
     "ParseError",
     "RelayError",
     "SerdeError",
+    "StoreError",
     "TypeInferenceError",
     "Unsupported",
     "UnsupportedModelError",
@@ -217,6 +221,17 @@ class CheckError(SerdeError):
     def __init__(self, message: str, report: Report | None = None) -> None:
         super().__init__(message)
         self.report = report
+
+
+class StoreError(SerdeError):
+    """A store that cannot be reached, refuses access, or lacks or loses an object.
+
+    What it says is one line that names the URL, without what is secret there.
+    """
+
+
+class ClusterError(SerdeError):
+    """A cluster that cannot be reached, is lost meanwhile, or has no worker that could be used."""
 
 
 class MissingDependency(SerdeError, ImportError):

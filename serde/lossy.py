@@ -25,6 +25,7 @@ __all__ = [
     "QUANTISED_AS_FLOATS",
     "QUANTISED_AS_QDQ",
     "SIX_DIGIT_FLOATS",
+    "UINT8_AS_INT8",
     "LossyStep",
     "check_allowed",
     "declare_lossy_step",
@@ -132,4 +133,7 @@ QUANTISED_AS_QDQ = declare_lossy_step(
 )  # fmt: skip
 SIX_DIGIT_FLOATS = declare_lossy_step(
     "six-digit-floats", "strict Relay text has floats of six digits"
+)
+UINT8_AS_INT8 = declare_lossy_step(
+    "uint8-as-int8", "activations of uint8 are held as int8, with half as many levels"
 )

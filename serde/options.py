@@ -171,6 +171,11 @@ class ExportOptions:
         return False
 
     @property
+    def keeps_stored_weights(self) -> bool:
+        """Whether large weights in files stay as they are where the graph can rearrange them."""
+        return False
+
+    @property
     def computes_float16(self) -> bool:
         """Whether what is written computes in float16 whatever the model does."""
         return False

@@ -6,6 +6,7 @@ import os
 
 from serde.errors import (
     CheckError,
+    ClusterError,
     ConversionError,
     ConverterBug,
     FormatError,
@@ -13,6 +14,7 @@ from serde.errors import (
     OptionError,
     ParseError,
     SerdeError,
+    StoreError,
 )
 
 __all__ = ["OUTCOMES", "error_message", "exit_code"]
@@ -25,6 +27,8 @@ OUTCOMES = {
     4: "check failed",
     5: "not checked",
     6: "package missing",
+    7: "store failed",
+    8: "cluster failed",
     70: "internal error",
     130: "interrupted",
 }
@@ -35,6 +39,8 @@ _EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (FormatError, 3),
     (ParseError, 3),
     (MissingDependency, 6),
+    (StoreError, 7),
+    (ClusterError, 8),
     (OSError, 2),
     (KeyboardInterrupt, 130),
 )
@@ -45,6 +51,8 @@ def exit_code(error: BaseException) -> int:
     """Return the exit code of an error that ended a command."""
     if isinstance(error, CheckError):
         report = error.report
+        if report is not None and not all(each.passed for each in report.accuracy):
+            return 4
         return 4 if report is not None and report.verdicts and not report.says_nothing else 5
     for kind, code in _EXIT_CODES:
         if isinstance(error, kind):

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-__all__ = ["Issue", "OutputVerdict", "Report", "Stage"]
+from serde.progress import Progress, listening
+
+__all__ = [
+    "Issue",
+    "Nearness",
+    "OutputAccuracy",
+    "OutputVerdict",
+    "Progress",
+    "Report",
+    "Stage",
+]
+
+_LOG = logging.getLogger("serde")
+_LOG.addHandler(logging.NullHandler())
+
+_NOT_SHOWN = ("on_progress", "_logged")
+"""Fields of a report that are no part of what it says."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -91,6 +108,43 @@ class OutputVerdict:
         return self.distance / self.own
 
 
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near an output of a model is to the source's, over all samples.
+
+    Attributes:
+        cosine: Cosine of the angle between both, as flat vectors of all samples.
+        worst_cosine: The least cosine of a sample.
+        snr: Ratio of the source's power to that of the difference, in decibels.
+        error: Root of the mean square of the difference, in deviations of the output.
+        agreement: Share of rows in which the same class is best; of integers, of elements that
+            are equal. None where neither is meant.
+    """
+
+    cosine: float
+    worst_cosine: float
+    snr: float
+    error: float
+    agreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAccuracy:
+    """What making a model smaller does to one output.
+
+    Attributes:
+        output: Name of the output in the source.
+        before: The target as it was written, beside the source.
+        after: The smaller target, beside the source.
+        passed: Whether `after` is not below what the caller demands.
+    """
+
+    output: str
+    before: Nearness
+    after: Nearness
+    passed: bool = True
+
+
 @dataclass(slots=True)
 class Report:
     """Filled while a conversion runs; the public functions accept one as ``report=``.
@@ -109,6 +163,9 @@ class Report:
         facts: Figures of the result: path, size in bytes, parameters, version.
         verdicts: One comparison an output, where the result was checked.
         engines: Names of the engines that ran source and target of the check.
+        accuracy: One entry an output, where the target was made smaller.
+        on_progress: Called while a stage goes on, ten times a second at most, with how far it
+            has come; what it raises ends the conversion.
     """
 
     title: str = ""
@@ -123,6 +180,11 @@ class Report:
     facts: dict[str, Any] = field(default_factory=dict)
     verdicts: list[OutputVerdict] = field(default_factory=list)
     engines: tuple[str, str] | None = None
+    accuracy: list[OutputAccuracy] = field(default_factory=list)
+    on_progress: Callable[[Progress], object] | None = field(
+        default=None, repr=False, compare=False
+    )
+    _logged: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def add(self, op: str, node: str, reason: str, hint: str | None = None) -> None:
         """Record one gap."""
@@ -130,10 +192,29 @@ class Report:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time the body of a ``with`` statement as one stage."""
+        """Time the body of a ``with`` statement as one stage, and log what it has to say."""
+        tell = self.on_progress
+        _LOG.info("%s", name, extra={"stage": name})
         start = time.perf_counter()
-        yield
+        try:
+            with nullcontext() if tell is None else listening(name, tell):
+                yield
+        finally:
+            self._log_found()
         self.stages.append(Stage(name, time.perf_counter() - start))
+        _LOG.debug("%s: %.3f s", name, self.stages[-1].seconds, extra={"stage": name})
+
+    def _log_found(self) -> None:
+        """Log what was noted since the last time: lossy steps as warnings, the rest as facts."""
+        for kind, level, found in (
+            ("allowed", logging.WARNING, self.allowed),
+            ("fallback", logging.INFO, self.fallbacks),
+            ("note", logging.INFO, self.notes),
+        ):
+            for each in found[self._logged.get(kind, 0) :]:
+                text = each if isinstance(each, str) else f"{each.op} {each.node}: {each.reason}"
+                _LOG.log(level, "%s: %s", kind, text)
+            self._logged[kind] = len(found)
 
     @property
     def passed(self) -> bool:
@@ -170,7 +251,10 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the whole report as values that JSON can hold."""
-        data = asdict(self)
+        names = [each.name for each in fields(Report) if each.name not in _NOT_SHOWN]
+        data = asdict(Report(**{name: getattr(self, name) for name in names}))
+        for name in _NOT_SHOWN:
+            del data[name]
         for shown, verdict in zip(data["verdicts"], self.verdicts, strict=True):
             shown["factor"] = verdict.factor
         data["before"] = dict(sorted(self.before.items()))

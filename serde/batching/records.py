@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any as AnyValue
 from typing import Final, Protocol
@@ -56,7 +56,7 @@ class Job:
 
     def as_dict(self) -> dict[str, AnyValue]:
         """Return the job as values that JSON can hold."""
-        return asdict(self)
+        return _as_dict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +77,7 @@ class Settings:
         overwrite: Whether targets may be replaced that no batch wrote, as in
             :func:`serde.convert`.
         threads: Threads that one model may use.
+        storage: What ``fsspec`` is given for stores; it may be secret, and is written nowhere.
     """
 
     to: str
@@ -89,10 +90,11 @@ class Settings:
     scratch: str = ""
     overwrite: bool = False
     threads: int = 1
+    storage: Mapping[str, AnyValue] = field(default_factory=dict, repr=False)
 
     def as_dict(self) -> dict[str, AnyValue]:
-        """Return the settings as values that JSON can hold."""
-        return asdict(self)
+        """Return the settings as values that JSON can hold, without what may be secret."""
+        return {name: value for name, value in _as_dict(self).items() if name != "storage"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +147,12 @@ class Outcome:
 
     def as_dict(self) -> dict[str, AnyValue]:
         """Return the outcome as values that JSON can hold."""
-        return {**asdict(self), "exit_code": self.exit_code}
+        return {**_as_dict(self), "sources": list(self.sources), "exit_code": self.exit_code}
+
+
+def _as_dict(record: AnyValue) -> dict[str, AnyValue]:
+    """Return the fields of a record; what they hold is not copied."""
+    return {item.name: getattr(record, item.name) for item in fields(record)}
 
 
 class Executor(Protocol):

@@ -18,6 +18,7 @@ from importlib import import_module
 import click
 
 from serde._version import __version__
+from serde.command.base import near_names
 from serde.command.console import Terminal
 from serde.command.invocation import Invocation
 from serde.command.streams import usable_streams
@@ -29,6 +30,7 @@ __all__ = ["cli", "find_command", "main"]
 COMMANDS = (
     "bisect",
     "check",
+    "completion",
     "convert",
     "diff",
     "formats",
@@ -48,6 +50,22 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return find_command(cmd_name) if cmd_name in COMMANDS else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is asked for; tell those that are like a mistyped one."""
+        name = args[0]
+        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise click.UsageError(f"No such command {name!r}.{near_names(name, COMMANDS)}", ctx)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where more is told."""
+        with formatter.section("Help for a command, with examples"):
+            formatter.write("  serde convert --help\n")
+        with formatter.section("Completion in bash; zsh and fish likewise"):
+            formatter.write('  eval "$(serde completion bash)"\n')
+
 
 def find_command(name: str) -> click.Command:
     """Return a command by its name."""
@@ -55,7 +73,9 @@ def find_command(name: str) -> click.Command:
     return found
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(__version__, message="serde %(version)s")
 def cli() -> None:
     """Converts trained models between formats, through Relay."""
@@ -98,6 +118,8 @@ def _run(args: list[str]) -> int:
         return error.exit_code
     except (Exception, KeyboardInterrupt) as error:
         return _fail(run, error)
+    finally:
+        run.finish()
 
 
 @contextmanager

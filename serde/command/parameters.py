@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from serde.command.base import Command
+from serde.command.completion import (
+    complete_formats,
+    complete_limits,
+    complete_lossy_steps,
+    complete_paths,
+)
 from serde.command.flag import Flag
 from serde.errors import OptionError
 from serde.limits import Limits
@@ -23,6 +30,7 @@ __all__ = [
     "flag",
     "given_options",
     "printing_flags",
+    "quantizing_flags",
     "reading_flags",
     "reading_options",
     "report_flag",
@@ -34,7 +42,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _BY_HAND = (
     "input_shapes", "input_dtypes", "allow", "converters", "keep_unknown", "result_types",
-    "custom_ops", "limits",
+    "custom_ops", "limits", "int8", "calibration",
 )  # fmt: skip
 
 
@@ -43,7 +51,7 @@ def flag(*names: str, also: Sequence[str], **kwargs: Any) -> Decorator:
     return click.option(*names, cls=Flag, aliases=also, **kwargs)
 
 
-class FormatCommand(click.Command):
+class FormatCommand(Command):
     """A command that also has the flags of all formats, made when they are first needed."""
 
     def __init__(self, *args: Any, reads: bool, writes: bool, **kwargs: Any) -> None:
@@ -82,8 +90,15 @@ class FormatCommand(click.Command):
         return super().parse_args(ctx, _complete_check_flag(args))
 
 
+_QUANTIZED = ("static", "dynamic", "weights")
+"""What ``--int8`` may have behind it."""
+
+
 def _complete_check_flag(args: Sequence[str]) -> list[str]:
-    """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``."""
+    """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``.
+
+    Likewise ``--int8``, behind which a word may stand.
+    """
     out: list[str] = []
     rest = list(args)
     while rest:
@@ -93,6 +108,9 @@ def _complete_check_flag(args: Sequence[str]) -> list[str]:
         if arg == "--check":
             number = rest.pop(0) if rest and rest[0].isdecimal() else "1"
             arg = f"--check={number}"
+        elif arg == "--int8":
+            word = rest.pop(0) if rest and rest[0] in _QUANTIZED else "usual"
+            arg = f"--int8={word}"
         out.append(arg)
     return out
 
@@ -112,6 +130,10 @@ def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tup
             classes.append((name, bridge.import_options))
         if writes and bridge.export_options is not None:
             classes.append((name, bridge.export_options))
+    if reads and writes:
+        from serde.quantization.options import QuantizeOptions
+
+        classes.append(("", QuantizeOptions))
     return [*classes, ("", PrepareOptions)] if writes else classes
 
 
@@ -140,6 +162,10 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
         from serde.walk.user_converters import read_converter_files
 
         given["converters"] = read_converter_files(options["converters"])
+    if options.get("int8"):
+        given["int8"] = True if options["int8"] == "usual" else options["int8"]
+    if options.get("calibration") is not None:
+        given["calibration"] = options["calibration"]
     if options["keep_unknown"]:
         given["keep_unknown"] = True
     if options["result_types"]:
@@ -203,17 +229,21 @@ _input_flags = _stack(
         metavar="NAME:DTYPE",
         help="dtype of an input that is not float32: tokens:int32.",
     ),
-    click.option("--allow", multiple=True, metavar="NAME", help="Allow a lossy step by its name."),
+    click.option(
+        "--allow", multiple=True, metavar="NAME", shell_complete=complete_lossy_steps,
+        help="Allow a lossy step by its name; the names are listed below.",
+    ),
     flag(
         "--limit",
         also=["--limits"],
         multiple=True,
         metavar="NAME=NUMBER",
+        shell_complete=complete_limits,
         help="What the conversion may take beyond what the source holds, such as nodes=10M: nodes, "
         "elements, constants, terms, turns, depth or values.",
     ),
     click.option(
-        "--converters", multiple=True, metavar="FILE",
+        "--converters", multiple=True, metavar="FILE", shell_complete=complete_paths,
         help="Python file with converters of yours for operators; it is run.",
     ),
     click.option(
@@ -232,7 +262,12 @@ def reading_flags(keyword: str) -> Decorator:
     """Return the flags of a source, whose format the API names with `keyword`."""
     spelled = f"--{keyword.replace('_', '-')}"
     source = flag(
-        "--from", "source_format", also=[spelled], metavar="FORMAT", help="Format of the source."
+        "--from",
+        "source_format",
+        also=[spelled],
+        metavar="FORMAT",
+        shell_complete=complete_formats,
+        help="Format of the source.",
     )
     return _stack(source, _input_flags)
 
@@ -243,11 +278,27 @@ custom_flag = click.option(
     metavar="A,B",
     help="Operators of other frameworks, kept as serde.foreign, to write as custom ones.",
 )
+quantizing_flags = _stack(
+    click.option(
+        "--int8",
+        type=click.Choice(("usual", *_QUANTIZED)),
+        metavar="[static|dynamic|weights]",
+        help="Quantise to 8 bits by the target's own tool: activations by ranges of --calibration, "
+        "by ranges at run time, or weights alone.",
+    ),
+    click.option(
+        "--calibration",
+        type=click.Path(path_type=Path),
+        metavar="FILE|DIR",
+        help="Inputs to measure activations and accuracy on: what --check-data takes.",
+    ),
+)
 writing_flag = flag(
     "--to",
     "target_format",
     also=["--target-format"],
     metavar="FORMAT",
+    shell_complete=complete_formats,
     help="Format of the target.",
 )
 checking_flags = _stack(
@@ -276,7 +327,17 @@ checking_flags = _stack(
 )  # fmt: skip
 printing_flags = _stack(
     click.option("--json", is_flag=True, help="Print one JSON object on stdout."),
-    click.option("-v", "--verbose", is_flag=True, help="Print the traceback of an error."),
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Print what is logged, and the traceback of an error.",
+    ),
+    click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        help="Print what is logged from this level on.",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
 )

@@ -11,7 +11,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.report import OutputVerdict, Report
+from serde.report import Nearness, OutputAccuracy, OutputVerdict, Report
+from serde.texts import printable, size_text
 
 if TYPE_CHECKING:
     from serde.bridge import TensorSummary
@@ -26,9 +27,7 @@ __all__ = [
     "difference_lines",
     "difference_tables",
     "markdown_document",
-    "printable",
     "shape_text",
-    "size_text",
     "tables",
     "verdict_line",
 ]
@@ -72,6 +71,8 @@ def tables(report: Report, *, ticks: tuple[str, str]) -> Iterator[Table]:
         yield figures
     if report.verdicts:
         yield verdict_table(report.verdicts, ticks)
+    if report.accuracy:
+        yield accuracy_table(report.accuracy, ticks)
 
 
 def operator_table(report: Report) -> Table:
@@ -112,7 +113,7 @@ def figure_table(report: Report) -> Table:
     if "bytes" in facts:
         rows.append(("size", size_text(facts["bytes"])))
     rows += [
-        (name.replace("_", " "), str(value))
+        (_fact_name(name), size_text(value) if name.endswith("_bytes") else str(value))
         for name, value in facts.items()
         if name not in _SHOWN_FACTS_APART
     ]
@@ -120,6 +121,27 @@ def figure_table(report: Report) -> Table:
     rows += [("fallback", f"{i.op} {i.node}: {i.reason}") for i in sorted(report.fallbacks)]
     rows += [("note", note) for note in report.notes]
     return Table(("", ""), tuple(rows), header=False)
+
+
+def _fact_name(name: str) -> str:
+    """Return what a figure is called."""
+    return name.removesuffix("_bytes").replace("_", " ")
+
+
+def accuracy_table(found: Sequence[OutputAccuracy], ticks: tuple[str, str]) -> Table:
+    """Return two rows an output: the target as it was written, and made smaller."""
+    rows = []
+    for each in found:
+        rows.append((each.output, "written", *_nearness(each.before), ""))
+        rows.append(("", "smaller", *_nearness(each.after), ticks[0 if each.passed else 1]))
+    columns = ("output", "target", "cosine", "worst", "SNR dB", "error", "same class", "")
+    return Table(columns, tuple(rows), frozenset(range(2, 7)))
+
+
+def _nearness(near: Nearness) -> tuple[str, ...]:
+    agreement = "" if near.agreement is None else f"{near.agreement:.2%}"
+    cosines = f"{near.cosine:.6f}", f"{near.worst_cosine:.6f}"
+    return (*cosines, f"{near.snr:.1f}", f"{near.error:.1e}", agreement)
 
 
 def verdict_table(verdicts: Sequence[OutputVerdict], ticks: tuple[str, str]) -> Table:
@@ -257,23 +279,6 @@ def shape_text(shape: Sequence[object] | None) -> str:
     if shape is None:
         return "unknown"
     return "x".join(map(str, shape)) or "scalar"
-
-
-def size_text(count: int) -> str:
-    """Return a number of bytes in decimal units, as ``102.5 MB``."""
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
-
-
-def printable(text: str) -> str:
-    """Return text whose control characters, which a file may bring, are spelled out."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def as_json(value: Mapping[str, AnyValue]) -> str:

@@ -65,6 +65,7 @@ class PublicFunction:
             is read.
         writes: Likewise of the target; or the name of the only one there is, after ``=``.
         passes: Dataclass of the options between source and target.
+        after: Dataclass of the options of what is done to the written target.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class PublicFunction:
         reads: str | None,
         writes: str | None,
         passes: type[AnyValue] | None,
+        after: type[AnyValue] | None,
     ) -> None:
         self.__wrapped__ = function
         self.__name__ = function.__name__
@@ -82,6 +84,7 @@ class PublicFunction:
         self.reads = reads
         self.writes = writes
         self.passes = passes
+        self.after = after
 
     def __call__(self, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         """Call the function, within the limits that it is given."""
@@ -114,6 +117,8 @@ class PublicFunction:
             if bridge.export_options is not None and only in ("", bridge.name):
                 title = f"writing {bridge.name}"
                 yield OptionGroup(title, bridge.name, "written", bridge.export_options)
+        if self.after is not None:
+            yield OptionGroup("making the target smaller", "", "", self.after)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -168,12 +173,16 @@ def describe_fields(cls: type[AnyValue], known: set[str]) -> Iterator[str]:
 
 
 def takes_options(
-    *, reads: str | None = None, writes: str | None = None, passes: type[AnyValue] | None = None
+    *,
+    reads: str | None = None,
+    writes: str | None = None,
+    passes: type[AnyValue] | None = None,
+    after: type[AnyValue] | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
     """Say whose options the ``**options`` of a function are; see :class:`PublicFunction`."""
 
     def wrap(function: FunctionT) -> FunctionT:
-        return typing.cast("FunctionT", PublicFunction(function, reads, writes, passes))
+        return typing.cast("FunctionT", PublicFunction(function, reads, writes, passes, after))
 
     return wrap
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from collections import Counter
@@ -20,6 +21,7 @@ from serde.conversion.prepare import (
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
 from serde.limits import budget, spending
+from serde.progress import expect
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
@@ -43,6 +45,8 @@ __all__ = [
 ]
 
 PathLike = str | os.PathLike[str]
+
+_LOG = logging.getLogger(__name__)
 
 
 def check_mapping(path: PathLike, target: PathLike, known: Sequence[Path]) -> None:
@@ -88,6 +92,7 @@ def read_model(
     report.nodes = sum(report.before.values())
     budget().grow(nodes=report.nodes)
     with report.stage(report.title):
+        expect("nodes", report.nodes)
         model = bridge.to_relay(native, options, report=report)
     if not stored:
         budget().grow(nbytes=sum(weight.held for weight in model.params.values()))
@@ -128,6 +133,7 @@ def write_model(
             keep_globals=options.keeps_functions,
             keep_training=options.keeps_training,
             keep_lists=options.keeps_lists,
+            keep_stored_weights=options.keeps_stored_weights,
             report=report,
         )
     report.title = f"relay -> {bridge.name}"
@@ -136,6 +142,7 @@ def write_model(
         isinstance(node, Call) and isinstance(node.op, OpDef) for node in post_order(model.main)
     )
     with report.stage(report.title):
+        expect("nodes", report.nodes)
         native = bridge.from_relay(model, options, report=report)
     report.after = Counter(bridge.operators(native))
     report.facts["parameters"] = sum(weight.size for weight in model.params.values())
@@ -171,6 +178,7 @@ def bind_all(
         only_written = reader.name == PIVOT
         found = with_directions(options["converters"], only_written=only_written)
         options = {**options, "converters": found}
+    _LOG.debug("formats: from %s to %s", reader.name, writer.name)
     own, not_own = bind_options(reader.import_options, options)
     passes, not_passes = bind_options(PrepareOptions, options)
     target, not_target = bind_options(writer.export_options, options)

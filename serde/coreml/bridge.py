@@ -10,7 +10,7 @@ from typing import Any as AnyValue
 
 from serde.bridge import Bridge, ModelSummary, TensorNames
 from serde.coreml.options import NETWORK_TARGETS, CoremlExportOptions, CoremlImportOptions
-from serde.engine.base import Engine
+from serde.engine.base import Engine, Samples
 from serde.errors import OptionError
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import coremltools
 
     from serde.coreml.model import CoremlModel
+    from serde.quantization.options import QuantizeOptions
 
 __all__ = ["BRIDGE", "CoremlBridge"]
 
@@ -40,6 +41,7 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
     name = "coreml"
     title = "Core ML"
     suffixes = (".mlpackage", ".mlmodel")
+    package_suffixes = (".mlpackage",)
     import_options = CoremlImportOptions
     export_options = CoremlExportOptions
 
@@ -133,6 +135,26 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
         from serde.coreml.writer import save
 
         return save(model, path, sources=sources, before_commit=before_commit)
+
+    def check_compression(self, wanted: QuantizeOptions, options: CoremlExportOptions) -> None:
+        """Refuse what coremltools, or the system that is to run the model, has not."""
+        from serde.coreml.compress import check_compression
+
+        check_compression(wanted, options)
+
+    def compress(
+        self,
+        path: Path,
+        wanted: QuantizeOptions,
+        samples: Samples | None,
+        *,
+        folder: Path,
+        report: Report,
+    ) -> CoremlModel:
+        """Return the model with weights that coremltools has compressed."""
+        from serde.coreml.compress import compress
+
+        return compress(path, wanted, folder, report)
 
     def complete(self, model: CoremlModel) -> coremltools.models.MLModel:
         """Return the ``MLModel`` of coremltools, whose package lies in a temporary directory."""

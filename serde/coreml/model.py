@@ -16,6 +16,7 @@ __all__ = [
     "PIPELINES",
     "SUPPRESSION",
     "CoremlModel",
+    "blob_values",
     "kind_of",
     "layers",
     "members",
@@ -153,6 +154,19 @@ def operations(spec: Any) -> Iterator[Any]:
             for block in function.block_specializations.values():
                 for inner in walk_blocks(block):
                     yield from inner.operations
+
+
+def blob_values(spec: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the operations of an ML Program with each of their values that lies in a file."""
+    for op in operations(spec):
+        values = [*op.attributes.values()]
+        values += [
+            binding.value
+            for argument in op.inputs.values()
+            for binding in argument.arguments
+            if binding.WhichOneof("binding") == "value"
+        ]
+        yield from ((op, each) for each in values if each.WhichOneof("value") == "blobFileValue")
 
 
 def layers(spec: Any) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from serde.coreml.blobs import BlobFile
 from serde.coreml.elements import BY_MIL
 from serde.coreml.messages import layout
-from serde.coreml.model import CoremlModel, kind_of, operations
+from serde.coreml.model import CoremlModel, blob_values, kind_of
 from serde.coreml.protos import message_class
 from serde.coreml.versions import NEWEST_SPECIFICATION
 from serde.errors import FormatError, OptionError
@@ -175,29 +175,19 @@ def _find_blobs(model: CoremlModel, directory: str | None) -> None:
     """Look up the constants that a program keeps in other files."""
     with ExitStack() as stack:
         opened: dict[str, BlobFile] = {}
-        for op in operations(model.spec):
-            values = [*op.attributes.values()]
-            values += [
-                binding.value
-                for argument in op.inputs.values()
-                for binding in argument.arguments
-                if binding.WhichOneof("binding") == "value"
-            ]
-            for value in values:
-                if value.WhichOneof("value") != "blobFileValue":
-                    continue
-                blob = value.blobFileValue
-                if blob.fileName not in opened:
-                    path = _blob_path(blob.fileName, directory, model.source)
-                    file = stack.enter_context(OpenFile.open(path))
-                    opened[blob.fileName] = BlobFile(file)
-                    model.files += (path,)
-                shape = value_shape(value, model.source)
-                element = BY_MIL.get(value.type.tensorType.dataType)
-                if element is None:
-                    raise FormatError(f"{op.type}: a constant of no number", path=model.source)
-                found = opened[blob.fileName].weight(blob.offset, shape, element)
-                model.blobs[blob.fileName, blob.offset] = found
+        for op, value in blob_values(model.spec):
+            blob = value.blobFileValue
+            if blob.fileName not in opened:
+                path = _blob_path(blob.fileName, directory, model.source)
+                file = stack.enter_context(OpenFile.open(path))
+                opened[blob.fileName] = BlobFile(file)
+                model.files += (path,)
+            shape = value_shape(value, model.source)
+            element = BY_MIL.get(value.type.tensorType.dataType)
+            if element is None:
+                raise FormatError(f"{op.type}: a constant of no number", path=model.source)
+            found = opened[blob.fileName].weight(blob.offset, shape, element)
+            model.blobs[blob.fileName, blob.offset] = found
 
 
 def _blob_path(name: str, directory: str | None, source: str | None) -> str:

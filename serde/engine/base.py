@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from serde.errors import CheckError
 from serde.weights import Array
 
-__all__ = ["Engine", "first_line", "run_engine"]
+__all__ = ["Engine", "Samples", "first_line", "run_engine"]
+
+
+class Samples(Protocol):
+    """Inputs of a model by name, as many as there are samples; read one at a time."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Mapping[str, Array]]: ...
 
 
 class Engine(ABC):

@@ -1,7 +1,8 @@
 """Engines in a process of their own, so that a crash of theirs is an answer and not the end.
 
-The process is a fresh interpreter, never a fork: the process that starts it
-may have threads, and scripts need no guard. Requests and answers are messages
+The process is a fresh interpreter, and no fork: the process that starts it
+may have threads, and scripts need no guard. Only one that was made for a single model forks
+(:mod:`serde.engine.forked`). Requests and answers are messages
 on its input and output (:mod:`serde.engine.channel`); weights and arrays go
 through there as well, so that no file is left behind however either ends.
 """
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO
 from typing import Any as AnyValue
 
@@ -23,10 +25,18 @@ import numpy as np
 
 from serde.engine.base import Engine
 from serde.engine.channel import receive, send
+from serde.engine.forked import ForkedProcess, may_fork
 from serde.errors import CheckError, MissingDependency
 from serde.weights import Array, ArrayWeight, Weight
 
-__all__ = ["EngineEnded", "ProcessEngine", "WorkerProcess", "call_in_process", "can_start"]
+__all__ = [
+    "EngineEnded",
+    "ProcessEngine",
+    "WorkerProcess",
+    "call_in_process",
+    "can_start",
+    "temporary_files_in",
+]
 
 _MAIN = (
     "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
@@ -44,6 +54,11 @@ _SHOWN_CHARACTERS = 200
 def can_start() -> bool:
     """Whether an interpreter can be started: an application that embeds Python may have none."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def temporary_files_in(folder: Path) -> dict[str, str]:
+    """Return the environment in which a process makes its temporary files in a directory."""
+    return dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder.absolute()))
 
 
 class EngineEnded(CheckError):
@@ -65,13 +80,7 @@ class WorkerProcess:
     def __init__(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         self.name = name
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN, *map(os.fspath, sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, **(environment or {})},
-        )
+        self._process = _start(name, environment or {}, self._errors)
         self.pid = self._process.pid
         self._end = weakref.finalize(self, _end, self._process, self._errors)
 
@@ -135,11 +144,27 @@ class WorkerProcess:
         return f"the engine ended (exit code {code}){said}"
 
 
+def _start(
+    name: str, environment: Mapping[str, str], errors: IO[bytes]
+) -> subprocess.Popen[bytes] | ForkedProcess:
+    if may_fork():
+        return ForkedProcess(name, environment, errors)
+    return subprocess.Popen(
+        [sys.executable, "-c", _MAIN, *map(os.fspath, sys.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env={**os.environ, **environment},
+    )
+
+
 def call_in_process(
     name: str,
     function: Callable[[Mapping[str, AnyValue], Sequence[Array]], AnyValue],
     request: Mapping[str, AnyValue],
     weights: Sequence[Weight] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
 ) -> AnyValue:
     """Return what a function gives that is called in a process of its own.
 
@@ -148,13 +173,14 @@ def call_in_process(
         function: A function of a module, which the process imports.
         request: Its first argument, as JSON can hold it; so must its result be.
         weights: Their values are its second argument.
+        environment: What the environment of the process has besides that of this one.
 
     Raises:
         CheckError: The function raised an error.
         EngineEnded: The process crashed.
         MissingDependency: A package is not installed.
     """
-    worker = WorkerProcess(name)
+    worker = WorkerProcess(name, environment)
     try:
         place = [function.__module__, function.__name__]
         header = {"do": "call", "function": place, "request": dict(request)}
@@ -224,7 +250,7 @@ class ProcessEngine(Engine):
         self._worker.close()
 
 
-def _end(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes] | ForkedProcess, errors: IO[bytes]) -> None:
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout, errors):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
-from serde.engine.base import Engine
+from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, OptionError
 from serde.io.atomic import check_files
 from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
@@ -21,7 +21,9 @@ from serde.weights import Array
 if TYPE_CHECKING:
     import onnx
 
+    from serde.io.neighbours import Neighbours
     from serde.onnx.model import OnnxModel
+    from serde.quantization.options import QuantizeOptions
 
 __all__ = ["BRIDGE", "OnnxBridge"]
 
@@ -67,6 +69,14 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
 
         return [Path(name) for name in sorted(codec.source_paths(model))]
 
+    def companions(
+        self, path: Path, options: OnnxImportOptions, beside: Neighbours
+    ) -> Sequence[str]:
+        """Return the files of external data that the model names."""
+        from serde.onnx import codec
+
+        return codec.external_locations(path)
+
     def to_relay(
         self, model: OnnxModel, options: OnnxImportOptions, *, report: Report
     ) -> RelayModel:
@@ -80,9 +90,10 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
     ) -> OnnxModel:
         """Return the model as ONNX."""
         from serde.onnx.exporter import from_relay
+        from serde.onnx.links import linkable_weights
         from serde.walk.export_fallback import ExportFallback
 
-        return from_relay(
+        native = from_relay(
             model,
             options.opset,
             options.intermediate_shapes,
@@ -90,8 +101,12 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             quantized=options.quantized,
             allow=options.allow,
             local_functions=options.local_functions,
+            link_weights=options.link_weights,
             fallback=ExportFallback.of(self.name, options),
         )
+        if options.link_weights:
+            native.to_link = linkable_weights(native.weights, report)
+        return native
 
     def engine(self, model: OnnxModel, relay_model: RelayModel) -> Engine:
         """Return ONNX Runtime where it is installed, else ONNX's reference implementation.
@@ -159,9 +174,30 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             path,
             force_external=options.save_as_external_data,
             external_threshold=options.external_data_threshold,
+            link_digest=options.link_digest,
             sources=sources,
             before_commit=before_commit,
         )
+
+    def check_compression(self, wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
+        """Refuse what ONNX Runtime's tools have not."""
+        from serde.onnx.quantize import check_quantization
+
+        check_quantization(wanted, options)
+
+    def compress(
+        self,
+        path: Path,
+        wanted: QuantizeOptions,
+        samples: Samples | None,
+        *,
+        folder: Path,
+        report: Report,
+    ) -> OnnxModel:
+        """Return the model quantised by ONNX Runtime's tools."""
+        from serde.onnx.quantize import quantize
+
+        return quantize(path, wanted, samples, folder, report)
 
     def complete(self, model: OnnxModel) -> onnx.ModelProto:
         """Return the ``onnx.ModelProto`` with its weights."""
@@ -217,7 +253,11 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         names = {tensor.name for tensor in proto.graph.initializer} | set(model.weights)
         weights = [model.weight(tensor) for tensor in proto.graph.initializer]
         opsets = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
-        facts = {"ir version": proto.ir_version, "producer": proto.producer_name}
+        facts: dict[str, AnyValue] = {
+            "ir version": proto.ir_version,
+            "producer": proto.producer_name,
+            "linked to": _linked_files(model),
+        }
         return ModelSummary(
             version=", ".join(f"{domain} {version}" for domain, version in opsets.items()),
             inputs=tuple(_tensor(each) for each in proto.graph.input if each.name not in names),
@@ -229,6 +269,21 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
 
 
 BRIDGE = OnnxBridge()
+
+
+def _linked_files(model: OnnxModel) -> str:
+    """Return which files weights were linked to, and how much of them."""
+    from serde.io.packed import stored_source
+
+    found = [stored_source(weight) for weight in model.weights.values()]
+    rows = []
+    for link in model.links:
+        end = f"/{link.location}"
+        lengths = [
+            each.length for each in found if each and Path(each.path).as_posix().endswith(end)
+        ]
+        rows.append(f"{link.location}: {len(lengths)} weights of {sum(lengths):,} bytes, unchanged")
+    return "; ".join(rows)
 
 
 def _tensor(value: AnyValue) -> TensorSummary:

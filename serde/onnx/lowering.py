@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar, Final
 
-from serde.lossy import QUANTISED_AS_QDQ
+from serde.errors import raise_if_refused
+from serde.lossy import QUANTISED_AS_QDQ, UINT8_AS_INT8
+from serde.onnx.linear_pairs import (
+    LevelsAsPairs,
+    SignedPairs,
+    SumsBetweenPairs,
+    UnsignedPairs,
+    loses_levels,
+)
 from serde.onnx.ops import TABLE
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
@@ -20,7 +28,7 @@ from serde.relay.ir.visit import rewrite, rewrite_function
 from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["Takes", "arrange", "as_qdq", "lower", "spell_out"]
+__all__ = ["Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]
 
 FIRST_WITH_NIBBLES: Final = 21
 """First version of the operator set that has integers of 4 bits."""
@@ -36,6 +44,32 @@ def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: b
     return quantized_as_floats(model, QUANTISED_AS_QDQ, allow, report, after=after)
 
 
+def for_runtime(
+    model: RelayModel, runtime: str, report: Report, allow: frozenset[str]
+) -> RelayModel:
+    """Return a model that is between linear operators in the form that a runtime fuses.
+
+    Args:
+        model: What :func:`as_qdq` gave.
+        runtime: ``onnxruntime`` or ``tensorrt``.
+        report: Gets the step that loses levels.
+        allow: Names of lossy steps that may be taken.
+
+    Raises:
+        UnsupportedModelError: Such a step is not allowed.
+    """
+    if runtime == "onnxruntime":
+        passes = [LevelsAsPairs(), SumsBetweenPairs(), UnsignedPairs()]
+    else:
+        passes = [LevelsAsPairs(), SignedPairs()]
+        if loses_levels(model.main):
+            reason = "activations of uint8 become int8 with half as many levels"
+            UINT8_AS_INT8.record(report, allow, op="quantize", node="main", reason=reason)
+            raise_if_refused(report)
+    mod = transform.Sequential([*passes, transform.RemoveDeadCode()]).run(model.mod)[0]
+    return transform.fold_weights(model.evolve(mod=mod), report=report)
+
+
 def _is_no_whole(node: Call) -> bool:
     return not isinstance(node.op, OpDef) or node.op.name not in _WHOLE
 
@@ -48,10 +82,15 @@ Takes = Callable[[Call], bool]
 """Whether a call may be written as the operator that it is."""
 
 
-def lower(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
-    """Return the model in operators that ONNX has at that version."""
+def lower(
+    model: RelayModel, opset: int, local_functions: bool, report: Report, *, in_place: bool = False
+) -> RelayModel:
+    """Return the model in operators that ONNX has at that version.
+
+    See :func:`serde.relay.transform.fold_weights` for `in_place`.
+    """
     model = arrange(model, opset, keep_functions=local_functions, takes=_take_all)
-    return spell_out(model, opset, report)
+    return spell_out(model, opset, report, in_place=in_place)
 
 
 def _take_all(_node: Call) -> bool:
@@ -97,6 +136,7 @@ def spell_out(
     takes: Takes = _take_all,
     expansion: Callable[[str], Callable[..., AnyValue] | None] = TABLE.expansion,
     share: bool = True,
+    in_place: bool = False,
 ) -> RelayModel:
     """Return an arranged model with operators that cannot be written made of others.
 
@@ -107,6 +147,7 @@ def spell_out(
         takes: Which operators that can be made of others may be written as they are.
         expansion: What these are made of, by name, before their own decompositions.
         share: See :func:`serde.relay.transform.fold_weights`.
+        in_place: Likewise.
     """
 
     def supported(node: Call) -> bool:
@@ -116,7 +157,9 @@ def spell_out(
         [transform.Decompose(supported=supported, expansion=expansion), _DenseAsProduct()]
     )
     lowered = passes.run(model.mod)[0]
-    return transform.fold_weights(model.evolve(mod=lowered), report=report, share=share)
+    return transform.fold_weights(
+        model.evolve(mod=lowered), report=report, share=share, in_place=in_place
+    )
 
 
 @dataclass(frozen=True)

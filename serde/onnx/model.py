@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import onnx
@@ -18,7 +18,12 @@ from serde.onnx.messages import MESSAGES
 from serde.onnx.sparse import SparseWeight
 from serde.weights import ArrayWeight, Weight
 
+if TYPE_CHECKING:
+    from serde.onnx.links import LinkedFile
+
 __all__ = [
+    "EMBEDDED_BYTES",
+    "LINKED_PROPERTY",
     "MARKER",
     "PRODUCER",
     "OnnxModel",
@@ -29,6 +34,12 @@ __all__ = [
     "weight_bytes",
     "weight_chunks",
 ]
+
+EMBEDDED_BYTES: Final = 1024
+"""Tensors below this length stay in the model when the others become external."""
+
+LINKED_PROPERTY: Final = "serde.linked"
+"""Key of the metadata that tell of the files that weights stay in."""
 
 MARKER = "serde.weight"
 """Key of the external data entry that names the weight of a nested tensor."""
@@ -147,11 +158,15 @@ class OnnxModel:
         weights: Data of initializers of the main graph, by name, in order.
         nested: Data of large tensors elsewhere (node attributes, subgraphs, functions), by
             the key that the tensor's external data names; see :meth:`weight`.
+        to_link: Names of those of `weights` that a file of the model refers to where they lie.
+        links: Files that weights of a model stay in that was read.
     """
 
     proto: onnx.ModelProto
     weights: dict[str, Weight]
     nested: dict[str, Weight] = field(default_factory=dict)
+    to_link: frozenset[str] = frozenset()
+    links: tuple[LinkedFile, ...] = ()
 
     def weight(self, tensor: onnx.TensorProto) -> Weight:
         """Return the values of a tensor of `proto`, wherever they are.
@@ -248,8 +263,10 @@ class OnnxModel:
         """Return the model as one protobuf message with all weights in it.
 
         Raises:
-            OptionError: It would exceed what protobuf can hold.
+            OptionError: It would exceed what protobuf can hold, or is to refer to files.
         """
+        if self.to_link:
+            raise OptionError("link_weights: give a path beside the files that the weights lie in")
         proto = self.skeleton()
         missing = self.fillings(proto)
         # Tag and length of a field, and growth of the lengths around it.

@@ -26,6 +26,12 @@ class OnnxExportOptions(ExportOptions):
         save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
         external_data_threshold: Write weights there once they exceed this many bytes together;
             the limit of protobuf if left out.
+        link_weights: Refer to weights where they lie in the files of the source, instead of
+            writing them; the model must be written to the folder of these files or one above.
+            Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest: With `link_weights`, a fingerprint of pieces of the files alone ("sampled"),
+            or besides that their SHA-1 ("full"), for which all of them is read.
         local_functions: Write global, composite and fused functions as local functions, from
             opset 15 on; otherwise their nodes go where they are called.
     """
@@ -40,7 +46,7 @@ class OnnxExportOptions(ExportOptions):
     intermediate_shapes: bool = field(
         default=False, metadata={"help": "Note the types of all intermediate values."}
     )
-    quantized: Literal["exact", "qdq", "qlinear"] = field(
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = field(
         default="exact", metadata={"help": "How quantised operators are written."}
     )
     save_as_external_data: bool = field(
@@ -49,6 +55,14 @@ class OnnxExportOptions(ExportOptions):
     external_data_threshold: int | None = field(
         default=None,
         metadata={"help": "Write weights to a file of their own beyond this many bytes."},
+    )
+    link_weights: bool = field(
+        default=False,
+        metadata={"help": "Refer to weights where they lie instead of writing them."},
+    )
+    link_digest: Literal["sampled", "full"] = field(
+        default="sampled",
+        metadata={"help": "How linked files are told from changed ones; full reads all of them."},
     )
     local_functions: bool = field(
         default=False,
@@ -59,6 +73,11 @@ class OnnxExportOptions(ExportOptions):
     def keeps_functions(self) -> bool:
         """Whether global functions are to stay whole until the bridge sees them."""
         return self.local_functions
+
+    @property
+    def keeps_stored_weights(self) -> bool:
+        """Whether weights that lie in files are to stay as they are, if the graph can do it."""
+        return self.link_weights
 
 
 @dataclass(frozen=True, kw_only=True)

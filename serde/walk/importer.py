@@ -21,6 +21,7 @@ from serde.errors import (
     raise_if_refused,
 )
 from serde.limits import budget
+from serde.progress import counting
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.foreign import Foreign
@@ -200,7 +201,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         Raises:
             LimitError: With those of graphs that are read several times, there are too many.
         """
-        left = budget()
+        left, count = budget(), counting("nodes")
         for node in graph.nodes:
             label = f"{scope.prefix}{node.name}"
             left.draw("nodes", 1, f"{label}: what graphs hold, read wherever they are used,")
@@ -210,6 +211,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             for name, value in zip(node.outputs, values, strict=False):
                 if name != "":
                     self.bind(node, name, value, scope)
+            count(1)
         return [self.output(name, scope) for name in graph.outputs]
 
     def bind(self, node: Node[SourceT], name: Hashable, value: AnyValue, scope: ScopeT) -> None:

@@ -20,16 +20,18 @@ LAYERS = [
         "limits",
         "weights",
         "allocation",
+        "progress",
         "report",
         "lossy",
         "outcome",
         "_optional",
         "_lazy",
+        "texts",
     },
     {"relay"},
-    {"bridge", "engine", "io", "options", "summary", "walk"},
+    {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "batching", "checking", "conversion", "target"},
+    {"api", "batching", "checking", "conversion", "quantization", "stores", "target"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
@@ -37,6 +39,7 @@ LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 LOWEST_ORDER = [
     "_version",
     "_installation",
+    "progress",
     "report",
     "errors",
     "lossy",
@@ -46,6 +49,7 @@ LOWEST_ORDER = [
     "allocation",
     "_optional",
     "_lazy",
+    "texts",
 ]
 CATEGORIES = {
     *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),

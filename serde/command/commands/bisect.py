@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
@@ -24,8 +25,17 @@ from serde.command.render import as_json
 __all__ = ["command"]
 
 
-@click.command("bisect", cls=FormatCommand, reads=True, writes=False)
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@click.command(
+    "bisect",
+    cls=FormatCommand,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde bisect net-symbol.json net.onnx --input-shape data:1,3,224,224",
+        "serde bisect net.onnx net.mlpackage --check-data cat.png",
+    ],
+)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
 @reading_flags("source_format")
 @writing_flag
 @flag(

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation, show_report
 from serde.command.parameters import (
     FormatCommand,
@@ -24,8 +25,18 @@ from serde.command.parameters import (
 __all__ = ["command"]
 
 
-@click.command("check", cls=FormatCommand, reads=True, writes=False)
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@click.command(
+    "check",
+    cls=FormatCommand,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde check net-symbol.json net.onnx --input-shape data:1,3,224,224",
+        "serde check net.onnx net.mlpackage --check-data photos --image data:BGR",
+        "serde check old.onnx new.onnx --runs 3 --atol 1e-4 --json",
+    ],
+)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
 @reading_flags("source_format")
 @writing_flag
 @click.option("--runs", type=click.IntRange(min=1), default=1, help="Number of sets of inputs.")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation, show_report
 from serde.command.parameters import (
     FormatCommand,
@@ -15,22 +16,33 @@ from serde.command.parameters import (
     custom_flag,
     given_options,
     printing_flags,
+    quantizing_flags,
     reading_flags,
     reading_options,
     report_flag,
     source_and_target,
     writing_flag,
 )
-from serde.command.render import size_text
 from serde.errors import CheckError
+from serde.texts import size_text
 
 __all__ = ["command"]
 
 _NETRON = "view it at https://netron.app"
 
 
-@click.command("convert", cls=FormatCommand, reads=True, writes=True)
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@click.command(
+    "convert",
+    cls=FormatCommand,
+    reads=True,
+    writes=True,
+    examples=[
+        "serde convert resnet50-symbol.json resnet50.onnx --input-shape data:1,3,224,224 --check",
+        "serde convert resnet50.onnx Resnet50.mlpackage --image data --class-labels synset.txt",
+        "serde convert bert.onnx Bert.mlpackage --allow int64-as-int32 --check 3",
+    ],
+)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
 @reading_flags("source_format")
 @writing_flag
 @custom_flag
@@ -41,6 +53,7 @@ _NETRON = "view it at https://netron.app"
     help="Run source and target on N seeded inputs (1) before the target is put in place.",
 )
 @checking_flags
+@quantizing_flags
 @click.option(
     "--tensor-mapping",
     type=click.Path(dir_okay=False, path_type=Path),

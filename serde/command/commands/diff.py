@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_formats, complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
@@ -21,15 +22,26 @@ from serde.errors import CheckError, ConversionError, ConverterBug
 __all__ = ["command"]
 
 
-@click.command("diff", cls=FormatCommand, reads=True, writes=False)
-@click.argument("left", metavar="LEFT")
-@click.argument("right", metavar="RIGHT")
+@click.command(
+    "diff",
+    cls=FormatCommand,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde diff old.onnx new.onnx",
+        "serde diff net.onnx net.mlpackage --no-weights",
+        "serde diff net-symbol.json net.onnx --input-shape data:1,3,224,224 --json",
+    ],
+)
+@click.argument("left", metavar="LEFT", shell_complete=complete_paths)
+@click.argument("right", metavar="RIGHT", shell_complete=complete_paths)
 @reading_flags("left_format")
 @flag(
     "--to",
     "target_format",
     also=["--right-format"],
     metavar="FORMAT",
+    shell_complete=complete_formats,
     help="Format of the right one.",
 )
 @click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")

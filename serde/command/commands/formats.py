@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from serde.command.base import Command
 from serde.command.invocation import Invocation
 from serde.command.parameters import printing_flags
 from serde.command.render import as_json
@@ -13,7 +14,14 @@ from serde.command.render import as_json
 __all__ = ["command"]
 
 
-@click.command("formats")
+@click.command(
+    "formats",
+    cls=Command,
+    examples=[
+        "serde formats",
+        "serde formats --json",
+    ],
+)
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:

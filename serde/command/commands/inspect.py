@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
@@ -19,8 +20,20 @@ from serde.command.render import as_json
 __all__ = ["command"]
 
 
-@click.command("inspect", cls=FormatCommand, reads=True, writes=False)
-@click.argument("paths", nargs=-1, required=True, metavar="SOURCE...")
+@click.command(
+    "inspect",
+    cls=FormatCommand,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde inspect resnet50.onnx",
+        "serde inspect resnet50-symbol.json --input-shape data:1,3,224,224 --relay",
+        "serde inspect Resnet50.mlpackage --json",
+    ],
+)
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="SOURCE...", shell_complete=complete_paths
+)
 @reading_flags("format")
 @click.option("--relay", is_flag=True, help="Also print the model as Relay text.")
 @printing_flags

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from serde.command.base import Command
+from serde.command.completion import complete_formats
 from serde.command.invocation import Invocation
 from serde.command.parameters import printing_flags
 from serde.command.render import as_json
@@ -13,8 +15,21 @@ from serde.command.render import as_json
 __all__ = ["command"]
 
 
-@click.command("ops")
-@click.option("--format", "format_name", metavar="NAME", help="One format, or relay.")
+@click.command(
+    "ops",
+    cls=Command,
+    examples=[
+        "serde ops --format onnx",
+        "serde ops --markdown",
+    ],
+)
+@click.option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    shell_complete=complete_formats,
+    help="One format, or relay.",
+)
 @click.option("--markdown", is_flag=True, help="Print Markdown tables.")
 @printing_flags
 @click.pass_context

@@ -1,0 +1,1 @@
+"""Smaller models: options, samples and figures that the formats' own tools share."""
