@@ -38,8 +38,8 @@ LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
 LOWEST_ORDER = [
     "_version",
-    "_installation",
     "progress",
+    "_installation",
     "report",
     "errors",
     "lossy",
