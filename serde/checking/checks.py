@@ -22,7 +22,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
 
-__all__ = ["bisect", "check", "locate_difference"]
+__all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference"]
 
 
 @takes_options(reads="source_format", stores=True)
@@ -86,7 +86,7 @@ def check(
     with report.stage("check"), ExitStack() as running:
         own = reader.engine(loaded, model)
         running.enter_context(closing(own))
-        other = engine_for_path(writer, Path(target), _input_types(model))
+        other = engine_for_path(writer, Path(target), input_types(model))
         running.enter_context(closing(other))
         if not float16 and other.computes_float16:
             float16 = True
@@ -181,7 +181,22 @@ def _bisect(
     recorded: Sequence[str] | None = None,
 ) -> Bisection:
     """Compare the values inside a model and a file, on the first inputs of a check."""
-    other = read_target(writer, path, _input_types(model))[1]
+    other = read_target(writer, path, input_types(model))[1]
+    return bisect_read(model, other, dims, data, recorded)
+
+
+def bisect_read(
+    model: RelayModel,
+    other: RelayModel,
+    dims: Mapping[str, int] | None = None,
+    data: CheckData | None = None,
+    recorded: Sequence[str] | None = None,
+) -> Bisection:
+    """Compare the values inside two models that have been read, on the first inputs of a check.
+
+    Raises:
+        CheckError: They have no value in common, or one cannot be run.
+    """
     engines = RelayEngine(model), RelayEngine(other)
     sets = InputSets(model, *engines, report=Report(), dims=dims, data=data)
     inputs = next(iter(sets))
@@ -203,6 +218,6 @@ def _existing_target(target: PathLike, format_name: str | None) -> AnyBridge:
     return writer
 
 
-def _input_types(model: RelayModel) -> dict[str, TensorType]:
+def input_types(model: RelayModel) -> dict[str, TensorType]:
     """Return the types of a model's inputs that are tensors, for a target that tells none."""
     return {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}
