@@ -27,10 +27,13 @@ HOSTILE = {
 def write_net(path: Path, seed: int = 0, *, op: str = "Relu") -> Path:
     """Write an ONNX model of one dense layer, whose weights the seed decides."""
     rng = np.random.default_rng(seed)
-    weight = numpy_helper.from_array(rng.standard_normal((4, 3), np.float32), "w")
+    weight = numpy_helper.from_array(rng.standard_normal((3, 4), np.float32), "w")
     bias = numpy_helper.from_array(rng.standard_normal(3, np.float32), "b")
     graph = helper.make_graph(
-        [helper.make_node("Gemm", ["x", "w", "b"], ["h"]), helper.make_node(op, ["h"], ["y"])],
+        [
+            helper.make_node("Gemm", ["x", "w", "b"], ["h"], transB=1),
+            helper.make_node(op, ["h"], ["y"]),
+        ],
         "net",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, (2, 4))],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, (2, 3))],
