@@ -57,7 +57,7 @@ def batch(
     check_data: str | os.PathLike[str] | None = None,
     yardstick: bool = True,
     workers: int | None = None,
-    scheduler: str | Executor | None = None,
+    scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
     retries: int = 1,
@@ -83,8 +83,8 @@ def batch(
         check_data: Path of inputs to check with instead of seeded ones; see :func:`convert`.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         workers: How many models are converted at the same time; as there are cores if left out.
-        scheduler: Address of a Dask scheduler, ``"dask"`` for a cluster of this machine, or what
-            runs the jobs; processes of this machine if left out.
+        scheduler: Address of a Dask scheduler, a connected ``distributed.Client``, ``"dask"`` for
+            a cluster of this machine, or what runs the jobs; without Dask if left out.
         time_limit: Seconds that the process of one model may take.
         memory_limit: Bytes that the process of one model may allocate; on Linux only.
         retries: How often a model is tried again whose process was killed by somebody else.
@@ -143,7 +143,7 @@ def prepare_batch(
     settings: Settings,
     *,
     workers: int | None = None,
-    scheduler: str | Executor | None = None,
+    scheduler: AnyValue = None,
     ledger: str | os.PathLike[str] | None = None,
     retry_failed: bool = False,
 ) -> BatchRun:
@@ -179,14 +179,15 @@ def prepare_batch(
     return BatchRun(found, settings, executor, place, retry_failed=retry_failed)
 
 
-def _executor(scheduler: str | Executor | None, workers: int | None) -> Executor:
+def _executor(scheduler: AnyValue, workers: int | None) -> Executor:
     if scheduler is None:
         return LocalPool(workers)
-    if not isinstance(scheduler, str):
-        return scheduler
-    from serde.batching.dask import DaskExecutor
+    from serde.batching.dask import DaskExecutor, is_client
 
-    return DaskExecutor(None if scheduler == DASK else scheduler, workers=workers)
+    if not isinstance(scheduler, str) and not is_client(scheduler):
+        return scheduler
+
+    return DaskExecutor(scheduler, workers)
 
 
 def _check_limits(settings: Settings) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -96,18 +96,18 @@ def dask_cluster(folder: Path, workers: int = 0) -> Iterator[Cluster]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the numbers of the processes below one."""
+    """Return the numbers of the processes below one, but for Python's own that tracks resources."""
     below: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            try:
+            with suppress(OSError):  # It has ended meanwhile.
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # It has ended meanwhile.
-                continue
-            below.setdefault(int(fields[1]), []).append(int(entry.name))
+                if b"resource_tracker" not in (entry / "cmdline").read_bytes():
+                    below.setdefault(int(fields[1]), []).append(int(entry.name))
     found, waiting = [], [pid]
     while waiting:
-        found += (children := below.get(waiting.pop(), []))
+        children = below.get(waiting.pop(), [])
+        found += children
         waiting += children
     return found
 
