@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any as AnyValue
 from typing import Final
 
@@ -142,11 +143,15 @@ class DaskExecutor:
             ClusterError: The scheduler cannot be reached, is lost, or has no worker for long; or
                 no worker has this version of serde.
         """
+        coming = iter(jobs)
+        first = next(coming, None)
+        if first is None:  # Everything is done already: there is no need of a cluster.
+            return
         with ExitStack() as stack:
             batch = _Batch(self._connect(stack), settings)
             batch.check_workers()
             stack.callback(batch.close)
-            yield from batch.outcomes(jobs)
+            yield from batch.outcomes(chain((first,), coming))
 
     def _connect(self, stack: ExitStack) -> AnyValue:
         """Return a client, which is closed with the stack if it is of our making."""

@@ -148,6 +148,10 @@ def test_what_is_no_scheduler_is_refused(scheduler: object, tmp_path: Path) -> N
         list(DaskExecutor(scheduler).run(jobs, settings(tmp_path)))
 
 
+def test_no_job_needs_no_cluster(tmp_path: Path) -> None:
+    assert list(DaskExecutor("tcp://127.0.0.1:9").run([], settings(tmp_path))) == []
+
+
 def test_workers_are_those_of_the_cluster() -> None:
     with pytest.raises(OptionError, match=r"^workers: "):
         DaskExecutor("tcp://127.0.0.1:9", 2)
