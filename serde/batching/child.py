@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
@@ -34,7 +35,7 @@ def convert_model(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
         request: ``sources``, ``target``, ``to``, ``options`` of :func:`serde.convert`, ``known``
             (as in a job) and ``scratch``, a directory for what is unpacked.
     """
-    report, before = Report(), frozenset(sys.modules)
+    report, before = Report(), len(sys.modules)
     answer: dict[str, AnyValue] = {"status": "done", "error": "", "content": "", "bytes_read": 0}
     try:
         _convert(request, report, answer)
@@ -43,8 +44,9 @@ def convert_model(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
     except (Exception, KeyboardInterrupt) as error:
         status = _status(error, request)
         answer |= {"status": status, "error": one_line(error)}
-    loaded = [name for name in sys.modules if name.startswith("serde.") and name not in before]
-    known = {"modules": loaded, "engines": forked_engines()}
+    new = islice(reversed(sys.modules), len(sys.modules) - before)
+    modules = [name for name in new if name.startswith("serde.")][::-1]
+    known = {"modules": modules, "engines": forked_engines()}
     return {**answer, "report": report.as_dict(), "loaded": known}
 
 

@@ -352,10 +352,13 @@ class _LocalNeighbours:
     folder: Path
 
     def names(self, start: str) -> Sequence[str]:
-        head, _, _ = start.rpartition("/")
-        found = (self.folder / head).rglob("*") if not start else (self.folder / head).iterdir()
-        names = (each.relative_to(self.folder).as_posix() for each in found if each.is_file())
-        return sorted(name for name in names if name.startswith(start))
+        if not start:
+            found = (each for each in self.folder.rglob("*") if each.is_file())
+            return sorted(each.relative_to(self.folder).as_posix() for each in found)
+        head, slash, own = start.rpartition("/")
+        with os.scandir(self.folder / head) as entries:  # Which may be many thousands.
+            near = [each for each in entries if each.name.startswith(own)]
+        return sorted(head + slash + each.name for each in near if each.is_file())
 
     def has(self, name: str) -> bool:
         return (self.folder / name).is_file()
