@@ -9,6 +9,7 @@ are on the cluster at the same time that its workers never wait, whatever the nu
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 import uuid
@@ -16,7 +17,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any as AnyValue
@@ -28,6 +29,7 @@ from serde.batching.pool import usable_cores
 from serde.batching.records import Job, Outcome, Settings
 from serde.batching.worker import Runner
 from serde.errors import ClusterError, OptionError
+from serde.stores.urls import Address
 
 __all__ = ["LOCAL", "DaskExecutor", "UnfitWorker", "end_run", "is_client", "run_model"]
 
@@ -58,6 +60,9 @@ _RUNS: Final = 4
 _UNREADABLE: Final = "Error during deserialization of the task graph"
 """What a scheduler answers that cannot import what a task calls."""
 
+_OPTIONS_OF_PATHS: Final = frozenset(("check_data", "converters"))
+"""Options that are paths of files."""
+
 _RUNNERS_LOCK: Final = threading.Lock()
 
 
@@ -66,13 +71,14 @@ class UnfitWorker(Exception):
 
 
 def run_model(
-    job: Mapping[str, AnyValue], settings: Mapping[str, AnyValue], version: str, run: str
+    job: Mapping[str, AnyValue], settings: Settings, version: str, run: str
 ) -> dict[str, AnyValue]:
     """Run one model on a worker.
 
     Args:
         job: :meth:`Job.as_dict`.
-        settings: :meth:`Settings.as_dict`.
+        settings: What all jobs have in common. Dask prints arguments in its log, and of these not
+            what may be secret.
         version: Version of serde that asks.
         run: What tells batches apart that use the same worker.
 
@@ -84,8 +90,7 @@ def run_model(
     """
     if version != __version__:
         raise UnfitWorker(f"serde {__version__} there, {version} here")
-    given = Settings(**settings)
-    outcome = _runner(run, given.threads).run(Job(**job), given)
+    outcome = _runner(run, settings.threads).run(Job(**job), settings)
     fields = outcome.as_dict()
     del fields["exit_code"]
     return fields
@@ -229,7 +234,8 @@ class _Batch:
     def __init__(self, client: AnyValue, settings: Settings) -> None:
         self._client = client
         self._address = client.scheduler.address
-        self._settings = settings
+        scratch = settings.scratch and os.path.abspath(settings.scratch)
+        self._settings = replace(settings, scratch=scratch, options=_with_places(settings.options))
         self._run = uuid.uuid4().hex[:12]
         self._numbers = 0
         self._tasks: dict[AnyValue, _Task] = {}
@@ -261,8 +267,8 @@ class _Batch:
         self._numbers += 1
         future = self._client.submit(
             run_model,
-            job.as_dict(),
-            self._settings.as_dict(),
+            _located(job).as_dict(),
+            self._settings,
             __version__,
             self._run,
             key=(f"serde-batch-{self._run}", self._numbers),
@@ -315,7 +321,7 @@ class _Batch:
         if task is None:
             return
         if future.status == "finished":
-            yield Outcome(**result)
+            yield Outcome(**{**result, "sources": task.job.sources, "target": task.job.target})
         elif future.status == "error":
             yield from self._failed(task, result[1])
         elif task.tries > _RESUBMITTED:
@@ -336,10 +342,8 @@ class _Batch:
             )
         if isinstance(error, require("distributed").KilledWorker):
             self._suspects.append(task.job)
-        elif _is_unfit(error) and task.tries <= _RESUBMITTED and self._exclude_unfit():
+        elif task.tries <= _RESUBMITTED and self._exclude_unfit():
             self._submit(task.job, task.tries + 1)
-        elif _is_unfit(error):
-            yield _outcome(task.job, "package missing", f"on its worker: {_line(error)}")
         else:
             told = f"on its worker: {type(error).__name__}: {_line(error)}"
             yield _outcome(task.job, "internal error", told)
@@ -434,10 +438,32 @@ class _Batch:
             self._client.run(end_run, self._run, self._settings.threads, on_error="ignore")
 
 
-def _is_unfit(error: BaseException) -> bool:
-    """Whether an error says that the worker has no serde, or another one."""
-    missing = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("serde")
-    return missing or isinstance(error, UnfitWorker)
+def _located(job: Job) -> Job:
+    """Return a job with paths that mean the same in whatever directory a worker runs."""
+    return replace(
+        job,
+        sources=tuple(_absolute(source) for source in job.sources),
+        target=_absolute(job.target),
+        options=_with_places(job.options),
+    )
+
+
+def _with_places(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Return options in which those that name files do so likewise."""
+    found = dict(options)
+    for name in _OPTIONS_OF_PATHS & set(found):
+        value = found[name]
+        if isinstance(value, str):
+            found[name] = _absolute(value)
+        elif isinstance(value, (list, tuple)):
+            found[name] = [_absolute(each) for each in value]
+    return found
+
+
+def _absolute(place: str) -> str:
+    """Return a path as an absolute one, and a URL as it is."""
+    address = Address.of(place)
+    return place if address.protocol else os.path.abspath(address.path)
 
 
 def _killed(job: Job) -> Outcome:

@@ -102,7 +102,13 @@ def test_the_standard_input_is_a_manifest(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("-", True), ("m.jsonl", True), ("s/m.csv", True), ("a.onnx", False), ("a-symbol.json", False)],
+    [
+        ("-", True),
+        ("m.jsonl", True),
+        ("s/m.csv", True),
+        ("a.onnx", False),
+        ("a-symbol.json", False),
+    ],
 )
 def test_a_manifest_is_known_by_its_suffix(name: str, expected: bool) -> None:
     assert is_manifest(name) is expected
