@@ -26,6 +26,7 @@ _HOMES = {
     "register_runner": "serde.target.runners",
     "target": "serde.target",
     "to_relay": "serde.api",
+    "view": "serde.viewing.viewer",
     "HybridExecutor": "serde.target.hybrid",
     "Runnable": "serde.relax.runnable",
     "FormatError": "serde.errors",
