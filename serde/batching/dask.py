@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 import uuid
 import warnings
@@ -18,7 +17,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import chain
 from typing import Any as AnyValue
 from typing import Final
@@ -27,11 +25,11 @@ from serde._optional import is_installed, require
 from serde._version import __version__
 from serde.batching.pool import usable_cores
 from serde.batching.records import Job, Outcome, Settings
-from serde.batching.worker import Runner
+from serde.batching.remote import end_run, run_model
 from serde.errors import ClusterError, OptionError
 from serde.stores.urls import Address
 
-__all__ = ["LOCAL", "DaskExecutor", "UnfitWorker", "end_run", "is_client", "run_model"]
+__all__ = ["LOCAL", "DaskExecutor", "is_client"]
 
 LOCAL: Final = "dask"
 """What stands for a cluster of this machine, in the place of an address."""
@@ -54,61 +52,11 @@ _CLOSELY: Final = 0.5
 _WATCH: Final = 5.0
 """Seconds between looks at results, at a task that may kill its worker, and at the cluster."""
 
-_RUNS: Final = 4
-"""Batches that a worker keeps processes for; those of one that was cut off go when others come."""
-
 _UNREADABLE: Final = "Error during deserialization of the task graph"
 """What a scheduler answers that cannot import what a task calls."""
 
 _OPTIONS_OF_PATHS: Final = frozenset(("check_data", "converters"))
 """Options that are paths of files."""
-
-_RUNNERS_LOCK: Final = threading.Lock()
-
-
-class UnfitWorker(Exception):
-    """Raised on a worker that has another version of serde than who asks."""
-
-
-def run_model(
-    job: Mapping[str, AnyValue], settings: Settings, version: str, run: str
-) -> dict[str, AnyValue]:
-    """Run one model on a worker.
-
-    Args:
-        job: :meth:`Job.as_dict`.
-        settings: What all jobs have in common. Dask prints arguments in its log, and of these not
-            what may be secret.
-        version: Version of serde that asks.
-        run: What tells batches apart that use the same worker.
-
-    Returns:
-        The fields of an outcome.
-
-    Raises:
-        UnfitWorker: The worker has another version.
-    """
-    if version != __version__:
-        raise UnfitWorker(f"serde {__version__} there, {version} here")
-    outcome = _runner(run, settings.threads).run(Job(**job), settings)
-    fields = outcome.as_dict()
-    del fields["exit_code"]
-    return fields
-
-
-def end_run(run: str, threads: int) -> None:
-    """Kill what a worker still runs of a batch, and what it has kept for it."""
-    _runner(run, threads).close()
-
-
-def _runner(run: str, threads: int) -> Runner:
-    with _RUNNERS_LOCK:
-        return _kept_runner(run, threads)
-
-
-@lru_cache(maxsize=_RUNS)
-def _kept_runner(_run: str, threads: int) -> Runner:
-    return Runner(threads)
 
 
 class DaskExecutor:

@@ -146,7 +146,7 @@ def test_workers_get_what_is_secret_and_dask_prints_none_of_it(
 
         def close(self) -> None: ...
 
-    monkeypatch.setattr("serde.batching.dask._kept_runner", lambda run, threads: Failing())
+    monkeypatch.setattr("serde.batching.remote._kept_runner", lambda run, threads: Failing())
     storage = {"s3": {"secret": "hunter2"}}
     jobs = make_jobs(tmp_path, 1)
     (outcome,) = DaskExecutor(client).run(jobs, settings(tmp_path, storage=storage))
@@ -185,7 +185,7 @@ def test_relative_paths_are_those_of_who_asks(
 
         def close(self) -> None: ...
 
-    monkeypatch.setattr("serde.batching.dask._kept_runner", lambda run, threads: Recording())
+    monkeypatch.setattr("serde.batching.remote._kept_runner", lambda run, threads: Recording())
     monkeypatch.chdir(tmp_path)
     job = Job("a", ("a.onnx", "s3://store/b"), "out/a", {"converters": ["ops.py"]})
     (outcome,) = DaskExecutor(client).run([job], settings(tmp_path, scratch="scratch"))
