@@ -25,7 +25,7 @@ from serde._optional import is_installed, require
 from serde._version import __version__
 from serde.batching.pool import usable_cores
 from serde.batching.records import Job, Outcome, Settings
-from serde.batching.remote import end_run, run_model
+from serde.batching.remote import dask_setup, end_run, run_model
 from serde.errors import ClusterError, OptionError
 from serde.stores.urls import Address
 
@@ -128,6 +128,7 @@ class DaskExecutor:
 
     def _local_cluster(self, distributed: AnyValue) -> AnyValue:
         """Start a cluster of this machine; its dashboard too, if that is installed."""
+        preloaded = require("dask").config.get("distributed.worker.preload", ())
         try:
             cluster = distributed.LocalCluster(
                 n_workers=self._workers or usable_cores(),
@@ -136,6 +137,7 @@ class DaskExecutor:
                 memory_limit=None,
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
+                preload=[dask_setup.__module__, *preloaded],
             )
         except (OSError, RuntimeError, TimeoutError) as error:
             raise ClusterError(f"a cluster of this machine: {_line(error)}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Mapping
 from functools import lru_cache
@@ -12,7 +13,7 @@ from serde._version import __version__
 from serde.batching.records import Job, Settings
 from serde.batching.worker import Runner
 
-__all__ = ["UnfitWorker", "end_run", "run_model"]
+__all__ = ["UnfitWorker", "dask_setup", "end_run", "run_model"]
 
 _RUNS: Final = 4
 """Batches that a worker keeps processes for; those of one that was cut off go when others come."""
@@ -48,6 +49,14 @@ def run_model(
     fields = outcome.as_dict()
     del fields["exit_code"]
     return fields
+
+
+def dask_setup(_worker: object) -> None:
+    """Leave an interrupt from the terminal to the one who asks, who ends the cluster then.
+
+    Dask calls this in the workers of a cluster of this machine, which preload this module.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def end_run(run: str, threads: int) -> None:
