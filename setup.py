@@ -101,6 +101,7 @@ EXTRAS["dev"] = [
     "wheel>=0.43",
     # What tests of stores, pages, servers, notebooks and files for GitHub are judged by.
     "check-jsonschema>=0.30",
+    "duckdb>=1.1",
     "ipykernel>=6.29",
     "jsonschema>=4.20",
     "moto[server]>=5.0",
@@ -157,6 +158,7 @@ setup(
         "": ["*.pyi", "*.rly", "index.json"],
         "serde": ["py.typed"],
         "serde.relay": ["_builders/**/*.pyi"],
+        "serde.batching": ["page/*"],
         "serde.viewing": ["assets/*"],
     },
     python_requires=">=3.10,<3.14",
