@@ -27,6 +27,7 @@ __all__ = ["is_installed", "require", "require_installed"]
 
 EXTRAS: Final[dict[str, str]] = {
     "PIL": "check",
+    "fsspec": "stores",
     "mxnet": "mxnet",
     "onnxruntime": "check",
     "coremltools": "coreml",
@@ -35,6 +36,8 @@ EXTRAS: Final[dict[str, str]] = {
     "sklearn": "quantize",
     "torch": "torch",
     "tvm": "tvm",
+    "pyarrow": "batch",
+    "distributed": "dask",
 }
 """The extra of this distribution that installs each optional package."""
 

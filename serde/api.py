@@ -171,7 +171,7 @@ def export_model(
     report = Report() if report is None else report
     reader, writer = source_bridge(model), find_target(format, path)
     quantizing, rest = bind_options(QuantizeOptions, options)
-    own, passes, target = bind_all(reader, writer, rest)
+    own, passes, target = bind_all(reader, writer, rest, bound=[QuantizeOptions])
     if quantizing.is_asked:
         writer.check_compression(quantizing, target)
     known = [*source_paths(model), *source_paths(params)]
@@ -390,7 +390,7 @@ def convert(
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     quantizing, rest = bind_options(QuantizeOptions, options)
-    own, passes, bound = bind_all(reader, writer, rest)
+    own, passes, bound = bind_all(reader, writer, rest, bound=[QuantizeOptions])
     if quantizing.is_asked:
         writer.check_compression(quantizing, bound)
     data = None if check_data is None else _check_data(check_data)

@@ -9,7 +9,6 @@ whose entries name a :class:`Bridge` object.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import importlib
 import inspect
 import os
@@ -21,7 +20,8 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeAlias, TypeVar
 from typing import Any as AnyValue
 
 from serde.engine.base import Engine, Samples
-from serde.errors import CheckError, FormatError, OptionError, RelayError, Unsupported, refuse_model
+from serde.errors import CheckError, FormatError, OptionError, RelayError
+from serde.guards import check_parameters, guarded
 from serde.io.atomic import check_files
 from serde.options import ExportOptions, ImportOptions, bind_options
 from serde.relay.ir.foreign import Foreign
@@ -31,6 +31,7 @@ from serde.summary import ModelSummary, TensorNames, TensorSummary
 from serde.weights import Array
 
 if TYPE_CHECKING:
+    from serde.io.neighbours import Neighbours
     from serde.quantization.options import QuantizeOptions
 
 __all__ = [
@@ -76,83 +77,6 @@ ImportOptionsT = TypeVar("ImportOptionsT", bound=ImportOptions)
 ExportOptionsT = TypeVar("ExportOptionsT", bound=ExportOptions)
 
 
-_OPTIONS_OF: Mapping[str, str] = {
-    "load": "import_options",
-    "to_relay": "import_options",
-    "from_relay": "export_options",
-    "expected": "export_options",
-    "check_target": "export_options",
-    "save": "export_options",
-}
-"""Methods that take options, and the attribute of a bridge with the class of these."""
-
-_READING = frozenset(("detect", "load"))
-"""Methods that read what they are given."""
-
-
-def _check_parameters(
-    cls: type, function: Callable[..., AnyValue], declared: Callable[..., AnyValue]
-) -> None:
-    """Refuse a method that does not take what it is called with by name.
-
-    Raises:
-        TypeError: The class is none of a bridge.
-    """
-    taken = inspect.signature(function).parameters
-    named = inspect.signature(declared).parameters.items()
-    missing = [
-        name
-        for name, parameter in named
-        if name not in taken and (parameter.kind is parameter.KEYWORD_ONLY or name == "options")
-    ]
-    if missing:
-        method = f"{cls.__name__}.{function.__name__}"
-        raise TypeError(f"{method} does not take {', '.join(missing)}, as Bridge says")
-
-
-def _with_checked_options(
-    function: Callable[..., AnyValue], attribute: str
-) -> Callable[..., AnyValue]:
-    """Return a method of a bridge that refuses options of another class than the format's."""
-    place = list(inspect.signature(function).parameters).index("options")
-
-    @functools.wraps(function)
-    def checked(self: AnyBridge, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
-        if "options" not in kwargs and len(args) < place:
-            return function(self, *args, **kwargs)  # Which says what is missing.
-        options = kwargs["options"] if "options" in kwargs else args[place - 1]
-        wanted = getattr(self, attribute)
-        if wanted is not None and not isinstance(options, wanted):
-            found = type(options).__name__
-            raise OptionError(f"format {self.name}: expected {wanted.__name__}, found {found}")
-        try:
-            return function(self, *args, **kwargs)
-        except Unsupported as error:  # of the whole model, not of a node
-            raise refuse_model(error, self.name, kwargs.get("report")) from error
-
-    return checked
-
-
-def _with_read_faults(function: Callable[..., AnyValue]) -> Callable[..., AnyValue]:
-    """Return a method of a bridge that says of a file that cannot be read which one it is.
-
-    A file that serde opens says so itself; not so one that a library of the format reads.
-    """
-
-    @functools.wraps(function)
-    def reading(self: AnyBridge, source: AnyValue, *args: AnyValue, **kw: AnyValue) -> AnyValue:
-        try:
-            return function(self, source, *args, **kw)
-        except OSError as error:
-            is_path = isinstance(source, (str, os.PathLike))
-            path = error.filename if error.filename is not None or not is_path else source
-            if path is None:
-                raise
-            raise FormatError(f"cannot be read: {error.strerror}", path=path) from error
-
-    return reading
-
-
 class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     """A format: how its bytes are read and written, and how its models become Relay and back.
 
@@ -167,11 +91,16 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         suffixes: Ends of the names of its files.
         import_options: Class of the options of reading, None where the format cannot be read.
         export_options: Class of the options of writing, None where it cannot be written.
+        package_suffixes: Those of `suffixes` that folders have, which are read as one model.
+        companion_suffixes: Ends of the names of files that are read along with another, which
+            stands for the model.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
+    package_suffixes: ClassVar[tuple[str, ...]] = ()
+    companion_suffixes: ClassVar[tuple[str, ...]] = ()
     import_options: ClassVar[type[ImportOptions] | None]
     export_options: ClassVar[type[ExportOptions] | None]
 
@@ -179,14 +108,9 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         super().__init_subclass__(**kwargs)
         for name, function in list(vars(cls).items()):
             declared = vars(Bridge).get(name)
-            if not (inspect.isfunction(declared) and inspect.isfunction(function)):
-                continue
-            _check_parameters(cls, function, declared)
-            if name in _READING:
-                function = _with_read_faults(function)
-                setattr(cls, name, function)
-            if name in _OPTIONS_OF:
-                setattr(cls, name, _with_checked_options(function, _OPTIONS_OF[name]))
+            if inspect.isfunction(declared) and inspect.isfunction(function):
+                check_parameters(cls, function, declared)
+                setattr(cls, name, guarded(function))
 
     @abstractmethod
     def detect(self, path: Path) -> bool:
@@ -206,6 +130,23 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
 
     def files(self, model: ModelT) -> Sequence[Path]:
         """Return the files that a loaded model came from, which no target may replace."""
+        return ()
+
+    def companions(self, path: Path, options: ImportOptionsT, beside: Neighbours) -> Sequence[str]:
+        """Return the files that belong to the model at `path` and were not named.
+
+        Asked for models that lie in a store or an archive, of which `path` is so far the only
+        file at hand. The names are relative to its folder. What the model can do without is
+        named only if it is there.
+
+        Args:
+            path: The file that was named.
+            options: Options of the format.
+            beside: What else there is.
+
+        Raises:
+            FormatError: The file is malformed.
+        """
         return ()
 
     @abstractmethod

@@ -18,6 +18,7 @@
     │   └── ParseError           Relay text that does not parse
     │       └── IllTypedError    Relay text that parses, whose operands do not fit their operators
     ├── CheckError               numbers of two models differ, or could not be compared
+    ├── StoreError               a store that does not hold, give or take what it should
     └── MissingDependency        an optional package is not installed
 """
 
@@ -41,6 +42,7 @@ __all__ = [
     "ParseError",
     "RelayError",
     "SerdeError",
+    "StoreError",
     "TypeInferenceError",
     "Unsupported",
     "UnsupportedModelError",
@@ -217,6 +219,13 @@ class CheckError(SerdeError):
     def __init__(self, message: str, report: Report | None = None) -> None:
         super().__init__(message)
         self.report = report
+
+
+class StoreError(SerdeError):
+    """A store that cannot be reached, refuses access, or lacks or loses an object.
+
+    What it says is one line that names the URL, without what is secret there.
+    """
 
 
 class MissingDependency(SerdeError, ImportError):

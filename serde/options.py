@@ -17,6 +17,7 @@ import numpy as np
 
 from serde.errors import OptionError
 from serde.limits import Limits
+from serde.lossy import check_allowed
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.relay.ir.types import TensorType
 from serde.walk.user_converters import UserConverter, read_converters
@@ -73,6 +74,7 @@ class ImportOptions:
     limits: Limits = field(default=Limits(), metadata=_LIMITS)
 
     def __post_init__(self) -> None:
+        check_allowed(self.allow)
         object.__setattr__(self, "limits", Limits.read(self.limits))
         object.__setattr__(self, "converters", read_converters(self.converters, "read"))
         if self.result_types != {}:
@@ -149,6 +151,7 @@ class ExportOptions:
     limits: Limits = field(default=Limits(), metadata=_LIMITS)
 
     def __post_init__(self) -> None:
+        check_allowed(self.allow)
         object.__setattr__(self, "limits", Limits.read(self.limits))
         object.__setattr__(self, "converters", read_converters(self.converters, "written"))
 

@@ -13,6 +13,7 @@ from serde.errors import (
     OptionError,
     ParseError,
     SerdeError,
+    StoreError,
 )
 
 __all__ = ["OUTCOMES", "error_message", "exit_code"]
@@ -25,6 +26,7 @@ OUTCOMES = {
     4: "check failed",
     5: "not checked",
     6: "package missing",
+    7: "store failed",
     70: "internal error",
     130: "interrupted",
 }
@@ -35,6 +37,7 @@ _EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (FormatError, 3),
     (ParseError, 3),
     (MissingDependency, 6),
+    (StoreError, 7),
     (OSError, 2),
     (KeyboardInterrupt, 130),
 )

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from serde.command.render import Table, printable
+from serde.command.render import Table
 from serde.report import Report
+from serde.texts import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -9,13 +9,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any as AnyValue
 
 from serde.bridge import PIVOT, ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
-from serde.command.render import Table, shape_text, size_text
+from serde.command.render import Table, shape_text
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import load_model
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TupleType, Type
 from serde.report import Report
+from serde.texts import size_text
 
 __all__ = [
     "Inspection",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.report import Nearness, OutputAccuracy, OutputVerdict, Report
+from serde.texts import printable, size_text
 
 if TYPE_CHECKING:
     from serde.bridge import TensorSummary
@@ -26,9 +27,7 @@ __all__ = [
     "difference_lines",
     "difference_tables",
     "markdown_document",
-    "printable",
     "shape_text",
-    "size_text",
     "tables",
     "verdict_line",
 ]
@@ -280,23 +279,6 @@ def shape_text(shape: Sequence[object] | None) -> str:
     if shape is None:
         return "unknown"
     return "x".join(map(str, shape)) or "scalar"
-
-
-def size_text(count: int) -> str:
-    """Return a number of bytes in decimal units, as ``102.5 MB``."""
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
-
-
-def printable(text: str) -> str:
-    """Return text whose control characters, which a file may bring, are spelled out."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def as_json(value: Mapping[str, AnyValue]) -> str:

@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from serde.errors import OptionError, raise_if_refused
+from serde.lossy import FLOAT16_OVERFLOW, check_allowed
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.report import Issue, Report
+from serde.report import Report
 from serde.walk.lacking import why_without_value
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
-
-OVERFLOW = "float16-overflow"
-"""Name of the step that turns values beyond the range of float16 into infinities."""
 
 
 def _parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
@@ -118,6 +116,9 @@ class PrepareOptions(CutOptions):
     op_block_list: frozenset[str] = frozenset()
     allow: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        check_allowed(self.allow)
+
 
 @pause_garbage_collection()
 def prepare(
@@ -195,8 +196,8 @@ def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> R
     keep = options.op_block_list
     lost = transform.float16_overflows(model, keep=keep, keep_io=options.keep_io_types)
     for what in lost:
-        issue = Issue("cast", what, "has values beyond the range of float16", f"allow {OVERFLOW!r}")
-        (report.allowed if OVERFLOW in options.allow else report.issues).append(issue)
+        why = "has values beyond the range of float16"
+        FLOAT16_OVERFLOW.record(report, options.allow, op="cast", node=what, reason=why)
     raise_if_refused(report)
     narrow = transform.ToFloat16(keep, options.keep_io_types, frozenset(model.params))
     return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)

@@ -41,6 +41,7 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
     name = "coreml"
     title = "Core ML"
     suffixes = (".mlpackage", ".mlmodel")
+    package_suffixes = (".mlpackage",)
     import_options = CoremlImportOptions
     export_options = CoremlExportOptions
 

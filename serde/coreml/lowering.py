@@ -8,6 +8,7 @@ from serde.coreml.interface.description import Feature
 from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.coreml.value import Value, stored_dtype
 from serde.errors import Unsupported, raise_if_refused
+from serde.lossy import QUANTISED_AS_FLOATS, LossyStep
 from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
@@ -16,13 +17,10 @@ from serde.relay.ir.shapes import is_float
 from serde.relay.ir.traits import Arithmetic, Rescales
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
-from serde.report import Issue, Report
+from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
 __all__ = ["as_floats", "ask", "features", "with_layers"]
-
-AS_FLOATS = "quantised-as-floats"
-"""Name of the step that computes quantised operators on floats."""
 
 
 def as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> RelayModel:
@@ -33,11 +31,11 @@ def as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> Relay
     nodes = post_order(model.main.body)
     if not any(has_trait(node, Rescales) for node in nodes):
         return model
-    return quantized_as_floats(model, AS_FLOATS, allow, report)
+    return quantized_as_floats(model, QUANTISED_AS_FLOATS, allow, report)
 
 
 def ask(
-    model: RelayModel, consents: Mapping[str, str], allow: frozenset[str], report: Report
+    model: RelayModel, consents: Mapping[str, LossyStep], allow: frozenset[str], report: Report
 ) -> None:
     """Record where dtypes are held in narrower ones, such as integers of 64 bits in 32.
 
@@ -45,7 +43,7 @@ def ask(
 
     Args:
         model: The model.
-        consents: Names of the steps by dtype.
+        consents: The steps by dtype.
         allow: Steps that are allowed.
         report: Gets what is and what is not.
     """
@@ -65,10 +63,10 @@ def ask(
         places.append((node.op.name, node.span.source_name if node.span else "", dtypes))
     places.append(("output", ", ".join(model.meta.outputs), _dtypes(main.body.type)))
     for op, name, dtypes in places:
-        for dtype, consent in consents.items():
+        for dtype, step in consents.items():
             if dtype in dtypes:
-                issue = Issue(op, name or op, f"{dtype} has no counterpart", f"allow {consent!r}")
-                (report.allowed if consent in allow else report.issues).append(issue)
+                why = f"{dtype} has no counterpart"
+                step.record(report, allow, op=op, node=name or op, reason=why)
     raise_if_refused(report)
 
 

@@ -1,7 +1,8 @@
 """Engines in a process of their own, so that a crash of theirs is an answer and not the end.
 
-The process is a fresh interpreter, never a fork: the process that starts it
-may have threads, and scripts need no guard. Requests and answers are messages
+The process is a fresh interpreter, and no fork: the process that starts it
+may have threads, and scripts need no guard. Only one that was made for a single model forks
+(:mod:`serde.engine.forked`). Requests and answers are messages
 on its input and output (:mod:`serde.engine.channel`); weights and arrays go
 through there as well, so that no file is left behind however either ends.
 """
@@ -24,6 +25,7 @@ import numpy as np
 
 from serde.engine.base import Engine
 from serde.engine.channel import receive, send
+from serde.engine.forked import ForkedProcess, may_fork
 from serde.errors import CheckError, MissingDependency
 from serde.weights import Array, ArrayWeight, Weight
 
@@ -78,13 +80,7 @@ class WorkerProcess:
     def __init__(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         self.name = name
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN, *map(os.fspath, sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, **(environment or {})},
-        )
+        self._process = _start(name, environment or {}, self._errors)
         self.pid = self._process.pid
         self._end = weakref.finalize(self, _end, self._process, self._errors)
 
@@ -146,6 +142,20 @@ class WorkerProcess:
         if code < 0:
             return f"the engine crashed (signal {-code})"
         return f"the engine ended (exit code {code}){said}"
+
+
+def _start(
+    name: str, environment: Mapping[str, str], errors: IO[bytes]
+) -> subprocess.Popen[bytes] | ForkedProcess:
+    if may_fork():
+        return ForkedProcess(name, environment, errors)
+    return subprocess.Popen(
+        [sys.executable, "-c", _MAIN, *map(os.fspath, sys.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env={**os.environ, **environment},
+    )
 
 
 def call_in_process(
@@ -240,7 +250,7 @@ class ProcessEngine(Engine):
         self._worker.close()
 
 
-def _end(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes] | ForkedProcess, errors: IO[bytes]) -> None:
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout, errors):

@@ -30,15 +30,20 @@ __all__ = ["main"]
 Request = tuple[dict[str, AnyValue], list[Array]]
 
 
-def main() -> None:
-    """Answer requests until the input ends."""
+def main(requests_in: IO[bytes] | None = None) -> None:
+    """Answer requests until the input ends.
+
+    Args:
+        requests_in: The input; that of the process if left out.
+    """
     # The process that waits for the answer is interrupted too, and ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _leave_no_core()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
+    stream = sys.stdin.buffer if requests_in is None else requests_in
+    threading.Thread(target=_listen, args=(stream, requests), daemon=True).start()
     engine = None
     while True:
         engine = _answer(engine, requests.get(), answers)

@@ -18,10 +18,10 @@ from hashlib import blake2b
 from typing import Final
 
 from serde.errors import FormatError, OptionError
+from serde.lossy import MISMATCHED_PAIR
 from serde.weights import OpenFile
 
 __all__ = [
-    "MISMATCHED_PAIR",
     "PARAMS_HEAD_BYTES",
     "UNMARKED",
     "belong_together",
@@ -34,9 +34,6 @@ __all__ = [
 
 UNMARKED: Final = 0
 """The mark of files that carry none."""
-
-MISMATCHED_PAIR: Final = "mismatched-pair"
-"""Name of the step that reads parameters with another graph than they were written with."""
 
 # Of a parameter file: its magic number, then the reserved word.
 _HEAD: Final = struct.Struct("<QQ")
@@ -92,12 +89,12 @@ def check_pair(
     Raises:
         FormatError: Both have marks, and these differ.
     """
-    if belong_together(graph_mark, mark) or MISMATCHED_PAIR in allow:
+    if belong_together(graph_mark, mark) or MISMATCHED_PAIR.name in allow:
         return
     raise FormatError(
         f"mismatched pair: these parameters were not written with the graph in {graph}; the "
         "writing was interrupted, or one of the files is another conversion's. Convert again, "
-        f"or allow {MISMATCHED_PAIR!r} to read them together",
+        f"or {MISMATCHED_PAIR.hint} to read them together",
         path=params,
     )
 

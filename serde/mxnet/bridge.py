@@ -20,6 +20,7 @@ from serde.weights import Array, Weight
 if TYPE_CHECKING:
     import mxnet
 
+    from serde.io.neighbours import Neighbours
     from serde.mxnet.live import Params
     from serde.mxnet.model import MxnetModel
 
@@ -32,6 +33,7 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
     name = "mxnet"
     title = "Apache MXNet (symbol JSON and params, Symbol, Gluon, Module)"
     suffixes = ("-symbol.json", ".params", ".tar.gz", ".tgz")
+    companion_suffixes = (".params",)
     import_options = MxnetImportOptions
     export_options = MxnetExportOptions
 
@@ -65,6 +67,14 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
     def files(self, model: MxnetModel) -> Sequence[Path]:
         """Return the file of the symbol and that of the parameters."""
         return [Path(name) for name in (model.source, model.params_source) if name is not None]
+
+    def companions(
+        self, path: Path, options: MxnetImportOptions, beside: Neighbours
+    ) -> Sequence[str]:
+        """Return the parameters of a symbol, of the epoch that is wanted, or the symbol of such."""
+        from serde.mxnet import codec
+
+        return codec.companions(path.name, options.epoch, beside)
 
     def to_relay(
         self, model: MxnetModel, options: MxnetImportOptions, *, report: Report

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from serde.errors import FormatError, OptionError
 from serde.io.archives import SpooledFile, is_tar, tar_extract, tar_names
@@ -33,7 +34,10 @@ from serde.mxnet.symbol_json import marked_text, parse_symbol, symbol_mark
 from serde.mxnet.upgrades import input_names
 from serde.weights import OpenFile, Weight
 
-__all__ = ["check_target", "detect", "detect_bytes", "load", "load_params", "save"]
+if TYPE_CHECKING:
+    from serde.io.neighbours import Neighbours
+
+__all__ = ["check_target", "companions", "detect", "detect_bytes", "load", "load_params", "save"]
 
 
 _SYMBOL = "-symbol.json"
@@ -119,6 +123,34 @@ def detect_bytes(source: object) -> bool:
         return False
     head = bytes(source[:256])
     return head.startswith(_LIST_HEAD) or bool(_JSON_HEAD.match(head))
+
+
+def companions(name: str, epoch: int | None, beside: Neighbours) -> list[str]:
+    """Return the parameters that belong to a symbol, or the symbol that belongs to parameters.
+
+    Args:
+        name: Of the file that is at hand.
+        epoch: Which parameters are wanted; those of the highest number if left out.
+        beside: What else lies there.
+    """
+    if name.endswith(".params"):
+        match = _EPOCH.search(name)
+        stem = name[: match.start()] if match else name.removesuffix(".params")
+        return [each for each in (stem + _SYMBOL, stem + ".json") if beside.has(each)][:1]
+    if not name.endswith(".json"):
+        return []
+    stem = _stem(name)
+    epochs = {
+        int(match[1]): each
+        for each in beside.names(f"{stem}-")
+        if (match := _EPOCH.search(each)) and each[: match.start()] == stem
+    }
+    chosen = max(epochs, default=0) if epoch is None else epoch
+    # Where nothing can be listed, such as on the web, the usual names are asked for.
+    usual = [epochs.get(chosen, f"{stem}-{chosen:04d}.params")]
+    if epoch is None:
+        usual.append(f"{stem}.params")
+    return [each for each in usual if each in epochs.values() or beside.has(each)][:1]
 
 
 def _holds_model(path: str) -> bool:

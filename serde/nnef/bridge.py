@@ -17,6 +17,7 @@ from serde.relay.ir.types import TensorType
 from serde.report import Report
 
 if TYPE_CHECKING:
+    from serde.io.neighbours import Neighbours
     from serde.nnef.model import NnefModel
 
 __all__ = ["BRIDGE", "NnefBridge"]
@@ -28,6 +29,7 @@ class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
     name = "nnef"
     title = "NNEF 1.0 (Khronos)"
     suffixes = (".nnef", ".nnef.tgz", ".nnef.tar.gz", "_nnef")
+    package_suffixes = ("_nnef",)
     import_options = NnefImportOptions
     export_options = NnefExportOptions
 
@@ -55,6 +57,14 @@ class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
     def files(self, model: NnefModel) -> Sequence[Path]:
         """Return the files that the model was read from."""
         return model.files
+
+    def companions(
+        self, path: Path, options: NnefImportOptions, beside: Neighbours
+    ) -> Sequence[str]:
+        """Return the other files of a folder whose graph was named."""
+        from serde.nnef import codec
+
+        return codec.companions(path.name, beside)
 
     def to_relay(
         self, model: NnefModel, options: NnefImportOptions, *, report: Report

@@ -9,8 +9,8 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
-from typing import Final
 
 import numpy as np
 
@@ -24,7 +24,10 @@ from serde.nnef.model import NnefModel
 from serde.nnef.text.parser import parse, place_of_name
 from serde.weights import ArrayWeight, OpenFile, Weight, numpy_dtype
 
-__all__ = ["GRAPH", "QUANT", "detect", "is_graph", "load"]
+if TYPE_CHECKING:
+    from serde.io.neighbours import Neighbours
+
+__all__ = ["GRAPH", "QUANT", "companions", "detect", "is_graph", "load"]
 
 GRAPH: Final = "graph.nnef"
 QUANT: Final = "graph.quant"
@@ -56,6 +59,13 @@ def detect(path: Path) -> bool:
         return any(_member(name) == GRAPH for name in tar_names(path))
     except FormatError:
         return False
+
+
+def companions(name: str, beside: Neighbours) -> list[str]:
+    """Return what belongs to the text of a folder: quantization and tensors."""
+    if name != GRAPH:
+        return []
+    return [each for each in beside.names("") if each == QUANT or each.endswith(".dat")]
 
 
 def is_graph(source: object) -> bool:

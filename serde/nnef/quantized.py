@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 import serde.allocation as allocation
+from serde.lossy import QUANTISED_AS_FLOATS
 from serde.nnef.model import NnefModel, Quantization, Ref, rename_operation
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
@@ -25,9 +26,6 @@ from serde.weights import dtype_name
 
 __all__ = ["annotate", "lower_quantized", "without_unread"]
 
-AS_FLOATS: Final = "quantised-as-floats"
-"""Name of the step that computes quantised operators on floats, rounding as NNEF does."""
-
 _QUANTIZING: Final = frozenset(("zero_point_linear_quantize",))
 _TARGETS: Final = ("int8", "uint8", "int16", "uint16")
 _EXACT: Final = ("qnn.quantize", "qnn.dequantize")
@@ -41,8 +39,8 @@ def lower_quantized(model: RelayModel, allow: frozenset[str], report: Report) ->
     """
     names = {_name(node) for node in all_nodes(model.main.body)}
     if any(name.startswith("qnn.") and name not in _EXACT for name in names):
-        model = quantized_as_floats(model, AS_FLOATS, allow, report)
-    if AS_FLOATS not in allow:
+        model = quantized_as_floats(model, QUANTISED_AS_FLOATS, allow, report)
+    if QUANTISED_AS_FLOATS.name not in allow:
         return model
     mod, changed = _RoundAway().run(model.mod)
     if changed:

@@ -21,6 +21,7 @@ from serde.weights import Array
 if TYPE_CHECKING:
     import onnx
 
+    from serde.io.neighbours import Neighbours
     from serde.onnx.model import OnnxModel
     from serde.quantization.options import QuantizeOptions
 
@@ -67,6 +68,14 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         from serde.onnx import codec
 
         return [Path(name) for name in sorted(codec.source_paths(model))]
+
+    def companions(
+        self, path: Path, options: OnnxImportOptions, beside: Neighbours
+    ) -> Sequence[str]:
+        """Return the files of external data that the model names."""
+        from serde.onnx import codec
+
+        return codec.external_locations(path)
 
     def to_relay(
         self, model: OnnxModel, options: OnnxImportOptions, *, report: Report

@@ -24,12 +24,18 @@ from serde.io.packed import stored_source
 from serde.io.staging import sweep
 from serde.io.wire import Piece, total_length
 from serde.limits import MAX_PROTOBUF_BYTES
-from serde.onnx.data_files import data_name, graph_digest, is_written, outdated_data
+from serde.onnx.data_files import (
+    data_name,
+    external_locations,
+    graph_digest,
+    is_written,
+    outdated_data,
+)
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import OnnxModel, weight_bytes, weight_chunks
 from serde.onnx.reader import detect, load
 
-__all__ = ["OnnxModel", "detect", "load", "save", "source_paths"]
+__all__ = ["OnnxModel", "detect", "external_locations", "load", "save", "source_paths"]
 
 EMBEDDED_BYTES = 1024
 """Tensors below this length stay in the model when the others become external."""

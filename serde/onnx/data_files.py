@@ -23,9 +23,10 @@ from serde.io.messages import FileSource, cut_data, piece_chunks
 from serde.io.wire import Piece, total_length
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import PRODUCER, tensors
+from serde.onnx.text import is_text
 from serde.weights import OpenFile
 
-__all__ = ["data_name", "graph_digest", "is_written", "outdated_data"]
+__all__ = ["data_name", "external_locations", "graph_digest", "is_written", "outdated_data"]
 
 _DIGEST_BYTES = 8
 
@@ -98,6 +99,21 @@ def outdated_data(
     known = {Path(source).resolve() for source in sources}
     paths = [target.with_name(name) for name in sorted(found)]
     return [path for path in paths if path.is_file() and path.resolve() not in known]
+
+
+def external_locations(path: Path) -> list[str]:
+    """Return where the external data of a model lies, relative to it; none of what is no model.
+
+    Raises:
+        FormatError: It leads out of the directory of the model.
+    """
+    proto = None if is_text(os.fspath(path)) else _skeleton(path)
+    found = sorted(set() if proto is None else _locations(proto))
+    for each in found:
+        fault = location_fault(each)
+        if fault is not None:
+            raise FormatError(f"external location {each!r} {fault}", path=path)
+    return found
 
 
 def _skeleton(path: Path) -> onnx.ModelProto | None:

@@ -147,17 +147,18 @@ def _mean_pair(node: Call) -> Expr:
     """Return a mean of levels that was rounded to levels as a mean of what they stand for."""
     if _scale(node) != 1.0 or _name(node.args[0]) not in _MEANS:
         return node
-    inner, path = node.args[0], list[Call]()
-    while isinstance(inner, Call) and _name(inner) in _MEANS:
-        path.append(inner)
-        inner = inner.args[0]
-    levels = inner.args[0] if isinstance(inner, Call) and _name(inner) == "cast" else None
-    scale = None if levels is None else _scale(levels)
-    if levels is None or scale is None or _dtype(levels) != _dtype(node):
+    path = [node.args[0]]
+    while isinstance(path[-1], Call) and _name(path[-1]) in _MEANS:
+        path.append(path[-1].args[0])
+    inner = path.pop()
+    levels = inner.args[0] if isinstance(inner, Call) and _name(inner) == "cast" else inner
+    scale = _scale(levels)
+    if scale is None or _dtype(levels) != _dtype(node):
         return node
     real = _real(levels, scale)
     for each in reversed(path):
-        real = call(_name(each), real, *each.args[1:], span=each.span, **each.attrs)
+        if isinstance(each, Call):
+            real = call(_name(each), real, *each.args[1:], span=each.span, **each.attrs)
     return _levels(real, scale, _dtype(node), node)
 
 

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 from typing import ClassVar, Final
 
 from serde.errors import raise_if_refused
+from serde.lossy import QUANTISED_AS_QDQ, UINT8_AS_INT8
 from serde.onnx.linear_pairs import (
     LevelsAsPairs,
     SignedPairs,
@@ -24,18 +25,15 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite, rewrite_function
-from serde.report import Issue, Report
+from serde.report import Report
 from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["AS_QDQ", "Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]
+__all__ = ["Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]
 
 FIRST_WITH_NIBBLES: Final = 21
 """First version of the operator set that has integers of 4 bits."""
 
 _BYTES: Final = {"int4": "int8", "uint4": "uint8"}
-
-AS_QDQ = "quantised-as-qdq"
-"""Name of the step that computes quantised operators on floats, rounding halves to even."""
 
 _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 
@@ -43,11 +41,7 @@ _WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
 def as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
     """Return the model on floats; products in one step may stay `whole`."""
     after = [] if whole else [transform.Decompose(supported=_is_no_whole)]
-    return quantized_as_floats(model, AS_QDQ, allow, report, after=after)
-
-
-UINT8_AS_INT8 = "uint8-as-int8"
-"""Name of the step that holds activations of uint8 as int8, with half as many levels."""
+    return quantized_as_floats(model, QUANTISED_AS_QDQ, allow, report, after=after)
 
 
 def for_runtime(
@@ -69,9 +63,8 @@ def for_runtime(
     else:
         passes = [LevelsAsPairs(), SignedPairs()]
         if loses_levels(model.main):
-            reason = "activations of uint8 become int8 with half as many levels"
-            issue = Issue("quantize", "main", reason, f"allow {UINT8_AS_INT8!r}")
-            (report.allowed if UINT8_AS_INT8 in allow else report.issues).append(issue)
+            reason = "activations of uint8 become int8"
+            UINT8_AS_INT8.record(report, allow, op="quantize", node="main", reason=reason)
             raise_if_refused(report)
     mod = transform.Sequential([*passes, transform.RemoveDeadCode()]).run(model.mod)[0]
     return transform.fold_weights(model.evolve(mod=mod), report=report)

@@ -26,6 +26,7 @@ class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
     name = "relax"
     title = "Relax (TVM 0.22 to 0.27)"
     suffixes = ("_relax",)
+    package_suffixes = ("_relax",)
     import_options = RelaxImportOptions
     export_options = RelaxExportOptions
 

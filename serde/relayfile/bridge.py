@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import PIVOT, Bridge, ModelSummary, TensorNames, TensorSummary
+from serde.bridge import (
+    PIVOT,
+    Bridge,
+    ModelSummary,
+    TensorNames,
+    TensorSummary,
+)
 from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.relay.ir.expr import Call
@@ -22,6 +28,7 @@ from serde.report import Report
 from serde.weights import Array
 
 if TYPE_CHECKING:
+    from serde.io.neighbours import Neighbours
     from serde.relayfile.model import RelayProgram
 
 __all__ = ["BRIDGE", "RelayBridge"]
@@ -33,6 +40,7 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
     name = PIVOT
     title = "Relay (text or JSON, and TVM's parameter file)"
     suffixes = (".relay",)
+    companion_suffixes = (".params",)
     import_options = RelayImportOptions
     export_options = RelayExportOptions
 
@@ -53,6 +61,14 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
         from serde.relayfile import codec
 
         return codec.load(source, params, allow=options.allow)
+
+    def companions(
+        self, path: Path, options: RelayImportOptions, beside: Neighbours
+    ) -> Sequence[str]:
+        """Return the parameters beside a graph, or the graph beside parameters."""
+        from serde.relayfile import codec
+
+        return codec.companions(path, beside)
 
     def to_relay(
         self, model: RelayProgram, options: RelayImportOptions, *, report: Report

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.errors import FormatError, OptionError
@@ -32,7 +33,10 @@ from serde.relayfile.live import infer_types, rename_apart
 from serde.relayfile.model import RelayProgram
 from serde.weights import OpenFile, Weight, as_weight
 
-__all__ = ["check_target", "detect", "is_live", "load", "save"]
+if TYPE_CHECKING:
+    from serde.io.neighbours import Neighbours
+
+__all__ = ["check_target", "companions", "detect", "is_live", "load", "save"]
 
 _GRAPHS = (".relay", ".json", ".txt")
 _TEXT_HEAD = re.compile(rb"(?:\s|//[^\n]*\n)*#\[version[ \t]*=")
@@ -89,6 +93,14 @@ def load(source: object, params: object = None, *, allow: Collection[str] = ()) 
     if isinstance(content, bytes):
         return _bind_weights(_graph(content, None), {}, "<bytes>")
     return _load_path(content, allow)
+
+
+def companions(path: Path, beside: Neighbours) -> list[str]:
+    """Return the parameters beside a graph, or the graph beside parameters, if there are any."""
+    stem = path.stem
+    if path.name.endswith(".params") or _is_params(_head(os.fspath(path))):
+        return [each for end in _GRAPHS if beside.has(each := stem + end)][:1]
+    return [each for each in (f"{stem}.params",) if beside.has(each)]
 
 
 def _load_path(path: str, allow: Collection[str]) -> RelayProgram:

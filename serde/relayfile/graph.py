@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import ConverterBug, RelayError, raise_if_refused
+from serde.lossy import SIX_DIGIT_FLOATS
 from serde.relay.ir.compare import equal_in_six_digits, first_difference
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -19,12 +20,11 @@ from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
 from serde.relayfile.inputs import with_input_types
 from serde.relayfile.model import RelayProgram
-from serde.report import Issue, Report
+from serde.report import Report
 from serde.weights import ArrayWeight, Weight
 
-__all__ = ["SIX_DIGITS", "from_relay", "lift_constants", "to_relay"]
+__all__ = ["from_relay", "lift_constants", "to_relay"]
 
-SIX_DIGITS: Final = "six-digit-floats"
 """Name of the step that rounds floats as TVM's printer does."""
 
 _TEXT_VERSION: Final = "0.0.5"
@@ -226,6 +226,6 @@ def _check_exact(mod: IRModule, text: str, allow: frozenset[str], report: Report
     pairs = [(function, back[variable.name_hint]) for variable, function in mod.functions.items()]
     if not all(equal_in_six_digits(ours, theirs) for ours, theirs in pairs):
         raise ConverterBug(f"the text reads back as another module: {found}")
-    issue = Issue("float", "main", f"six digits change {found}", f"allow {SIX_DIGITS!r}")
-    (report.allowed if SIX_DIGITS in allow else report.issues).append(issue)
+    why = f"six digits change {found}"
+    SIX_DIGIT_FLOATS.record(report, allow, op="float", node="main", reason=why)
     raise_if_refused(report)

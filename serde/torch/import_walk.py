@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import LimitError, TypeInferenceError, Unsupported
+from serde.lossy import OTHER_LENGTHS
 from serde.relay.ir.dims import DimLike, symbol
 from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.types import TensorType
-from serde.report import Issue, Report
+from serde.report import Report
 from serde.torch.aliases import Values
 from serde.torch.changes import Changes
 from serde.torch.foreign import bind_arguments, foreign_node, infer_types
@@ -60,10 +61,6 @@ _OF_COMPLEX = frozenset([
 _HINT = "say what it becomes with converters= or custom_convert_map, or keep it: keep_unknown"
 
 
-OTHER_LENGTHS: Final = "other-lengths"
-"""Name of the step that reads an exported program at lengths for which it was not exported."""
-
-
 class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
     """State of one conversion.
 
@@ -106,9 +103,9 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
         elif entry.shape is not None:
             check_rank(entry.name, shape, entry.shape)
             for fault in other_lengths(entry.name, shape, entry.shape, self.ranges):
-                found = Issue("input", entry.name, fault, f"allow {OTHER_LENGTHS!r}")
-                allowed = OTHER_LENGTHS in self._allow
-                (self.report.allowed if allowed else self.report.issues).append(found)
+                OTHER_LENGTHS.record(
+                    self.report, self._allow, op="input", node=entry.name, reason=fault
+                )
         if shape is None:
             return None
         type_ = TensorType(shape, dtype or entry.dtype or self.default_dtype)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from serde.errors import raise_if_refused
+from serde.lossy import LossyStep
 from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
-from serde.report import Issue, Report
+from serde.report import Report
 from serde.walk.table import ConverterTable
 
 __all__ = ["lower_to_static", "quantized_as_floats"]
@@ -61,7 +62,7 @@ def lower_to_static(
 
 def quantized_as_floats(
     model: RelayModel,
-    consent: str,
+    step: LossyStep,
     allow: frozenset[str],
     report: Report,
     *,
@@ -71,7 +72,7 @@ def quantized_as_floats(
 
     Args:
         model: The model.
-        consent: Name of the step.
+        step: The step.
         allow: Names of the steps that are allowed.
         report: Gets the step, allowed or not.
         after: Passes behind that.
@@ -83,7 +84,6 @@ def quantized_as_floats(
     if not changed:
         return model
     what = "quantised operators are computed on floats and round halves to even"
-    issue = Issue("qnn", "main", what, f"allow {consent!r}")
-    (report.allowed if consent in allow else report.issues).append(issue)
+    step.record(report, allow, op="qnn", node="main", reason=what)
     raise_if_refused(report)
     return model.evolve(mod=mod)

@@ -29,7 +29,8 @@ TOLERANCE = {"float16": 4e-3}
 def samples() -> list[Any]:
     """One parameter set for each target and sample of each operator written or decomposed.
 
-    First are the newest target and those at which another exporter writes the operator.
+    First is one sample of each operator, at the newest target and those at which another exporter
+    writes the operator.
     """
     first = {name: versions_of_exporters(LAYERS, name, [13, 14]) for name in all_ops()}
     return [
@@ -39,7 +40,7 @@ def samples() -> list[Any]:
             name,
             given,
             target,
-            wide=int(target[3:]) not in first[name],
+            wide=index > 0 or int(target[3:]) not in first[name],
         )
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)

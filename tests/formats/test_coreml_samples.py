@@ -41,7 +41,8 @@ CONSENT = frozenset({"int64-as-int32", "float64-as-float32"})
 def samples() -> list[Any]:
     """One parameter set for each target and sample of each operator written or decomposed.
 
-    First are the newest target and those at which another exporter writes the operator.
+    First is one sample of each operator, at the newest target and those at which another exporter
+    writes the operator.
     """
     first = {name: versions_of_exporters(TABLE, name, list(TARGETS.values())) for name in all_ops()}
     return [
@@ -51,7 +52,7 @@ def samples() -> list[Any]:
             name,
             given,
             target,
-            wide=TARGETS[target] not in first[name],
+            wide=index > 0 or TARGETS[target] not in first[name],
         )
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)

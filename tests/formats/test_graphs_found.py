@@ -344,3 +344,26 @@ def test_onnx_takes_results_that_are_longer_by_a_stride(tmp_path: Path) -> None:
     np.testing.assert_allclose(found[0, 0], np.convolve(data, kernel)[1:], rtol=1e-6)
     with pytest.raises(UnsupportedModelError, match=r"output_padding \[1\] beyond the strides"):
         run("onnx", longer(0), feeds, tmp_path)
+
+
+def test_mxnet_folds_back_what_is_image_and_filter_in_one(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(96,))
+    values = np.sin(np.arange(96, dtype=np.float32))
+    both = relay.tanh(x)
+    image, filters = (relay.reshape(both, shape) for shape in ((2, 4, 3, 4), (4, 2, 3, 4)))
+    (found,) = run("mxnet", relay.nn.conv2d_transpose(image, filters), {x: values}, tmp_path)
+    expected = np.zeros((2, 2, 5, 7))
+    image_values, filter_values = (np.tanh(values).reshape(s) for s in ((2, 4, 3, 4), (4, 2, 3, 4)))
+    for row in range(3):
+        for column in range(4):
+            spread = np.einsum("nc,cfhw->nfhw", image_values[:, :, row, column], filter_values)
+            expected[:, :, row : row + 3, column : column + 4] += spread
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_mxnet_sums_up_what_lies_before_along_an_open_length(length: int, tmp_path: Path) -> None:
+    x = relay.var("x", shape=(2, "n"))
+    values = np.arange(2 * length, dtype=np.float32).reshape(2, length) + 0.5
+    (found,) = run("mxnet", relay.cumsum(x, axis=1, exclusive=True), {x: values}, tmp_path)
+    np.testing.assert_array_equal(found, np.cumsum(values, axis=1) - values)

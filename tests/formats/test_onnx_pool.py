@@ -113,6 +113,26 @@ def test_zeros_before_a_max_pool_take_part(symbolic: bool, opset: int) -> None:
     np.testing.assert_array_equal(found, windows.max((4, 5)))
 
 
+@pytest.mark.parametrize("opset", OPSETS)
+def test_what_is_padded_may_be_as_wide_as_a_window(opset: int) -> None:
+    """ONNX Runtime folds a Pad into AveragePool, and refuses what it then is."""
+    x = np.random.default_rng(5).random((1, 2, 7, 8), dtype=np.float32)
+    (found,) = run_exported(
+        lambda data: relay.nn.avg_pool2d(
+            data, pool_size=(2, 2), strides=(2, 2), padding=(1, 1), ceil_mode=True,
+            count_include_pad=True,
+        ),
+        x,
+        opset=opset,
+        symbolic=[],
+    )  # fmt: skip
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 2), (1, 1)))[:, :, :10]
+    blocks = padded.reshape(1, 2, 5, 2, 5, 2)
+    counted = np.minimum(np.arange(5) * 2 + 2, 9) - np.arange(5) * 2
+    expected = blocks.sum((3, 5)) / (counted[:, None] * 2)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("symbolic", [False, True], ids=["fixed", "symbolic"])

@@ -163,6 +163,8 @@ class OnnxJudge(Judge):
                 raise NoJudge("ONNX's reference stacks what a loop yields wrongly")
             if node.op_type in ("GRU", "LSTM", "RNN") and "".join(node.input[4:5]):
                 raise NoJudge("ONNX's reference looks at no lengths of sequences")
+            if node.op_type in ("GRU", "LSTM", "RNN") and _is_unusual(node):
+                raise NoJudge("ONNX's reference has no other functions than the usual, nor bounds")
             if node.op_type == "MaxPool" and len(node.output) > 1:
                 raise NoJudge("ONNX's reference counts places of maxima otherwise")
             if node.op_type == "LpNormalization" and any(each.i == 1 for each in node.attribute):
@@ -171,6 +173,11 @@ class OnnxJudge(Judge):
             return list(ReferenceEvaluator(proto).run(None, dict(given)))
         except Exception as error:  # it raises what NumPy does
             raise NoJudge(f"ONNX's reference fails: {summarize(error)}") from error
+
+
+def _is_unusual(node: Any) -> bool:
+    """Whether a recurrent layer of ONNX names its functions, bounds or couples its gates."""
+    return any(each.name in ("activations", "clip", "input_forget") for each in node.attribute)
 
 
 class MxnetJudge(Judge):

@@ -22,8 +22,8 @@ from serde.command.parameters import (
     source_and_target,
     writing_flag,
 )
-from serde.command.render import size_text
 from serde.errors import CheckError
+from serde.texts import size_text
 
 __all__ = ["command"]
 

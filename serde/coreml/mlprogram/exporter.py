@@ -36,6 +36,7 @@ from serde.coreml.protos import message_class
 from serde.coreml.value import Builder, Value, check_rank, set_type
 from serde.coreml.versions import Target
 from serde.errors import OptionError, Unsupported, raise_if_refused
+from serde.lossy import FLOAT64_AS_FLOAT32, INT64_AS_INT32
 from serde.relay.ir.expr import Call, If
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ProgramWalk", "program_from_relay"]
 
-_CONSENT = {"float64": "float64-as-float32", "int64": "int64-as-int32"}
+_CONSENT = {"float64": FLOAT64_AS_FLOAT32, "int64": INT64_AS_INT32}
 """Names of the steps that hold a dtype in a narrower one."""
 
 

@@ -29,6 +29,7 @@ from serde.coreml.protos import message_class
 from serde.coreml.value import Value
 from serde.coreml.versions import Target
 from serde.errors import raise_if_refused
+from serde.lossy import FLOAT64_AS_FLOAT32, INTEGERS_AS_FLOAT32
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
@@ -44,11 +45,11 @@ if TYPE_CHECKING:
 __all__ = ["network_from_relay"]
 
 CONSENT = {
-    "float64": "float64-as-float32",
-    "int32": "integers-as-float32",
-    "int64": "integers-as-float32",
-    "uint32": "integers-as-float32",
-    "uint64": "integers-as-float32",
+    "float64": FLOAT64_AS_FLOAT32,
+    "int32": INTEGERS_AS_FLOAT32,
+    "int64": INTEGERS_AS_FLOAT32,
+    "uint32": INTEGERS_AS_FLOAT32,
+    "uint64": INTEGERS_AS_FLOAT32,
 }
 """Names of the steps that hold a dtype in float32, which holds 24 bits of a whole number."""
 

@@ -147,8 +147,11 @@ def export_conv_transpose(
     *,
     conv: RelayConvTranspose,
 ) -> Value:
+    """Filters that are computed are copied: oneDNN errs where the image is the same buffer."""
     ndim = ctx.type(data).rank - 2
     shape = ctx.static_shape(weight)
+    if not ctx.is_weight(weight):
+        weight = ctx.emit("_mul_scalar", weight, scalar=1.0)
     return ctx.emit(
         "Deconvolution", data, weight, bias, kernel=shape[2:], num_filter=shape[1] * conv.groups,
         stride=conv.strides, dilate=conv.dilation, pad=split_padding(conv.padding, ndim)[0],

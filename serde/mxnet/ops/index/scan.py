@@ -89,14 +89,16 @@ class Scan:
 
 
 def _shift(data: Expr, axis: int, offset: int, value: float) -> Expr:
-    """Return `data` moved by `offset` along an axis, the first of it filled."""
+    """Return `data` moved by `offset` along an axis, the first of it filled.
+
+    What falls off is cut last: MXNet fails on empty arrays, such as all but one of one element.
+    """
     type_ = data.checked_type
     if not isinstance(type_, TensorType):
         raise Unsupported(f"expected a tensor, found {type_!r}")
     first = relay.strided_slice(data, [0], [offset], [1], axes=[axis])
     fill = relay.full_like(first, relay.const(value, type_.dtype))
-    rest = relay.strided_slice(data, [0], [-offset], [1], axes=[axis])
-    return relay.concatenate([fill, rest], axis)
+    return relay.strided_slice(relay.concatenate([fill, data], axis), [0], [-offset], axes=[axis])
 
 
 def _spell_scan(

@@ -56,9 +56,10 @@ def export_multibox_prior(
     offsets: tuple[float, ...],
     clip: bool,
 ) -> Value:
+    """Boxes of all sizes are square, whatever the first ratio is, which MXNet gives them."""
     return ctx.emit(
-        "_contrib_MultiBoxPrior", data, sizes=sizes, ratios=ratios, steps=steps, offsets=offsets,
-        clip=clip,
+        "_contrib_MultiBoxPrior", data, sizes=sizes, ratios=(1.0, *ratios[1:]), steps=steps,
+        offsets=offsets, clip=clip,
     )  # fmt: skip
 
 

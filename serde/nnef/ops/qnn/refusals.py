@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from serde.lossy import QUANTISED_AS_FLOATS
 from serde.nnef.ops.table import refuse_calls
 
 __all__: list[str] = []
@@ -13,5 +14,5 @@ refuse_calls(
     "qnn.dense",
     "qnn.requantize",
     reason="NNEF has no arithmetic of integers, which a quantised layer is",
-    hint="allow 'quantised-as-floats'",
+    hint=QUANTISED_AS_FLOATS.hint,
 )

@@ -45,6 +45,17 @@ def _may_miss_data(pool: RelayPool) -> bool:
     return any(pad >= size for pad, size in zip(window.padding, window.size * 2, strict=True))
 
 
+def _keep_apart(ctx: ExportContext, x: Value, rank: int) -> Value:
+    """Part a Pad from the windows behind it, into which ONNX Runtime 1.31 would fold it.
+
+    Its zeros would be taken for padding, which never is the largest; and what is as wide as the
+    window is refused.
+    """
+    if ctx.maker(x) != "Pad":
+        return x
+    return ctx.emit("Reshape", x, ctx.ints([0] * rank))
+
+
 def _make_max_pool_exporter(ndim: int) -> Callable[..., Value]:
     layout = "NC" + SPATIAL[ndim]
 
@@ -54,10 +65,8 @@ def _make_max_pool_exporter(ndim: int) -> Callable[..., Value]:
         if lacking or _may_miss_data(pool):
             most = _max_of_windows(ctx, x, pool.windows(ctx, x))
             return to_layout(ctx, most, pool.layout, pool.result_layout)
-        moved, window = to_layout(ctx, x, pool.layout, layout), pool.geometry()
-        if ctx.maker(moved) == "Pad":
-            # ONNX Runtime 1.31 would take zeros before it for padding, which never is the largest.
-            moved = ctx.emit("Reshape", moved, ctx.ints([0] * len(layout)))
+        window = pool.geometry()
+        moved = _keep_apart(ctx, to_layout(ctx, x, pool.layout, layout), len(layout))
         result = ctx.emit(
             "MaxPool",
             moved,
@@ -103,7 +112,7 @@ def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
             pads, ceil_mode, include_pad = [0] * (2 * ndim), False, True
         result = ctx.emit(
             "AveragePool",
-            moved,
+            _keep_apart(ctx, moved, len(layout)),
             kernel_shape=window.size,
             strides=window.strides,
             dilations=window.dilations if ctx.version >= 19 else None,

@@ -11,11 +11,10 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, relay_op, sample, tensor
-from serde.relay.ir.shapes import normalize_axes, normalize_axis, require_same_dtype
+from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Ordering, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index import scatter, select, slicing, sorting
-from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.dynamic import Given, count_of, integers_of, scalar_of, static_type
 
 __all__: list[str] = []
@@ -188,8 +187,8 @@ def _sparse_to_dense_type(
             "sparse_to_dense", sparse_indices, sparse_values, default_value,
             output_shape=integers_of(output_shape),
         )  # fmt: skip
-    require_integers(sparse_indices)
-    return TensorType([Any()] * rank, require_same_dtype(sparse_values, default_value))
+    scatter.require_coordinates(sparse_indices, sparse_values, default_value)
+    return TensorType([Any()] * rank, sparse_values.dtype)
 
 
 @relay_op(

@@ -145,13 +145,14 @@ def scatter_nd(
     return _write(data, tuple(indices), updates, mode)
 
 
-def _sparse_type(
-    sparse_indices: TensorType,
-    sparse_values: TensorType,
-    default_value: TensorType,
-    *,
-    output_shape: Sequence[Dim],
-) -> TensorType:
+def require_coordinates(
+    sparse_indices: TensorType, sparse_values: TensorType, default_value: TensorType
+) -> None:
+    """Refuse what are no indices, one a row, with a value for each or one for all.
+
+    Raises:
+        TypeInferenceError: They are something else.
+    """
     require_integers(sparse_indices)
     require_same_dtype(sparse_values, default_value)
     if default_value.rank or sparse_values.rank > 1 or sparse_indices.rank > 2:
@@ -159,12 +160,21 @@ def _sparse_type(
             f"expected a table of indices, a vector of values and a scalar, found "
             f"{sparse_indices!r}, {sparse_values!r} and {default_value!r}"
         )
+    if sparse_values.rank:
+        join_dim(sparse_indices.shape[0] if sparse_indices.rank else 1, sparse_values.shape[0])
+
+
+def _sparse_type(
+    sparse_indices: TensorType,
+    sparse_values: TensorType,
+    default_value: TensorType,
+    *,
+    output_shape: Sequence[Dim],
+) -> TensorType:
+    require_coordinates(sparse_indices, sparse_values, default_value)
     depth: Dim = sparse_indices.shape[1] if sparse_indices.rank == 2 else 1
     if isinstance(depth, int) and depth != len(output_shape):
         raise TypeInferenceError(f"indices of {depth} do not fit an output of {output_shape}")
-    count: Dim = sparse_indices.shape[0] if sparse_indices.rank else 1
-    if sparse_values.rank:
-        join_dim(count, sparse_values.shape[0])
     return TensorType(output_shape, sparse_values.dtype)
 
 

@@ -45,6 +45,7 @@ def _multibox_prior_type(
     samples=[
         sample((2, 3, 4, 5), sizes=[0.5, 0.25], ratios=[1.0, 2.0, 0.5], clip=True),
         sample((1, 1, 3, 2), steps=[0.25, 0.5], offsets=[0.0, 0.25]),
+        sample((1, 1, 2, 3), sizes=[0.5, 0.25], ratios=[1.25, 2.0]),
     ],
 )
 def multibox_prior(

@@ -1,0 +1,1 @@
+"""Whole stores of models: manifests, jobs, the processes that run them, the ledger."""

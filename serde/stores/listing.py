@@ -1,0 +1,323 @@
+"""Sources found: globs and folders of any store, streamed, never more than a page of them held."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any as AnyValue
+from typing import Final, Protocol
+
+from serde.bridge import AnyBridge, format_names, get_bridge
+from serde.errors import OptionError
+from serde.stores.faults import Retries
+from serde.stores.store import Entry, open_store
+from serde.stores.urls import Address, safe_url
+
+__all__ = ["LISTED", "Found", "expand", "is_pattern"]
+
+LISTED: Final = 1_000_000
+"""Names that one pattern may look at unless another limit is given."""
+
+_MAGIC: Final = re.compile(r"[*?\[]")
+_MANIFEST: Final = "MAR-INF/MANIFEST.json"
+_ARCHIVES: Final = (".mar",)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A source that was found.
+
+    Attributes:
+        url: Its path or URL.
+        size: Length in bytes, of a package of all its files; None where it is not told.
+        checksum: What changes with the content, as the store says: an ETag, or the identity of
+            a local file. Empty where nothing is told.
+    """
+
+    url: str
+    size: int | None = None
+    checksum: str = ""
+
+
+class _Tree(Protocol):
+    """Folders and files, local or of a store."""
+
+    def url(self, path: str) -> str:
+        """Return what users call a path."""
+
+    def find(self, path: str) -> Entry | None:
+        """Return what is at a path, None if there is nothing."""
+
+    def entries(self, folder: str, start: str = "", *, deep: bool = False) -> Iterator[Entry]:
+        """Yield what is in a folder, by name; if `deep`, the files below and no folders."""
+
+
+class _Local:
+    """The file system of this machine."""
+
+    def url(self, path: str) -> str:
+        return path
+
+    def find(self, path: str) -> Entry | None:
+        with suppress(OSError, ValueError):
+            return _local_entry(path, os.stat(path), os.path.isdir(path))
+        return None
+
+    def entries(self, folder: str, start: str = "", *, deep: bool = False) -> Iterator[Entry]:
+        with suppress(OSError), os.scandir(folder or os.curdir) as found:
+            items = [each for each in found if each.name.startswith(start)]
+            for each in sorted(items, key=lambda item: (item.name != "MAR-INF", item.name)):
+                path = os.path.join(folder, each.name)
+                with suppress(OSError):
+                    if deep and each.is_dir(follow_symlinks=False):
+                        if not each.name.startswith("."):
+                            yield from self.entries(path, deep=True)
+                    else:
+                        yield _local_entry(path, each.stat(), each.is_dir())
+
+
+def _local_entry(path: str, status: os.stat_result, is_folder: bool) -> Entry:
+    size = None if is_folder else status.st_size
+    stamp = f"{status.st_dev:x}-{status.st_ino:x}-{status.st_size:x}-{status.st_mtime_ns:x}"
+    return Entry(path, size, stamp, is_folder)
+
+
+def is_pattern(source: str | os.PathLike[str]) -> bool:
+    """Whether a path or URL is a glob; the query of a URL never is."""
+    return _MAGIC.search(Address.of(source).path) is not None
+
+
+def expand(
+    pattern: str | os.PathLike[str],
+    limit: int = LISTED,
+    *,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    retries: Retries | None = None,
+) -> Iterator[Found]:
+    """Yield the sources that a path, URL, glob or folder stands for, in the order of their names.
+
+    A glob gives what its names match: files, and folders that are packages of a format; ``**``
+    stands for any number of folders. A folder gives all models in it and below: files with a
+    suffix of a format that is read, packages as one each, without files that belong to others
+    (parameters beside a graph). Names that begin with a dot are passed over unless they are
+    asked for. Anything else is yielded as it is, whether it is there or not.
+
+    Args:
+        pattern: A path or URL.
+        limit: Names that may be looked at.
+        storage_options: What ``fsspec`` gives to the file system; the environment otherwise.
+        retries: How often and after how long what may pass is tried again.
+
+    Raises:
+        OptionError: More names would have to be looked at.
+        StoreError: A store does not answer, or refuses.
+    """
+    address = Address.of(pattern)
+    fixed, parts = _split(address.path)
+    tree: _Tree = _Local()
+    if address.protocol:
+        # Only what is fixed goes to fsspec, to which braces and brackets have a meaning.
+        tree, fixed = open_store(address.with_path(fixed), storage_options, retries)
+    counted = _Counted(tree, limit, safe_url(os.fspath(pattern)))
+    found = _matches(counted, fixed, parts) if parts else _plain(counted, address, fixed)
+    for each in found:
+        url = str(address) if each.path == fixed and not parts else counted.url(each.path)
+        yield Found(url, each.size, each.checksum)
+
+
+def _split(path: str) -> tuple[str, list[str]]:
+    """Return the folder that a glob is in, and the parts of the glob."""
+    parts = path.split("/")
+    first = next((i for i, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
+    if first == len(parts):
+        return path, []
+    fixed = "/".join(parts[:first])
+    return fixed or ("/" if path.startswith("/") else ""), [each for each in parts[first:] if each]
+
+
+@dataclass(slots=True)
+class _Counted:
+    """A tree of which only so many names are looked at."""
+
+    tree: _Tree
+    limit: int
+    shown: str
+    looked: int = 0
+
+    def url(self, path: str) -> str:
+        return self.tree.url(path)
+
+    def find(self, path: str) -> Entry | None:
+        return self.tree.find(path)
+
+    def entries(self, folder: str, start: str = "", *, deep: bool = False) -> Iterator[Entry]:
+        for entry in self.tree.entries(folder, start, deep=deep):
+            self.looked += 1
+            if self.looked > self.limit:
+                raise OptionError(
+                    f"{self.shown}: more than {self.limit:,} names to look at; narrow the "
+                    "pattern, or raise the limit"
+                )
+            yield entry
+
+
+def _plain(tree: _Tree, address: Address, path: str) -> Iterator[Entry]:
+    """Yield what a path without a glob stands for."""
+    given = path.rstrip("/") or path
+    found = None if address.protocol in ("http", "https") else tree.find(given)
+    if found is None or not found.is_folder:
+        yield Entry(path, None) if found is None else replace(found, path=path)
+        return
+    if _is_package(tree, given):
+        yield replace(_package(tree, given), path=path)
+        return
+    for each in _models(_visible(tree.entries(given, deep=True), given)):
+        if _is_model(each):
+            yield each
+
+
+def _is_model(entry: Entry) -> bool:
+    return entry.is_folder or entry.path.endswith(_model_suffixes())
+
+
+def _matches(tree: _Tree, folder: str, parts: list[str]) -> Iterator[Entry]:
+    """Yield what the parts of a glob match in a folder."""
+    first, *rest = parts
+    if first == "**":
+        wanted = re.compile(_deep_pattern(parts))
+        below = folder.rstrip("/")
+        for each in _models(_visible(tree.entries(folder, deep=True), folder)):
+            inside = each.path[len(below) :].lstrip("/")
+            if wanted.fullmatch(inside) and (parts[-1] != "**" or _is_model(each)):
+                yield each
+        return
+    start = first[: match.start()] if (match := _MAGIC.search(first)) else first
+    wanted = re.compile(_part_pattern(first))
+    for each in tree.entries(folder, start):
+        name = each.path.rpartition("/")[2]
+        if not wanted.fullmatch(name) or (name.startswith(".") and not first.startswith(".")):
+            continue
+        if rest and each.is_folder:
+            yield from _matches(tree, each.path, rest)
+        elif not rest and not each.is_folder:
+            yield each
+        elif not rest and _is_package(tree, each.path):
+            yield _package(tree, each.path)
+
+
+def _is_package(tree: _Tree, folder: str) -> bool:
+    if folder.endswith(_package_suffixes()):
+        return True
+    return any(tree.entries(folder, "MAR-INF"))
+
+
+def _package(tree: _Tree, folder: str) -> Entry:
+    """Return a folder with the size and checksum of all its files."""
+    whole = Entry(folder, 0, is_folder=True)
+    for each in tree.entries(folder, deep=True):
+        whole = _extended(whole, each)
+    return whole
+
+
+def _part_pattern(part: str) -> str:
+    """Return the regular expression of one part of a glob."""
+    out, at = "", 0
+    while at < len(part):
+        letter = part[at]
+        closing = part.find("]", at + 2) if letter == "[" else -1
+        if letter == "*":
+            out += "[^/]*"
+        elif letter == "?":
+            out += "[^/]"
+        elif closing > 0:
+            inside = part[at + 1 : closing].replace("\\", r"\\").replace("[", r"\[")
+            out += f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
+            at = closing
+        else:
+            out += re.escape(letter)
+        at += 1
+    return out
+
+
+def _deep_pattern(parts: list[str]) -> str:
+    """Return the regular expression of parts of which some are ``**``."""
+    *before, last = parts
+    out = "".join("(?:[^/]+/)*" if each == "**" else _part_pattern(each) + "/" for each in before)
+    return out + (".*" if last == "**" else _part_pattern(last))
+
+
+def _visible(entries: Iterable[Entry], folder: str) -> Iterator[Entry]:
+    """Yield those of which no part below the folder begins with a dot."""
+    below = len(folder.rstrip("/"))
+    for each in entries:
+        if "/." not in "/" + each.path[below:].lstrip("/"):
+            yield each
+
+
+def _models(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield files as they come, those of a package as one folder: they follow each other."""
+    package: Entry | None = None
+    for each in entries:
+        if package is not None and each.path.startswith(package.path + "/"):
+            package = _extended(package, each)
+            continue
+        if package is not None:
+            yield package
+        package = _package_of(each)
+        if package is None:
+            yield each
+    if package is not None:
+        yield package
+
+
+def _package_of(entry: Entry) -> Entry | None:
+    """Return the package that the first file of one begins."""
+    if entry.path.endswith(f"/{_MANIFEST}"):
+        root = entry.path.removesuffix(f"/{_MANIFEST}")
+        return Entry(root, entry.size, entry.checksum, is_folder=True)
+    parts = entry.path.split("/")
+    for end in range(1, len(parts)):
+        if parts[end - 1].endswith(_package_suffixes()):
+            return Entry("/".join(parts[:end]), entry.size, entry.checksum, is_folder=True)
+    return None
+
+
+def _extended(package: Entry, entry: Entry) -> Entry:
+    """Return a package with one more of its files."""
+    size = None if None in (package.size, entry.size) else (package.size or 0) + (entry.size or 0)
+    both = f"{package.checksum}+{entry.checksum}" if package.checksum else entry.checksum
+    return Entry(package.path, size, _short(both) if len(both) > 64 else both, True)
+
+
+def _short(text: str) -> str:
+    """Return a short text that changes with a longer one."""
+    from hashlib import blake2b
+
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _bridges() -> Iterator[AnyBridge]:
+    """Yield the formats that are read; one that does not load has no suffixes."""
+    for name in format_names():
+        with suppress(OptionError):
+            bridge = get_bridge(name)
+            if bridge.import_options is not None:
+                yield bridge
+
+
+@cache
+def _model_suffixes() -> tuple[str, ...]:
+    """Return the ends of the names of files that are models, or lead to the rest of one."""
+    found = {suffix for bridge in _bridges() for suffix in bridge.suffixes}
+    beside = {suffix for bridge in _bridges() for suffix in bridge.companion_suffixes}
+    return (*sorted(found - beside - {*_package_suffixes()}), *_ARCHIVES)
+
+
+@cache
+def _package_suffixes() -> tuple[str, ...]:
+    """Return the ends of the names of folders that are models."""
+    return tuple(sorted({each for bridge in _bridges() for each in bridge.package_suffixes}))

@@ -1,0 +1,181 @@
+"""Results put into a store: each object whole or not at all, the one that refers to others last."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.errors import OptionError, StoreError
+from serde.io.staging import staging_directory
+from serde.stores.faults import Retries
+from serde.stores.store import Store, open_store
+from serde.stores.urls import Address, is_url, safe_url
+
+__all__ = ["publish", "published"]
+
+_PART: Final = 16 * 2**20
+"""Bytes of one part of an upload; what is not larger goes in one request."""
+
+_READ: Final = 2**20
+
+# Where an object is there once its upload is complete, and never in part.
+_ATOMIC: Final = frozenset(
+    {"abfs", "abfss", "adl", "az", "gcs", "gs", "hf", "memory", "oci", "oss", "s3", "s3a"}
+)
+
+
+@contextmanager
+def published(
+    target: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    retries: Retries | None = None,
+) -> Iterator[Path]:
+    """Yield the local path at which a target is made, and publish it if the body succeeds.
+
+    A local target is its own path. For a URL it lies in a hidden folder, in which there is
+    nothing else: all that is there afterwards is published, the target last.
+
+    Args:
+        target: A path or URL.
+        folder: Where it is made; the directory of temporary files if left out.
+        storage_options: What ``fsspec`` gives to the file system; the environment otherwise.
+        retries: How often and after how long what may pass is tried again.
+
+    Raises:
+        MissingDependency: The package of the protocol is not installed.
+        OptionError: The URL names no object, or cannot be written.
+        StoreError: The store does not answer, or refuses.
+    """
+    address = Address.of(target)
+    if not address.protocol:
+        yield Path(address.path)
+        return
+    url = os.fspath(target)
+    name = _checked_name(url)
+    open_store(address, storage_options, retries)  # Says what is wrong before there is work.
+    with staging_directory(Path(tempfile.gettempdir() if folder is None else folder)) as hidden:
+        place = hidden / name
+        yield place
+        beside = sorted(each for each in hidden.iterdir() if each != place)
+        publish(place, url, beside=beside, storage_options=storage_options, retries=retries)
+
+
+def _checked_name(url: str) -> str:
+    name = Address.of(url).name
+    if not name or name in (".", "..") or "\\" in name:
+        raise OptionError(f"{safe_url(url)}: expected the name of an object")
+    return name
+
+
+def publish(
+    path: str | os.PathLike[str],
+    url: str,
+    *,
+    beside: Sequence[str | os.PathLike[str]] = (),
+    storage_options: Mapping[str, AnyValue] | None = None,
+    retries: Retries | None = None,
+) -> int:
+    """Put a local file or folder into a store; return the bytes sent.
+
+    Args:
+        path: The file or folder.
+        url: Its place, whatever it is called here.
+        beside: Files that it refers to, which go beside it under their own names, and first.
+        storage_options: What ``fsspec`` gives to the file system; the environment otherwise.
+        retries: How often and after how long what may pass is tried again.
+
+    Raises:
+        MissingDependency: The package of the protocol is not installed.
+        OptionError: `url` is none of a store, or cannot be written.
+        StoreError: The store does not answer, refuses, or does not keep what it was sent.
+    """
+    if not is_url(url) or not Address.of(url).protocol:
+        raise OptionError(f"{safe_url(os.fspath(url))}: expected the URL of a store")
+    _checked_name(url)
+    address = Address.of(url)
+    store, own = open_store(address, storage_options, retries)
+    folder = own.rstrip("/").rpartition("/")[0]
+    sent = 0
+    for each in map(Path, beside):
+        for file, name in _files(each):
+            sent += _put(store, file, f"{folder}/{each.name}{name}")
+    for file, name in _files(Path(path)):
+        sent += _put(store, file, own.rstrip("/") + name)
+    return sent
+
+
+def _files(path: Path) -> list[tuple[Path, str]]:
+    """Return the files of a file or folder and what follows its own name, in order of upload.
+
+    In a folder those at the top come last, and of them what tells of the others: readers begin
+    there, be it a graph, a program or a manifest.
+    """
+    if not path.is_dir():
+        return [(path, "")]
+    inside = [each for each in path.rglob("*") if each.is_file()]
+    ranked = sorted(inside, key=lambda each: (-len(each.relative_to(path).parts), each.as_posix()))
+    return [(each, "/" + each.relative_to(path).as_posix()) for each in ranked]
+
+
+def _put(store: Store, path: Path, target: str) -> int:
+    """Upload a file; return its length."""
+    size = path.stat().st_size
+    protocols = store.fs.protocol
+    known = {protocols} if isinstance(protocols, str) else {*protocols}
+    if known & {"http", "https"} or "::" in store.address.rest:
+        raise OptionError(f"{safe_url(store.url(target))}: nothing can be written there")
+    if known & _ATOMIC:
+        store.ask(lambda: _send(store, path, target), target)
+        _verify(store, target, size)
+        return size
+    folder, _, name = target.rpartition("/")
+    passing = f"{folder}/.serde-{secrets.token_hex(4)}-{name}"
+    try:
+        store.ask(lambda: _send(store, path, passing), target)
+        _verify(store, passing, size)
+        store.ask(lambda: store.fs.mv(passing, target), target)
+    except BaseException:
+        with suppress(Exception):
+            store.fs.rm_file(passing)
+        raise
+    return size
+
+
+def _send(store: Store, path: Path, target: str) -> None:
+    """Upload a file in parts; a transfer that breaks leaves nothing."""
+    folder = target.rpartition("/")[0]
+    if not getattr(store.fs, "async_impl", False):
+        store.fs.makedirs(folder, exist_ok=True)
+    size = path.stat().st_size
+    if size <= _PART:
+        store.fs.pipe_file(target, path.read_bytes())
+        return
+    remote = store.fs.open(target, "wb", block_size=_PART)
+    try:
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, remote, _READ)
+    except BaseException:
+        # Closing it would complete the upload with what is there so far.
+        with suppress(Exception):
+            remote.discard()
+        remote.closed = True
+        raise
+    remote.close()
+
+
+def _verify(store: Store, target: str, size: int) -> None:
+    found = store.look(target)
+    if found.size is not None and found.size != size:
+        raise StoreError(
+            f"{safe_url(store.url(target))}: expected {size} bytes after the upload, found "
+            f"{found.size}"
+        )

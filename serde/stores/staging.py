@@ -1,0 +1,510 @@
+"""Sources brought to local disk: by ranges, checked, with what belongs to them.
+
+Local files are used where they lie. Objects of a store are fetched in pieces into a hidden folder
+(:mod:`serde.io.staging`) which goes with the run, and with the next run if this one was killed.
+
+Libraries of stores run threads, which a forked child does not have: a process that converts in
+children stages first, forks then, and lets the child touch no URL.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any as AnyValue
+from typing import BinaryIO, Final
+
+from serde.bridge import AnyBridge, bind_options, source_bridge
+from serde.errors import FormatError, OptionError, SerdeError, StoreError
+from serde.io.atomic import write_all
+from serde.io.contained import location_fault
+from serde.io.staging import staging_directory
+from serde.limits import MAX_ARCHIVE_MEMBERS
+from serde.stores.faults import Retries, Truncated
+from serde.stores.listing import Found
+from serde.stores.store import Entry, Store, open_store
+from serde.stores.urls import Address, safe_url
+
+__all__ = ["PIECE", "Staged", "stage"]
+
+PIECE: Final = 8 * 2**20
+"""Bytes of one range that is asked for."""
+
+_STREAMS: Final = 4
+"""Ranges that are asked for at the same time."""
+
+_READ: Final = 2**20
+_DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+Source = str | os.PathLike[str] | Found
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A model on local disk.
+
+    Attributes:
+        paths: What was named, in order: a file or folder each.
+        names: The path or URL of each, as it may be printed.
+        files: All files that the model is known to lie in, with what it calls each: the number
+            of the source, or the name relative to it.
+        nbytes: Bytes of all of them.
+        options: What an archive says of the model, as options of a conversion: ``input_shapes``,
+            ``input_dtypes``, ``class_labels``.
+        facts: What was done: bytes fetched, seconds that took, names that came along.
+        notes: What people should know of how the model was found.
+    """
+
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    files: tuple[tuple[str, Path], ...]
+    nbytes: int
+    options: Mapping[str, AnyValue] = field(default_factory=dict)
+    facts: Mapping[str, AnyValue] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    fetched: Mapping[Path, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def source(self) -> str | list[str]:
+        """What the public functions take as the source."""
+        paths = [os.fspath(path) for path in self.paths]
+        return paths[0] if len(paths) == 1 else paths
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the content of all files; read now, unless they were fetched.
+
+        It is the same wherever they lie, and under whatever names a model and the one file that
+        belongs to it are. The file of an archive counts, not what was taken out of it.
+
+        Raises:
+            FormatError: A file cannot be read.
+        """
+        known = {name: self.fetched.get(path) or digest_file(path) for name, path in self.files}
+        others = [name for name in known if not name.isdecimal()]
+        if len(others) == 1:
+            known["beside"] = known.pop(others[0])
+        whole = blake2b(digest_size=32)
+        for name in sorted(known):
+            whole.update(f"{len(name)}:{name}={known[name]}\n".encode())
+        return whole.hexdigest()
+
+    def told(self, text: str) -> str:
+        """Return a text in which staged files are called as the source is."""
+        for path, name in zip(self.paths, self.names, strict=True):
+            text = text.replace(os.fspath(path), name)
+            if self.fetched or self.options:
+                text = text.replace(os.fspath(path.parent), name.rpartition("/")[0])
+        return text
+
+
+def digest_file(path: Path) -> str:
+    """Return the digest of the content of a file.
+
+    Raises:
+        FormatError: It cannot be read.
+    """
+    found = blake2b(digest_size=32)
+    buffer = memoryview(bytearray(_READ))
+    try:
+        with path.open("rb", buffering=0) as file:
+            while count := file.readinto(buffer):
+                found.update(buffer[:count])
+    except OSError as error:
+        raise FormatError(f"cannot be read: {error.strerror}", path=path) from error
+    return found.hexdigest()
+
+
+@contextmanager
+def stage(
+    sources: Source | Sequence[Source],
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    format: str | None = None,
+    options: Mapping[str, AnyValue] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    retries: Retries | None = None,
+) -> Iterator[Staged]:
+    """Yield a model on local disk, with all that belongs to it; what was fetched goes afterwards.
+
+    Args:
+        sources: A path or URL, or several that make one model. What
+            :func:`serde.stores.listing.expand` found is not looked up again.
+        folder: Where what is fetched lies; the directory of temporary files if left out.
+        format: Name of the format; recognised by content if left out.
+        options: Options of the conversion, of which an epoch chooses among parameters.
+        storage_options: What ``fsspec`` gives to the file system; the environment otherwise.
+        retries: How often and after how long what may pass is tried again.
+
+    Raises:
+        FormatError: An archive or model is malformed.
+        MissingDependency: The package of a protocol is not installed.
+        OptionError: There is no room, or no such protocol.
+        StoreError: A store does not answer, refuses, or does not hold what it should.
+    """
+    listed = [sources] if isinstance(sources, (str, os.PathLike, Found)) else list(sources)
+    parent = Path(tempfile.gettempdir() if folder is None else folder)
+    with ExitStack() as stack:
+        run = _Run(stack, parent, storage_options or {}, retries or Retries())
+        yield run.bring(listed, format, options or {})
+
+
+class _Run:
+    """One model while it is brought to local disk."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        parent: Path,
+        storage_options: Mapping[str, AnyValue],
+        retries: Retries,
+    ) -> None:
+        self._stack = stack
+        self._parent = parent
+        self._storage_options = storage_options
+        self._retries = retries
+        self._hidden: Path | None = None
+        self._digests: dict[Path, str] = {}
+        self._fetched = 0
+
+    def bring(
+        self, sources: Sequence[Source], format: str | None, options: Mapping[str, AnyValue]
+    ) -> Staged:
+        start = time.perf_counter()
+        paths: list[Path] = []
+        files: list[tuple[str, Path]] = []
+        names: list[str] = []
+        for number, source in enumerate(sources):
+            text = source.url if isinstance(source, Found) else os.fspath(source)
+            address = Address.of(text)
+            names.append(safe_url(text))
+            if address.protocol:
+                known = source if isinstance(source, Found) else None
+                found = self._fetch_source(address, known, number)
+            else:
+                found = _local_files(Path(address.path), number)
+            paths.append(found[0])
+            files += found[1]
+        along: list[str] = []
+        if len(sources) == 1 and paths[0].is_file():
+            along = self._companions(sources[0], paths[0], files, format, options)
+        facts: dict[str, AnyValue] = {}
+        if self._digests:
+            facts |= {"fetched": self._fetched, "seconds": time.perf_counter() - start}
+        if along:
+            facts["companions"] = along
+        nbytes = sum(_size(path) for _, path in files)
+        return Staged(
+            tuple(paths), tuple(names), tuple(files), nbytes, facts=facts, fetched=self._digests
+        )
+
+    def _room(self) -> Path:
+        """Return the hidden folder; it is made when it is first needed."""
+        if self._hidden is None:
+            self._hidden = self._stack.enter_context(staging_directory(self._parent))
+        return self._hidden
+
+    def _open(self, address: Address) -> tuple[Store, str]:
+        return open_store(address, self._storage_options, self._retries)
+
+    def _fetch_source(
+        self, address: Address, known: Found | None, number: int
+    ) -> tuple[Path, list[tuple[str, Path]]]:
+        """Fetch an object or all that is in a folder; return its place, and its files."""
+        store, path = self._open(address)
+        place = self._room() / str(number)
+        place.mkdir()
+        target = place / _local_name(address)
+        entry = _known_entry(known, path) or store.look(path)
+        if not entry.is_folder:
+            self._fetch(store, entry, target)
+            return target, [(str(number), target)]
+        target.mkdir()
+        files = []
+        for each in self._members(store, entry.path):
+            name = each.path[len(entry.path.rstrip("/")) + 1 :]
+            file = _member(target, name, store.url(entry.path))
+            self._fetch(store, each, file)
+            files.append((name, file))
+        return target, files
+
+    def _members(self, store: Store, folder: str) -> list[Entry]:
+        found: list[Entry] = []
+        for each in store.entries(folder, deep=True):
+            found.append(each)
+            if len(found) > MAX_ARCHIVE_MEMBERS:
+                shown = safe_url(store.url(folder))
+                raise OptionError(f"{shown}: more than {MAX_ARCHIVE_MEMBERS:,} files are no model")
+        if not found:
+            raise StoreError(f"{safe_url(store.url(folder))}: the folder is empty")
+        return found
+
+    def _fetch(self, store: Store, entry: Entry, target: Path) -> None:
+        url = safe_url(store.url(entry.path))
+        free = shutil.disk_usage(target.parent).free
+        if entry.size is not None and entry.size > free:
+            raise OptionError(
+                f"{self._parent}: no room for {url}, which has {entry.size:,} bytes; "
+                f"{free:,} are free"
+            )
+        try:
+            self._digests[target] = fetch(store, entry, target)
+        except OSError as error:
+            if error.errno not in _DISK:
+                raise
+            message = f"{self._parent}: no room for {url}: {error.strerror}"
+            raise OptionError(message) from error
+        self._fetched += _size(target)
+
+    def _companions(
+        self,
+        source: Source,
+        path: Path,
+        files: list[tuple[str, Path]],
+        format: str | None,
+        options: Mapping[str, AnyValue],
+    ) -> list[str]:
+        """Bring what belongs to a model and was not named; return the names."""
+        bridge = _bridge_of(path, format)
+        if bridge is None or bridge.import_options is None:
+            return []
+        bound, _ = bind_options(bridge.import_options, options)
+        address = Address.of(source.url if isinstance(source, Found) else source)
+        if not address.protocol:
+            local = _LocalNeighbours(path.parent)
+            found = [str(each) for each in bridge.companions(path, bound, local)]
+            files += [
+                (name, path.parent / name) for name in found if (path.parent / name).is_file()
+            ]
+            return []
+        store, own = self._open(address)
+        beside = _StoreNeighbours(store, own)
+        found = list(bridge.companions(path, bound, beside))
+        for name in found:
+            file = _member(path.parent, name, safe_url(str(address)))
+            self._fetch(store, store.look(beside.path(name)), file)
+            files.append((name, file))
+        return found
+
+
+def _local_name(address: Address) -> str:
+    name = address.name
+    if location_fault(name) is not None or name in (".", ""):
+        raise OptionError(f"{safe_url(str(address))}: expected the name of a file")
+    return name
+
+
+def _local_files(path: Path, number: int) -> tuple[Path, list[tuple[str, Path]]]:
+    """Return a local source and its files; whether it is there is for its format to say."""
+    if not path.is_dir():
+        return path, [(str(number), path)] if path.is_file() else []
+    inside = sorted(each for each in path.rglob("*") if each.is_file())
+    return path, [(each.relative_to(path).as_posix(), each) for each in inside]
+
+
+def _known_entry(known: Found | None, path: str) -> Entry | None:
+    """Return what a listing said of a file, if it said enough."""
+    if known is None or known.size is None or not known.checksum or "+" in known.checksum:
+        return None
+    return Entry(path, known.size, known.checksum)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _bridge_of(path: Path, format: str | None) -> AnyBridge | None:
+    """Return the bridge of a file; what no format recognises is told when it is read."""
+    try:
+        return source_bridge(path, format)
+    except SerdeError:
+        return None
+
+
+def _member(folder: Path, name: str, shown: str) -> Path:
+    """Return where a file goes whose name a store or a model gives, its folders made."""
+    fault = location_fault(name)
+    if fault is not None:
+        raise FormatError(f"the name {name!r} {fault}", path=shown)
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class _LocalNeighbours:
+    """Files beside one on local disk."""
+
+    folder: Path
+
+    def names(self, start: str) -> Sequence[str]:
+        head, _, _ = start.rpartition("/")
+        found = (self.folder / head).rglob("*") if not start else (self.folder / head).iterdir()
+        names = (each.relative_to(self.folder).as_posix() for each in found if each.is_file())
+        return sorted(name for name in names if name.startswith(start))
+
+    def has(self, name: str) -> bool:
+        return (self.folder / name).is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class _StoreNeighbours:
+    """Objects beside one in a store."""
+
+    store: Store
+    own: str
+
+    def path(self, name: str) -> str:
+        """Return the path of another object in the store."""
+        folder = self.own.partition("?")[0].rpartition("/")[0]
+        return f"{folder}/{name}"
+
+    def names(self, start: str) -> Sequence[str]:
+        folder = self.path("").rstrip("/")
+        try:
+            found = self.store.entries(folder, start, deep=True)
+            paths = [each.path for _, each in zip(range(MAX_ARCHIVE_MEMBERS), found, strict=False)]
+        except StoreError:
+            return ()  # On the web, few places can be listed.
+        return [path[len(folder) :].lstrip("/") for path in paths]
+
+    def has(self, name: str) -> bool:
+        return self.store.find(self.path(name)) is not None
+
+
+def fetch(store: Store, entry: Entry, target: Path) -> str:
+    """Fetch an object into a new file; return the digest of its content.
+
+    Raises:
+        OSError: The disk does not take it.
+        StoreError: The store does not give it whole, or it changed meanwhile.
+    """
+    with target.open("xb", buffering=0) as file:
+        sink = _Sink(file)
+        if entry.size is None or not entry.ranges:
+            _fetch_stream(store, entry, sink)
+        elif store.reads_at_once:
+            _fetch_at_once(store, entry, sink, entry.size)
+        else:
+            _fetch_in_order(store, entry, sink, entry.size)
+    whole = store.reads_at_once and entry.size is not None and entry.size <= PIECE
+    if not whole:  # What one request gave is of one version.
+        _check_unchanged(store, entry)
+    return sink.digest.hexdigest()
+
+
+def _check_unchanged(store: Store, entry: Entry) -> None:
+    if not store.look(entry.path).is_same(entry) and entry.size is not None:
+        raise StoreError(f"{safe_url(store.url(entry.path))}: changed while it was fetched")
+
+
+class _Sink:
+    """A file that is written in order, with a digest of what passes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.digest = blake2b(digest_size=32)
+        self.at = 0
+
+    def write(self, data: bytes) -> None:
+        write_all(self._file.fileno(), data)
+        self.digest.update(data)
+        self.at += len(data)
+
+    def restart(self) -> None:
+        self._file.seek(0)
+        self._file.truncate()
+        self.digest = blake2b(digest_size=32)
+        self.at = 0
+
+
+def _ranges(size: int) -> Iterator[tuple[int, int]]:
+    for start in range(0, size, PIECE):
+        yield start, min(size, start + PIECE)
+
+
+def _fetch_at_once(store: Store, entry: Entry, sink: _Sink, size: int) -> None:
+    """Fetch ranges, a few at the same time, and write them in order."""
+
+    def read(start: int, stop: int) -> bytes:
+        def ask() -> bytes:
+            return _whole(store.read(entry.path, start, stop), stop - start)
+
+        return store.ask(ask, entry.path)
+
+    if size <= PIECE:
+        if size:
+            sink.write(read(0, size))
+        return
+    waiting: deque[Future[bytes]] = deque()
+    with ThreadPoolExecutor(_STREAMS) as pool:
+        try:
+            for start, stop in _ranges(size):
+                waiting.append(pool.submit(read, start, stop))
+                if len(waiting) == _STREAMS:
+                    sink.write(waiting.popleft().result())
+            while waiting:
+                sink.write(waiting.popleft().result())
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _whole(data: bytes, expected: int) -> bytes:
+    if len(data) != expected:
+        raise Truncated(f"expected {expected} bytes, found {len(data)}")
+    return data
+
+
+def _fetch_in_order(store: Store, entry: Entry, sink: _Sink, size: int) -> None:
+    """Read from one open object, which is opened anew at the same place where that breaks."""
+    opened: list[BinaryIO] = []
+
+    def read(start: int, stop: int) -> bytes:
+        if not opened:
+            opened.append(store.open(entry.path, PIECE))
+        try:
+            opened[0].seek(start)
+            return _whole(opened[0].read(stop - start), stop - start)
+        except Exception:
+            opened.pop().close()
+            raise
+
+    try:
+        for start, stop in _ranges(size):
+            sink.write(store.ask(partial(read, start, stop), entry.path))
+    except StoreError as error:
+        if not isinstance(error.__cause__, ValueError):
+            raise
+        sink.restart()  # A web server that gives no ranges.
+        _fetch_stream(store, entry, sink)
+    finally:
+        for each in opened:
+            each.close()
+
+
+def _fetch_stream(store: Store, entry: Entry, sink: _Sink) -> None:
+    """Read front to back what has no ranges; a transfer that breaks begins anew."""
+
+    def read() -> None:
+        sink.restart()
+        with store.stream(entry.path) as file:
+            while data := file.read(_READ):
+                sink.write(data)
+        if entry.size not in (None, sink.at):
+            raise Truncated(f"expected {entry.size} bytes, found {sink.at}")
+
+    store.ask(read, entry.path)
