@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any as AnyValue
 
-from serde.checking.data import CheckData, as_check_data
+from serde.checking.data import CheckData
 from serde.checking.engines import engine_for_path
 from serde.checking.inputs import InputSets
 from serde.checking.written import WrittenModel
@@ -42,7 +42,7 @@ class Shrinking:
 
     Args:
         written: The model.
-        wanted: What is to be made smaller, and how.
+        wanted: What is to be made smaller, and how; its calibration as ``CheckData``.
         report: Filled with accuracy and facts.
         dims: Lengths of dynamic dimensions.
         data: Inputs on which accuracy is told; those of the calibration if left out, or else
@@ -65,8 +65,7 @@ class Shrinking:
         self._report = report
         self._dims = dict(dims or {})
         self._runs = max(1, runs)
-        given = wanted.calibration
-        self._calibration = None if given is None else as_check_data(given, option="calibration")
+        self._calibration: CheckData | None = wanted.calibration
         self._data = self._calibration if data is None else data
         self._float_path = Path()
 
