@@ -36,6 +36,8 @@ EXTRAS = {
     "torch": ["safetensors>=0.5", "torch==2.13.0"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],
+    # ONNX Runtime's tools, and what coremltools makes palettes with.
+    "quantize": ["onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     # URLs as sources and targets: s3:// and https://, and further protocols by their packages.
     "stores": ["aiohttp>=3.9", "fsspec>=2024.6", "s3fs>=2024.6"],
     "az": ["adlfs>=2024.4", "fsspec>=2024.6"],
@@ -96,6 +98,7 @@ EXTRAS["dev"] = [
     "pytest-xdist>=3.6",
     "ruff>=0.9",
     "safetensors>=0.5",
+    "scikit-learn>=1.3",
     "tflite>=2.18",
     "twine>=6.1",
     "wheel>=0.43",
