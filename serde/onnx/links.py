@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
@@ -19,7 +18,7 @@ from serde.errors import FormatError, OptionError
 from serde.io.contained import location_fault
 from serde.io.fingerprint import DIGEST_BYTES, MOST_RANGES, Fingerprint, sha1_of
 from serde.io.packed import stored_source
-from serde.onnx.model import EMBEDDED_BYTES, LINKED_PROPERTY
+from serde.onnx.model import EMBEDDED_BYTES, LINKED_PROPERTY, LinkedFile
 from serde.report import Report
 from serde.weights import FileRange, Weight, numpy_dtype, weights_text
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     import onnx
 
 __all__ = [
-    "LinkedFile",
     "drop_links",
     "link_files",
     "linkable_weights",
@@ -37,21 +35,6 @@ __all__ = [
 
 _MOST_TEXT: Final = 2**26
 _SHOWN: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedFile:
-    """A file that a model's weights stay in.
-
-    Attributes:
-        location: Where it is, from the model's folder.
-        fingerprint: What it was like when the model was written.
-        checksum: SHA-1 of all of it, as external data may have one; None if not asked for.
-    """
-
-    location: str
-    fingerprint: Fingerprint
-    checksum: str | None = None
 
 
 def linkable_weights(weights: Mapping[str, Weight], report: Report) -> frozenset[str]:
