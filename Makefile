@@ -85,6 +85,7 @@ docs: setup
 	$(BIN)/python tools/operator_index.py
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
 	$(BIN)/python tools/stubs.py
+	$(BIN)/python tools/schemas.py
 
 # The documentation as pages that need no server, in site/; a warning is an error.
 site: setup

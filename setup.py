@@ -157,6 +157,7 @@ setup(
         "": ["*.pyi", "*.rly", "index.json"],
         "serde": ["py.typed"],
         "serde.relay": ["_builders/**/*.pyi"],
+        "serde.viewing": ["assets/*"],
     },
     python_requires=">=3.10,<3.14",
     install_requires=[
