@@ -18,6 +18,7 @@ from serde.errors import FormatError, OptionError
 from serde.io.contained import location_fault
 from serde.io.fingerprint import DIGEST_BYTES, MOST_RANGES, Fingerprint, sha1_of
 from serde.io.packed import stored_source
+from serde.io.staging import is_staged
 from serde.onnx.model import EMBEDDED_BYTES, LINKED_PROPERTY, LinkedFile
 from serde.report import Report
 from serde.weights import FileRange, Weight, numpy_dtype, weights_text
@@ -140,9 +141,14 @@ def _location(path: str, target: Path) -> str:
     """Return where a file is from the folder of a model.
 
     Raises:
-        OptionError: It is not in it, or cannot be named in a model.
+        OptionError: It is not in it, will not stay there, or cannot be named in a model.
     """
     real, folder = os.path.realpath(path), os.path.realpath(target.parent)
+    if is_staged(real):
+        raise OptionError(
+            f"{target}: cannot refer to the weights in {os.path.basename(path)}, which was fetched "
+            "or unpacked for this run alone; have it in a folder of yours first"
+        )
     inside = os.path.join(folder, "")
     if not real.startswith(inside):
         raise OptionError(
