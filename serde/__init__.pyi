@@ -13,6 +13,7 @@ import numpy as np
 import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from serde import relay as relay
+from serde import serving as serving
 from serde import target as target
 from serde._version import __version__ as __version__
 from serde.checking.bisection import Bisection
@@ -1611,6 +1612,20 @@ def convert(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1710,6 +1725,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1771,6 +1800,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1834,12 +1877,26 @@ def convert(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     link_weights: bool = False,
     link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1847,11 +1904,11 @@ def convert(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -1921,6 +1978,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1983,6 +2054,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2046,6 +2131,20 @@ def convert(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2114,6 +2213,20 @@ def convert(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2200,7 +2313,7 @@ def convert(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     link_weights: bool = False,
@@ -2212,6 +2325,20 @@ def convert(
     training: bool = True,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2236,13 +2363,15 @@ def convert(
         overwrite: Whether files beside the target may be replaced that serde did not write:
             MXNet's symbol and parameters, Relay's parameters.
         report: Filled with all of it; a new one if left out.
-        options: Options of the source, of the passes and of the target.
+        options: Options of the source, of the passes and of the target, and what makes the target
+            smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The report.
 
     Raises:
-        CheckError: The check failed or could not be made; nothing is written.
+        CheckError: The check failed or could not be made, or a smaller model loses more than is
+            allowed; nothing is written.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
@@ -2381,11 +2510,11 @@ def convert(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -2422,6 +2551,34 @@ def convert(
             text in JSON.
         cc (str | None, default None): What links the library: a C++ compiler for the target; one
             that TVM finds if left out.
+
+    Options of making the target smaller:
+        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
+            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
+            activations by ranges found at run time; "weights" alone; or True for what the target's
+            tool is mostly used for.
+        int4 (bool, default False): Quantise weights to 4 bits.
+        palettize (int | None, default None): Bits of an index into a table of values, which each
+            weight becomes: 1, 2, 3, 4, 6 or 8.
+        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
+            become zero; from 0 to 1.
+        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
+            is told: a path, an array, a mapping of arrays by input, or a list of these.
+        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
+            range follows from what was measured.
+        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
+            of activations; the tool's own choice if left out.
+        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
+        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
+        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
+            wants it.
+        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
+            sums of products saturate.
+        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
+        min_agreement (float | None, default None): Least share of samples whose best class stays
+            the same, for outputs that are scores of classes; with less, nothing is written.
+        min_cosine (float | None, default None): Least cosine between the source's outputs and the
+            smaller model's, likewise.
     """
 
 @overload
@@ -2516,6 +2673,20 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it."""
 
@@ -2726,6 +2897,20 @@ def export_model(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> coremltools.models.MLModel:
     """Return a framework's model in another format, or write it.
 
@@ -2835,6 +3020,20 @@ def export_model(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -2927,6 +3126,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a framework's model in another format, or write it.
 
@@ -2981,6 +3194,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3035,6 +3262,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3090,6 +3331,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3146,12 +3401,26 @@ def export_model(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     link_weights: bool = False,
     link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> onnx.ModelProto:
     """Return a framework's model in another format, or write it.
 
@@ -3159,11 +3428,11 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -3227,12 +3496,26 @@ def export_model(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     link_weights: bool = False,
     link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3240,11 +3523,11 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -3307,6 +3590,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3362,6 +3659,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3417,6 +3728,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a framework's model in another format, or write it.
 
@@ -3472,6 +3797,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3528,6 +3867,20 @@ def export_model(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3588,6 +3941,20 @@ def export_model(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3649,6 +4016,20 @@ def export_model(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Runnable:
     """Return a framework's model in another format, or write it.
 
@@ -3709,6 +4090,20 @@ def export_model(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3788,7 +4183,7 @@ def export_model(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     link_weights: bool = False,
@@ -3800,6 +4195,20 @@ def export_model(
     training: bool = True,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3811,7 +4220,8 @@ def export_model(
         overwrite: Whether files beside `path` may be replaced that serde did not write.
         report: Filled with stages and gaps.
         options: Options of the source, of the passes and of the target, such as
-            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``.
+            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``; and what makes the
+            target smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
@@ -3955,11 +4365,11 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -3996,6 +4406,34 @@ def export_model(
             text in JSON.
         cc (str | None, default None): What links the library: a C++ compiler for the target; one
             that TVM finds if left out.
+
+    Options of making the target smaller:
+        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
+            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
+            activations by ranges found at run time; "weights" alone; or True for what the target's
+            tool is mostly used for.
+        int4 (bool, default False): Quantise weights to 4 bits.
+        palettize (int | None, default None): Bits of an index into a table of values, which each
+            weight becomes: 1, 2, 3, 4, 6 or 8.
+        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
+            become zero; from 0 to 1.
+        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
+            is told: a path, an array, a mapping of arrays by input, or a list of these.
+        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
+            range follows from what was measured.
+        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
+            of activations; the tool's own choice if left out.
+        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
+        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
+        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
+            wants it.
+        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
+            sums of products saturate.
+        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
+        min_agreement (float | None, default None): Least share of samples whose best class stays
+            the same, for outputs that are scores of classes; with less, nothing is written.
+        min_cosine (float | None, default None): Least cosine between the source's outputs and the
+            smaller model's, likewise.
     """
 
 @overload
@@ -4056,6 +4494,20 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it."""
 
@@ -4389,7 +4841,7 @@ def from_relay(
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     link_weights: bool = False,
@@ -4402,11 +4854,11 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -4448,7 +4900,7 @@ def from_relay(
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     link_weights: bool = False,
@@ -4461,11 +4913,11 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -4811,7 +5263,7 @@ def from_relay(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     link_weights: bool = False,
@@ -4925,11 +5377,11 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6500,6 +6952,7 @@ __all__ = [
     "register_kernel",
     "register_runner",
     "relay",
+    "serving",
     "target",
     "to_relay",
 ]
