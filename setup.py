@@ -153,11 +153,9 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
-    package_data={
-        "": ["*.pyi", "*.rly", "index.json"],
-        "serde": ["py.typed"],
-        "serde.relay": ["_builders/**/*.pyi"],
-    },
+    # Stubs, indices, pages and what else MANIFEST.in names.
+    include_package_data=True,
+    exclude_package_data={"": ["ruff.toml"]},
     python_requires=">=3.10,<3.14",
     install_requires=[
         "numpy>=1.26",
