@@ -75,6 +75,7 @@ bench: setup $(TORCH_STAMP)
 	$(BIN)/python benchmarks/load.py row
 	$(BIN)/python benchmarks/load.py weights
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/link.py
 	$(BIN)/python benchmarks/onnx_import.py
 	$(TORCH_BIN)/python benchmarks/coreml.py
 	$(TORCH_BIN)/python benchmarks/torch_archives.py
@@ -84,6 +85,7 @@ docs: setup
 	$(BIN)/python tools/operator_index.py
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
 	$(BIN)/python tools/stubs.py
+	$(BIN)/python tools/schemas.py
 
 # The documentation as pages that need no server, in site/; a warning is an error.
 site: setup

@@ -9,6 +9,7 @@ from typing import Any as _Any
 from serde._version import __version__
 
 _HOMES = {
+    "batch": "serde.batching.api",
     "bisect": "serde.checking.checks",
     "check": "serde.checking.checks",
     "compile": "serde.api",
@@ -25,6 +26,7 @@ _HOMES = {
     "register_runner": "serde.target.runners",
     "target": "serde.target",
     "to_relay": "serde.api",
+    "view": "serde.viewing.viewer",
     "HybridExecutor": "serde.target.hybrid",
     "Runnable": "serde.relax.runnable",
     "FormatError": "serde.errors",
