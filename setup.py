@@ -54,6 +54,7 @@ EXTRAS = {
 EXTRAS["all"] = [
     requirement
     for extra in ("coreml", "nnef", "check", "quantize", "batch", "dask")
+    for extra in ("coreml", "nnef", "check", "quantize", "stores", "batch", "dask")
     for requirement in EXTRAS[extra]
 ]
 EXTRAS["dev"] = [
@@ -81,7 +82,6 @@ EXTRAS["dev"] = [
     "moto[server]>=5.0",
     "nbclient>=0.10",
     "nbformat>=5.10",
-    "s3fs>=2024.6",
     "selenium>=4.20",
     "torch-model-archiver>=0.12",
     "tritonclient[grpc]>=2.41",
@@ -128,13 +128,9 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
-    package_data={
-        "": ["*.pyi", "*.rly", "index.json"],
-        "serde": ["py.typed"],
-        "serde.relay": ["_builders/**/*.pyi"],
-        "serde.batching": ["page/*"],
-        "serde.viewing": ["assets/*"],
-    },
+    # Stubs, indices, pages and what else MANIFEST.in names.
+    include_package_data=True,
+    exclude_package_data={"": ["ruff.toml"]},
     python_requires=">=3.10,<3.14",
     install_requires=[
         "numpy>=1.26",
