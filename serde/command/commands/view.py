@@ -112,7 +112,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     )
     size = len(page.html.encode())
     if run.as_json:
-        run.terminal.raw(as_json({"path": str(path), "bytes": size, "models": page.facts}))
+        run.terminal.raw(as_json({"path": str(path), "bytes": size, "models": list(page.models)}))
     else:
         run.terminal.line(f"{path}  ({size_text(size)})")
     if options["shown"]:
