@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from support.batch_nets import hostile_converters, weights_of, write_net, write_nets
 
 import serde
+from serde.batching.isolation import ForkServer, FreshProcesses
 from serde.batching.ledger import Ledger, read_outcomes
 from serde.batching.pool import LocalPool
 from serde.batching.records import Outcome
@@ -292,3 +294,24 @@ def test_what_the_disk_never_takes_is_in_the_report_all_the_same(tmp_path: Path)
     outcome = Outcome(name="a", sources=("a",), target="a", status="done", report={"x": noise})
     ledger.record(outcome, options="o")
     assert ledger.close() == [outcome]
+
+
+def test_a_model_is_converted_by_an_interpreter_of_its_own_where_none_forks(tmp_path: Path) -> None:
+    net = write_net(tmp_path / "net.onnx")
+    bad = {
+        "source": str(write_net(tmp_path / "bad.onnx", 5)),
+        "converters": [str(hostile_converters(tmp_path, "exits"))],
+    }
+    with closing(Runner(isolation=FreshProcesses())) as runner:
+        report = run(tmp_path, net, bad, scheduler=LocalPool(2, runner))
+    assert ended(report) == {"net.onnx": "done", "bad.onnx": "crashed"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux alone")
+def test_a_runtime_has_the_threads_of_its_share(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    net = write_net(tmp_path / "net.onnx")
+    with closing(ForkServer(threads=3)) as server:
+        place = ("support.batch_nets", "threads_of_runtime")
+        found = server.call(place, str(net), seconds=60, memory=None)
+    assert found.answer == 3
