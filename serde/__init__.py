@@ -9,6 +9,7 @@ from typing import Any as _Any
 from serde._version import __version__
 
 _HOMES = {
+    "batch": "serde.batching.api",
     "bisect": "serde.checking.checks",
     "check": "serde.checking.checks",
     "compile": "serde.api",

@@ -14,6 +14,7 @@ from typing import Any
 from serde.progress import Progress, listening
 
 __all__ = [
+    "NOT_SHOWN",
     "Issue",
     "Nearness",
     "OutputAccuracy",
@@ -26,7 +27,7 @@ __all__ = [
 _LOG = logging.getLogger("serde")
 _LOG.addHandler(logging.NullHandler())
 
-_NOT_SHOWN = ("on_progress", "_logged")
+NOT_SHOWN = ("on_progress", "_logged")
 """Fields of a report that are no part of what it says."""
 
 
@@ -308,9 +309,9 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the whole report as values that JSON can hold."""
-        names = [each.name for each in fields(Report) if each.name not in _NOT_SHOWN]
+        names = [each.name for each in fields(Report) if each.name not in NOT_SHOWN]
         data = asdict(Report(**{name: getattr(self, name) for name in names}))
-        for name in _NOT_SHOWN:
+        for name in NOT_SHOWN:
             del data[name]
         for shown, verdict in zip(data["verdicts"], self.verdicts, strict=True):
             shown["factor"] = verdict.factor

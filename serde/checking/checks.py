@@ -25,7 +25,7 @@ from serde.report import Report
 __all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference"]
 
 
-@takes_options(reads="source_format")
+@takes_options(reads="source_format", stores=True)
 def check(
     source: AnyValue,
     target: PathLike,
@@ -40,14 +40,15 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
 
     Args:
-        source: The model to be matched.
-        target: File of the model that must match it.
+        source: The model to be matched: a path or URL, several of these, bytes or a live object.
+        target: Path or URL of the model that must match it.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -61,6 +62,7 @@ def check(
         float16: The target computes in float16; it is judged by what that can hold. Of a target
             that is read as Relay, this is found out.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``; a target that does not say its
             shapes gets those of the source.

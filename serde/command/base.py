@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -14,15 +14,24 @@ _MARGIN = 4
 
 
 class Command(click.Command):
-    """A command whose help ends with examples.
+    """A command whose help ends with examples, and which says what it prints as JSON.
 
     Args:
         examples: Whole command lines, as somebody would type them.
+        result: What its JSON object holds besides the outcome, as a function that returns schemas
+            of properties; the report if left out. See :mod:`serde.command.schemas`.
     """
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        examples: Sequence[str] = (),
+        result: Callable[[], Mapping[str, dict[str, Any]]] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
+        self.result = result
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lossy steps, where the command takes their names, and the examples."""

@@ -28,6 +28,7 @@ from serde.outcome import error_message, exit_code
 __all__ = ["cli", "find_command", "main"]
 
 COMMANDS = (
+    "batch",
     "bisect",
     "check",
     "completion",
@@ -38,6 +39,7 @@ COMMANDS = (
     "ops",
     "partition",
     "view",
+    "schema",
 )
 """Names of the commands; each is ``command`` in the module of its name."""
 
@@ -116,6 +118,8 @@ def _run(args: list[str]) -> int:
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
+        run.as_json |= "--json" in args
+        run.close(error.exit_code, error.format_message())
         return error.exit_code
     except (Exception, KeyboardInterrupt) as error:
         return _fail(run, error)

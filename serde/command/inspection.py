@@ -107,13 +107,14 @@ def _value_row(value: NamedValue) -> tuple[str, ...]:
     return (value.name, operator, shape_text(tensor.shape), dtype, ", ".join(value.also))
 
 
-@takes_options(reads="format")
+@takes_options(reads="format", stores=True)
 def inspect_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: str | None = None,
     relay: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     nodes: bool = False,
     report: Report | None = None,
     **options: AnyValue,
@@ -125,10 +126,11 @@ def inspect_model(
     inspected all the same.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
+        source: A path or URL, several of these, bytes or a live object of a framework.
         params: Weights that belong to `source`, where it does not hold them.
         format: Name of the format; recognised by content if left out.
         relay: Whether the model's Relay text is wanted; then it must convert.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         nodes: Whether it is wanted what ``inputs`` and ``outputs`` take; likewise.
         report: Filled with stages.
         options: Options of the format.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,19 @@ class Invocation:
     def finish(self) -> None:
         """Let go of the log; called however the command ends."""
         self._logging.close()
+
+    def print_result(
+        self, data: Mapping[str, Any], *, code: int = 0, outcome: str = "done"
+    ) -> None:
+        """Print what a command without a report has found, as its JSON object.
+
+        Args:
+            data: What it has found.
+            code: Its exit code.
+            outcome: How it ended.
+        """
+        ended = {"outcome": outcome, "exit_code": code, "error": None}
+        self.terminal.raw(as_json({**ended, **data}))
 
     def close(self, code: int, error: str | None = None) -> None:
         """Write the report file and the JSON object."""

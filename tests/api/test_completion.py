@@ -84,12 +84,16 @@ def test_paths_are_the_shells(args: tuple[str, ...]) -> None:
     assert completed(*args, incomplete="so") == {"so": "file"}
 
 
+def test_commands_whose_schema_is_printed() -> None:
+    assert set(completed("schema", incomplete="con")) == {"convert"}
+
+
 def test_every_source_is_a_path() -> None:
     arguments = [
         param
         for name in COMMANDS
         for param in (cli.get_command(click.Context(cli), name) or cli).params
-        if isinstance(param, click.Argument) and not isinstance(param.type, click.Choice)
+        if isinstance(param, click.Argument) and param.metavar not in (None, "COMMAND")
     ]
     for each in arguments:
         items = each.shell_complete(click.Context(cli), "x")

@@ -1,16 +1,14 @@
 """Pages in a browser: what they draw, how they answer, and that they ask for nothing."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import browser, view_models
+from support import view_models
+from support.browser import Browser, chromium
 
 import serde
-
-pytestmark = pytest.mark.skipif(not browser.is_there(), reason="Chromium is not installed")
 
 CARDS = """
 return [...drawing.boxes.values()].filter((box) => box.kind === "card")
@@ -41,32 +39,32 @@ return drawing.items.filter((item) => item.kind === "edge")
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    folder = tmp_path_factory.mktemp("profile")
-    with browser.browser(folder) as found:
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
         yield found
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 Opened = Callable[..., Any]
 
 
 @pytest.fixture
-def opened(driver: Any, tmp_path: Path) -> Iterator[Opened]:
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
     """Opens the page of models; what it asks for and complains of is judged at the end."""
     shown = []
 
     def open_page(*models: Path, **options: Any) -> Any:
         page = tmp_path / "page.html"
         serde.view(*models, path=page, **options)
-        browser.show(driver, page)
+        browser.faults()
+        browser.requests()
+        browser.open(page)
         shown.append(page)
-        return driver
+        return browser.driver
 
     yield open_page
     for page in shown:
-        assert browser.requests(driver) == [page.as_uri()]
-        assert browser.complaints(driver) == []
+        assert browser.requests() == [page.as_uri()]
+        assert browser.faults() == []
 
 
 def run(driver: Any, script: str) -> Any:
@@ -218,7 +216,9 @@ def test_hostile_names_stay_text(opened: Opened, tmp_path: Path) -> None:
     assert run(driver, "return document.images.length") == 0
 
 
-def test_the_policy_lets_no_request_through(opened: Opened, tmp_path: Path) -> None:
+def test_the_policy_lets_no_request_through(
+    opened: Opened, browser: Browser, tmp_path: Path
+) -> None:
     driver = opened(view_models.chain(tmp_path / "net.onnx", 1))
     driver.set_script_timeout(10)
     outcome = driver.execute_async_script(
@@ -226,7 +226,7 @@ def test_the_policy_lets_no_request_through(opened: Opened, tmp_path: Path) -> N
         "(error) => done(String(error)));"
     )
     assert "Failed to fetch" in outcome
-    refusals = browser.complaints(driver)
+    refusals = browser.faults()
     assert all("Content Security Policy" in each for each in refusals)
     assert refusals != []
 

@@ -1,5 +1,8 @@
-"""A headless Chromium that opens pages, and what is asked of one."""
+"""A page in Chromium without a window: what it shows, what it asks of a network."""
 
+from __future__ import annotations
+
+import base64
 import json
 import shutil
 from collections.abc import Iterator
@@ -7,60 +10,75 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 FLAGS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--window-size=1400,900"),
 )
 
 
-def is_there() -> bool:
-    """Whether Chromium and what drives it are installed."""
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
-        return False
-    return bool(_chromium() and shutil.which("chromedriver"))
+class Browser:
+    """Chromium with a page.
 
+    Attributes:
+        driver: What Selenium drives it by.
+    """
 
-def _chromium() -> str | None:
-    return shutil.which("chromium") or shutil.which("chromium-browser")
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def open(self, path: Path) -> None:
+        """Open a file."""
+        self.driver.get(path.as_uri())
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """Return what a script returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Show the page as on a screen of so many points."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def prefer(self, scheme: str) -> None:
+        """Show the page as to somebody who prefers ``light`` or ``dark``."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def print(self) -> bytes:
+        """Return the page as PDF."""
+        return base64.b64decode(self.driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
+
+    def faults(self) -> list[str]:
+        """Return what the console says of errors and refused scripts since the last time."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """Return the addresses that were asked for since the last time."""
+        found = []
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                found.append(message["params"]["request"]["url"])
+        return found
 
 
 @contextmanager
-def browser(folder: Path, width: int = 1400, height: int = 900) -> Iterator[Any]:
-    """Yield a browser with a profile of its own in `folder`, and end it."""
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
+def chromium() -> Iterator[Browser]:
+    """Start Chromium; a test is skipped where it is not installed."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    binary, service = shutil.which("chromium"), shutil.which("chromedriver")
+    if binary is None or service is None:
+        pytest.skip("chromium and chromedriver are not installed")
     options = webdriver.ChromeOptions()
-    options.binary_location = _chromium()
-    for flag in (*FLAGS, f"--user-data-dir={folder}", f"--window-size={width},{height}"):
+    options.binary_location = binary
+    for flag in FLAGS:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
     try:
-        yield driver
+        yield Browser(driver)
     finally:
         driver.quit()
-
-
-def show(driver: Any, path: Path) -> None:
-    """Open a page and forget what was logged before."""
-    driver.get_log("performance")
-    driver.get_log("browser")
-    driver.get(path.as_uri())
-
-
-def requests(driver: Any) -> list[str]:
-    """Addresses that were asked for since :func:`show`."""
-    messages = [json.loads(each["message"])["message"] for each in driver.get_log("performance")]
-    return [
-        each["params"]["request"]["url"]
-        for each in messages
-        if each["method"] == "Network.requestWillBeSent"
-    ]
-
-
-def complaints(driver: Any) -> list[str]:
-    """What the page wrote to the console since :func:`show`."""
-    return [each["message"] for each in driver.get_log("browser")]

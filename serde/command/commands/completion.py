@@ -10,14 +10,18 @@ from click.shell_completion import get_completion_class
 from serde.command.base import Command
 from serde.command.invocation import Invocation
 from serde.command.parameters import printing_flags
-from serde.command.render import as_json
 
 __all__ = ["command"]
+
+
+def _properties() -> dict[str, Any]:
+    return {"shell": {"type": "string"}, "script": {"type": "string"}}
 
 
 @click.command(
     "completion",
     cls=Command,
+    result=_properties,
     examples=[
         "serde completion bash > ~/.local/share/bash-completion/completions/serde",
         "serde completion zsh > ~/.zfunc/_serde",
@@ -36,6 +40,6 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         raise click.UsageError(f"click completes nothing in {options['shell']}")
     script = found(ctx.find_root().command, {}, "serde", "_SERDE_COMPLETE").source()
     if run.as_json:
-        run.terminal.raw(as_json({"shell": options["shell"], "script": script}))
+        run.print_result({"shell": options["shell"], "script": script})
         return
     run.terminal.raw(script.strip("\n"))

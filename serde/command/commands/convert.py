@@ -21,6 +21,8 @@ from serde.command.parameters import (
     reading_options,
     report_flag,
     source_and_target,
+    storage_options,
+    store_flag,
     writing_flag,
 )
 from serde.errors import CheckError
@@ -65,6 +67,7 @@ _NETRON = "view it at https://netron.app"
     is_flag=True,
     help="Replace an MXNet pair, or Relay's parameters, that serde did not write.",
 )
+@store_flag
 @report_flag
 @printing_flags
 @click.pass_context
@@ -90,6 +93,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
             check=options["check"] or False,
             tensor_mapping=options["tensor_mapping"],
             overwrite=options["overwrite"],
+            storage_options=storage_options(options),
             report=run.report,
             **checking,
             **reading_options(options),

@@ -16,15 +16,22 @@ from serde.command.parameters import (
     reading_flags,
     reading_options,
 )
-from serde.command.render import as_json
 from serde.errors import CheckError, ConversionError, ConverterBug
 
 __all__ = ["command"]
 
 
+def _properties() -> dict[str, Any]:
+    from serde.checking.difference import ModelDiff
+    from serde.command.schemas import properties_of, schema_of
+
+    return {"equal": schema_of(bool), **properties_of(ModelDiff)}
+
+
 @click.command(
     "diff",
     cls=FormatCommand,
+    result=_properties,
     reads=True,
     writes=False,
     examples=[
@@ -68,7 +75,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     except ConversionError as error:
         raise _as_check_error(error) from error
     if run.as_json:
-        run.terminal.raw(as_json({"exit_code": int(not found.equal), **found.as_dict()}))
+        outcome = "equal" if found.equal else "different"
+        run.print_result(found.as_dict(), code=int(not found.equal), outcome=outcome)
     else:
         for table in difference_tables(found):
             run.terminal.table(table)

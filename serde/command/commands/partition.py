@@ -23,9 +23,17 @@ from serde.command.written import check_written
 __all__ = ["command"]
 
 
+def _properties() -> dict[str, Any]:
+    from serde.command.partition import partition_properties
+    from serde.command.schemas import report_properties
+
+    return {**partition_properties(), **report_properties()}
+
+
 @click.command(
     "partition",
     cls=FormatCommand,
+    result=_properties,
     reads=True,
     writes=False,
     examples=[
