@@ -36,6 +36,8 @@ EXTRAS = {
     "torch": ["safetensors>=0.5", "torch==2.13.0"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],
+    # ONNX Runtime's tools, and what coremltools makes palettes with.
+    "quantize": ["onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     # URLs as sources and targets: s3:// and https://, and further protocols by their packages.
     "stores": ["aiohttp>=3.9", "fsspec>=2024.6", "s3fs>=2024.6"],
     "az": ["adlfs>=2024.4", "fsspec>=2024.6"],
@@ -96,11 +98,13 @@ EXTRAS["dev"] = [
     "pytest-xdist>=3.6",
     "ruff>=0.9",
     "safetensors>=0.5",
+    "scikit-learn>=1.3",
     "tflite>=2.18",
     "twine>=6.1",
     "wheel>=0.43",
     # What tests of stores, pages, servers, notebooks and files for GitHub are judged by.
     "check-jsonschema>=0.30",
+    "duckdb>=1.1",
     "ipykernel>=6.29",
     "jsonschema>=4.20",
     "moto[server]>=5.0",
@@ -157,6 +161,7 @@ setup(
         "": ["*.pyi", "*.rly", "index.json"],
         "serde": ["py.typed"],
         "serde.relay": ["_builders/**/*.pyi"],
+        "serde.batching": ["page/*"],
         "serde.viewing": ["assets/*"],
     },
     python_requires=">=3.10,<3.14",
