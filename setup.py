@@ -6,11 +6,20 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).resolve().parent
+HOME = "https://github.com/serde-relay/serde"
+SITE = "https://serde-relay.github.io/serde/"
 VERSION = re.search(
     r'^__version__ = "([^"]+)"$',
     (ROOT / "serde" / "_version.py").read_text(encoding="utf-8"),
     flags=re.MULTILINE,
 ).group(1)
+
+
+def long_description() -> str:
+    """Return README.md for where no file lies beside it: with links to this version's files."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.sub(r"\]\((?!https?:|#)", f"]({HOME}/blob/v{VERSION}/", text)
+
 
 # Of apache-tvm-ffi, what TVM calls into, newer releases crash with this one of TVM.
 TVM = ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"]
@@ -37,9 +46,38 @@ EXTRAS = {
     "batch": ["fsspec>=2024.6", "pyarrow>=16"],
     "dask": ["distributed>=2024.6"],
     "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27"],
+    # ONNX Runtime's tools, and what coremltools makes palettes with.
+    "quantize": ["onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     "fuzz": [
         "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
         "coverage>=7.6",
+    ],
+    "dev": [
+        "apache-tvm==0.27.0.post1",
+        "apache-tvm-ffi>=0.1.14.post0,<0.1.15",
+        "bandit>=1.8",
+        "basedpyright>=1.31",
+        "build>=1.2",
+        "coremltools>=9.0",
+        "hypothesis>=6.100",
+        "mypy>=1.15",
+        "nnef>=1.0.10",
+        "pytest>=8.2",
+        "pytest-xdist>=3.6",
+        "ruff>=0.9",
+        "safetensors>=0.5",
+        "scikit-learn>=1.3",
+        "tflite>=2.18",
+        "wheel>=0.43",
+        # What MXNet imports; `make setup` installs MXNet itself without its pins.
+        "requests>=2.20",
+        "setuptools>=77",
+        # What gluoncv imports, and what builds gluonnlp; they too come without their pins.
+        "cython>=3",
+        "pillow>=10",
+        "portalocker>=2.10",
+        "scipy>=1.11",
+        "tqdm>=4.60",
     ],
 }
 EXTRAS["all"] = [
@@ -66,6 +104,7 @@ EXTRAS["dev"] = [
     "wheel>=0.43",
     # What tests of stores, pages, servers, notebooks and files for GitHub are judged by.
     "check-jsonschema>=0.30",
+    "duckdb>=1.1",
     "ipykernel>=6.29",
     "jsonschema>=4.20",
     "moto[server]>=5.0",
@@ -91,8 +130,30 @@ setup(
     name="serde-relay",
     version=VERSION,
     description="Converts trained models between formats, through Relay",
-    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description=long_description(),
     long_description_content_type="text/markdown",
+    author="The serde authors",
+    url=HOME,
+    project_urls={
+        "Documentation": SITE,
+        "Source": HOME,
+        "Issues": f"{HOME}/issues",
+        "Changelog": f"{HOME}/blob/main/CHANGELOG.md",
+        "Security": f"{HOME}/security",
+    },
+    keywords=[
+        "converter",
+        "coreml",
+        "deep-learning",
+        "machine-learning",
+        "mxnet",
+        "nnef",
+        "onnx",
+        "pytorch",
+        "quantization",
+        "relay",
+        "tvm",
+    ],
     license="Apache-2.0",
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
@@ -100,6 +161,8 @@ setup(
         "": ["*.pyi", "*.rly", "index.json"],
         "serde": ["py.typed"],
         "serde.relay": ["_builders/**/*.pyi"],
+        "serde.batching": ["page/*"],
+        "serde.viewing": ["assets/*"],
     },
     python_requires=">=3.10,<3.14",
     install_requires=[
@@ -112,11 +175,13 @@ setup(
     # Other distributions add formats through the entry-point group "serde.formats".
     entry_points={"console_scripts": ["serde = serde.command.cli:main"]},
     classifiers=[
-        "Development Status :: 3 - Alpha",
+        "Development Status :: 5 - Production/Stable",
+        "Environment :: Console",
         "Intended Audience :: Developers",
         "Intended Audience :: Science/Research",
         "Operating System :: OS Independent",
         "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3 :: Only",
         "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",

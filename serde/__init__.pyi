@@ -15,6 +15,8 @@ import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from serde import relay as relay
 from serde import target as target
 from serde._version import __version__ as __version__
+from serde.batching.records import Outcome
+from serde.batching.report import BatchReport
 from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
 from serde.checking.tolerance import Tolerance
@@ -36,9 +38,1093 @@ from serde.relay.ir.types import TensorType
 from serde.report import Report as Report
 from serde.target.hybrid import HybridExecutor as HybridExecutor
 from serde.target.runners import register_runner as register_runner
+from serde.viewing.page import Page
 from serde.walk.user_converters import exports as exports
 from serde.walk.user_converters import imports as imports
 from serde.weights import Array
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["coreml"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["mxnet"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["nnef"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    nnef_fragments: bool = False,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing nnef:
+        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
+            fragments of its own.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["onnx"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
+    local_functions: bool = False,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["relax"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["relay"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    strict: bool = False,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["torch"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    control_flow: Literal["python", "hop"] = "python",
+    training: bool = True,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing torch:
+        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
+            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
+            ("hop"), which torch.export takes.
+        training (bool, default True): Keep what only matters in training: dropout, and batch
+            normalisations as layers of their own. Without it the module is smaller and only
+            predicts.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["tvm"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: None,
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+    params_epoch: int = 0,
+    nnef_fragments: bool = False,
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
+    local_functions: bool = False,
+    freeze_vars: bool = False,
+    strict: bool = False,
+    control_flow: Literal["python", "hop"] = "python",
+    training: bool = True,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Args:
+        sources: Paths, globs, folders, URLs, manifests (``.jsonl``, ``.csv``, ``.txt``), and
+            mappings as a line of a manifest has them: ``{"source": "a.onnx", "opset": 13}``.
+        to: Name of the target's format.
+        out: Folder or URL that the targets are written to.
+        source_format: Name of the sources' format; recognised by content if left out.
+        check: Run source and target on this many seeded inputs before the target appears.
+        tolerance: What the check accepts; by dtype if left out.
+        dims: Lengths of dynamic dimensions during the check.
+        check_data: Path of inputs to check with instead of seeded ones; see :func:`convert`.
+        yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        workers: How many models are converted at the same time; as there are cores if left out.
+        scheduler: Address of a Dask scheduler, a connected ``distributed.Client``, ``"dask"`` for
+            a cluster of this machine, or what runs the jobs; without Dask if left out.
+        time_limit: Seconds that the process of one model may take.
+        memory_limit: Bytes that the process of one model may allocate; on Linux only.
+        retries: How often a model is tried again whose process was killed by somebody else.
+        ledger: File of what is done; ``.serde/ledger.sqlite`` in a local `out` if left out.
+        retry_failed: Try again what failed in an earlier run.
+        overwrite: Whether files beside targets may be replaced that serde did not write.
+        scratch: Folder for what is fetched from stores meanwhile; the system's if left out.
+        storage_options: What ``fsspec`` gives to file systems; the environment otherwise.
+        progress: Called with each outcome as it comes in.
+        options: Options of the sources, of the passes and of the target, for all models.
+
+    Returns:
+        What became of the models; iterating over it gives an outcome for each.
+
+    Raises:
+        FormatError: The ledger is another file.
+        MissingDependency: A package is not installed.
+        OptionError: An option is unknown or cannot be used, nothing can be written to `out`, or
+            another run has the ledger open. What is wrong with a model is never raised.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+
+    Options of the passes between:
+        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
+            the part to convert; those of the model that the outputs depend on, if left out.
+        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
+            the part to convert; those of the model, if left out. name:1 is the second result of a
+            node.
+        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
+            of a target use the new ones.
+        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
+            likewise.
+        simplify (bool, default True): Make the model smaller and faster where its results stay the
+            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
+            it, only what targets need is done: functions inlined, shapes and constants evaluated,
+            operators that only matter in training dropped.
+        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
+            that follows a convolution or dense layer becomes part of its weights.
+        float16 (bool, default False): Compute in float16.
+        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
+            they are.
+        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
+            names that stay float32, besides the default list.
+
+    Options of writing coreml:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+
+    Options of writing nnef:
+        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
+            fragments of its own.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+
+    Options of writing torch:
+        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
+            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
+            ("hop"), which torch.export takes.
+        training (bool, default True): Keep what only matters in training: dropout, and batch
+            normalisations as layers of their own. Without it the module is smaller and only
+            predicts.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: str,
+    out: str | PathLike[str],
+    source_format: FormatName,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    **options: AnyValue,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended."""
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: str,
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended."""
 
 @overload
 def bisect(
@@ -64,6 +1150,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -105,6 +1192,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -145,6 +1233,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Bisection:
@@ -181,6 +1270,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -218,6 +1308,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -256,6 +1347,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Bisection:
@@ -290,6 +1382,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -334,6 +1427,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -380,6 +1474,8 @@ def bisect(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -481,6 +1577,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name."""
@@ -500,6 +1597,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -514,6 +1612,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -546,6 +1645,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -560,6 +1660,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -591,6 +1692,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -605,6 +1707,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Report:
@@ -632,6 +1735,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -646,6 +1750,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -674,6 +1779,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -688,6 +1794,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -717,6 +1824,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -731,6 +1839,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Report:
@@ -756,6 +1865,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -770,6 +1880,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -805,6 +1916,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -819,6 +1931,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -837,8 +1950,8 @@ def check(
     """Run two models on the same seeded inputs and compare their outputs.
 
     Args:
-        source: The model to be matched.
-        target: File of the model that must match it.
+        source: The model to be matched: a path or URL, several of these, bytes or a live object.
+        target: Path or URL of the model that must match it.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -852,6 +1965,7 @@ def check(
         float16: The target computes in float16; it is judged by what that can hold. Of a target
             that is read as Relay, this is found out.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``; a target that does not say its
             shapes gets those of the source.
@@ -878,6 +1992,8 @@ def check(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -940,6 +2056,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -960,6 +2077,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -980,6 +2098,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -994,6 +2113,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs."""
@@ -1020,6 +2140,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1070,6 +2191,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -1119,6 +2241,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -1164,6 +2287,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -1210,6 +2334,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -1257,6 +2382,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -1300,6 +2426,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -1353,6 +2480,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1415,6 +2543,8 @@ def compile(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -1525,6 +2655,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -1555,6 +2686,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1569,6 +2701,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1611,6 +2744,20 @@ def convert(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1671,6 +2818,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1685,6 +2833,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1710,6 +2859,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1732,6 +2895,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1746,6 +2910,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1771,6 +2936,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1794,6 +2973,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1808,6 +2988,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1834,10 +3015,26 @@ def convert(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1845,15 +3042,22 @@ def convert(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -1873,6 +3077,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1887,6 +3092,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1912,6 +3118,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1935,6 +3155,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1949,6 +3170,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1974,6 +3196,20 @@ def convert(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -1997,6 +3233,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2011,6 +3248,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2037,6 +3275,20 @@ def convert(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2064,6 +3316,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2078,6 +3331,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2105,6 +3359,20 @@ def convert(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
@@ -2131,6 +3399,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2145,6 +3414,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2191,9 +3461,11 @@ def convert(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -2201,12 +3473,27 @@ def convert(
     training: bool = True,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
-        target: Where to write.
+        source: A path or URL, several of these, bytes or a live object of a framework; an
+            archive of SageMaker or of a model server with what it says of the inputs.
+        target: Where to write: a path or URL.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -2224,16 +3511,21 @@ def convert(
             :func:`serde.conversion.mapping.tensor_mapping`.
         overwrite: Whether files beside the target may be replaced that serde did not write:
             MXNet's symbol and parameters, Relay's parameters.
+        storage_options: What ``fsspec`` gives to the file system of a URL, such as
+            ``{"anon": True}``; the environment says it otherwise.
         report: Filled with all of it; a new one if left out.
-        options: Options of the source, of the passes and of the target.
+        options: Options of the source, of the passes and of the target, and what makes the target
+            smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The report.
 
     Raises:
-        CheckError: The check failed or could not be made; nothing is written.
+        CheckError: The check failed or could not be made, or a smaller model loses more than is
+            allowed; nothing is written.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
 
     Options of every source:
@@ -2248,6 +3540,8 @@ def convert(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -2370,15 +3664,22 @@ def convert(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 
@@ -2404,6 +3705,34 @@ def convert(
             text in JSON.
         cc (str | None, default None): What links the library: a C++ compiler for the target; one
             that TVM finds if left out.
+
+    Options of making the target smaller:
+        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
+            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
+            activations by ranges found at run time; "weights" alone; or True for what the target's
+            tool is mostly used for.
+        int4 (bool, default False): Quantise weights to 4 bits.
+        palettize (int | None, default None): Bits of an index into a table of values, which each
+            weight becomes: 1, 2, 3, 4, 6 or 8.
+        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
+            become zero; from 0 to 1.
+        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
+            is told: a path, an array, a mapping of arrays by input, or a list of these.
+        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
+            range follows from what was measured.
+        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
+            of activations; the tool's own choice if left out.
+        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
+        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
+        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
+            wants it.
+        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
+            sums of products saturate.
+        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
+        min_agreement (float | None, default None): Least share of samples whose best class stays
+            the same, for outputs that are scores of classes; with less, nothing is written.
+        min_cosine (float | None, default None): Least cosine between the source's outputs and the
+            smaller model's, likewise.
     """
 
 @overload
@@ -2421,6 +3750,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -2441,6 +3771,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -2461,6 +3792,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2475,6 +3807,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2498,6 +3831,20 @@ def convert(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Report:
     """Convert a model and write it."""
 
@@ -2523,6 +3870,7 @@ def diff(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2571,6 +3919,8 @@ def diff(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -2666,6 +4016,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2708,6 +4059,20 @@ def export_model(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> coremltools.models.MLModel:
     """Return a framework's model in another format, or write it.
 
@@ -2775,6 +4140,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2817,6 +4183,20 @@ def export_model(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -2884,6 +4264,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2909,6 +4290,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a framework's model in another format, or write it.
 
@@ -2938,6 +4333,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2963,6 +4359,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     params_epoch: int = 0,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -2992,6 +4402,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3017,6 +4428,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3047,6 +4472,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3072,6 +4498,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     nnef_fragments: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3102,6 +4542,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3128,10 +4569,26 @@ def export_model(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> onnx.ModelProto:
     """Return a framework's model in another format, or write it.
 
@@ -3139,15 +4596,22 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -3174,6 +4638,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3200,10 +4665,26 @@ def export_model(
     custom_ops: Iterable[str] = (),
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3211,15 +4692,22 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -3246,6 +4734,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3271,6 +4760,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3301,6 +4804,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3326,6 +4830,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     freeze_vars: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3356,6 +4874,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3381,6 +4900,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a framework's model in another format, or write it.
 
@@ -3411,6 +4944,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3436,6 +4970,20 @@ def export_model(
     op_block_list: Iterable[str] = (),
     custom_ops: Iterable[str] = (),
     strict: bool = False,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3466,6 +5014,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3492,6 +5041,20 @@ def export_model(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it.
 
@@ -3526,6 +5089,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3552,6 +5116,20 @@ def export_model(
     custom_ops: Iterable[str] = (),
     control_flow: Literal["python", "hop"] = "python",
     training: bool = True,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3586,6 +5164,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3613,6 +5192,20 @@ def export_model(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Runnable:
     """Return a framework's model in another format, or write it.
 
@@ -3646,6 +5239,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3673,6 +5267,20 @@ def export_model(
     freeze_vars: bool = False,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3706,6 +5314,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3752,9 +5361,11 @@ def export_model(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -3762,6 +5373,20 @@ def export_model(
     training: bool = True,
     tvm_target: str | Mapping[str, AnyValue] = "llvm",
     cc: str | None = None,
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -3773,7 +5398,8 @@ def export_model(
         overwrite: Whether files beside `path` may be replaced that serde did not write.
         report: Filled with stages and gaps.
         options: Options of the source, of the passes and of the target, such as
-            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``.
+            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``; and what makes the
+            target smaller, such as ``int8=True, calibration="photos"``.
 
     Returns:
         The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
@@ -3795,6 +5421,8 @@ def export_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -3917,15 +5545,22 @@ def export_model(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 
@@ -3951,6 +5586,34 @@ def export_model(
             text in JSON.
         cc (str | None, default None): What links the library: a C++ compiler for the target; one
             that TVM finds if left out.
+
+    Options of making the target smaller:
+        int8 (bool | Literal['static', 'dynamic', 'weights'], default False): Quantise to integers
+            of 8 bits: "static", activations too, by ranges measured on calibration; "dynamic",
+            activations by ranges found at run time; "weights" alone; or True for what the target's
+            tool is mostly used for.
+        int4 (bool, default False): Quantise weights to 4 bits.
+        palettize (int | None, default None): Bits of an index into a table of values, which each
+            weight becomes: 1, 2, 3, 4, 6 or 8.
+        sparsity (float | None, default None): Share of each weight's elements, the smallest, that
+            become zero; from 0 to 1.
+        calibration (AnyValue, default None): Inputs on which activations are measured and accuracy
+            is told: a path, an array, a mapping of arrays by input, or a list of these.
+        calibration_method (Literal['minmax', 'entropy', 'percentile'], default 'minmax'): How a
+            range follows from what was measured.
+        activation_type (Literal['int8', 'uint8', 'int16', 'uint16'] | None, default None): Integers
+            of activations; the tool's own choice if left out.
+        weight_type (Literal['int8', 'uint8'] | None, default None): Integers of weights, likewise.
+        per_channel (bool, default True): Give each output channel of a weight a scale of its own.
+        symmetric (bool, default False): Keep the zero point of activations at zero, as TensorRT
+            wants it.
+        reduce_range (bool, default False): Use 7 of the 8 bits of weights, for processors whose
+            sums of products saturate.
+        int8_exclude (tuple[str, ...], default ()): Nodes of the target that stay as they are.
+        min_agreement (float | None, default None): Least share of samples whose best class stays
+            the same, for outputs that are scores of classes; with less, nothing is written.
+        min_cosine (float | None, default None): Least cosine between the source's outputs and the
+            smaller model's, likewise.
     """
 
 @overload
@@ -3988,6 +5651,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4011,6 +5675,20 @@ def export_model(
     float16: bool = False,
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
+    int8: bool | Literal["static", "dynamic", "weights"] = False,
+    int4: bool = False,
+    palettize: int | None = None,
+    sparsity: float | None = None,
+    calibration: AnyValue = None,
+    calibration_method: Literal["minmax", "entropy", "percentile"] = "minmax",
+    activation_type: Literal["int8", "uint8", "int16", "uint16"] | None = None,
+    weight_type: Literal["int8", "uint8"] | None = None,
+    per_channel: bool = True,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    int8_exclude: Sequence[str] = (),
+    min_agreement: float | None = None,
+    min_cosine: float | None = None,
 ) -> AnyValue:
     """Return a framework's model in another format, or write it."""
 
@@ -4344,9 +6022,11 @@ def from_relay(
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> onnx.ModelProto:
     """Return a Relay model in a format, or write it.
@@ -4355,15 +6035,22 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -4394,9 +6081,11 @@ def from_relay(
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
 ) -> Path:
     """Return a Relay model in a format, or write it.
@@ -4405,15 +6094,22 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
     """
@@ -4748,9 +6444,11 @@ def from_relay(
     nnef_fragments: bool = False,
     opset: int | Literal["auto"] = 17,
     intermediate_shapes: bool = False,
-    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
     local_functions: bool = False,
     freeze_vars: bool = False,
     strict: bool = False,
@@ -4860,15 +6558,22 @@ def from_relay(
         opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
             "auto" is the lowest from 17 on that can say the whole model.
         intermediate_shapes (bool, default False): Note the types of all intermediate values.
-        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
-            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
-            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
-            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
-            qdq.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
             this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
         local_functions (bool, default False): Write global, composite and fused functions as local
             functions, from opset 15 on; otherwise their nodes go where they are called.
 
@@ -4949,6 +6654,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4997,6 +6703,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -5044,6 +6751,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -5087,6 +6795,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -5131,6 +6840,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -5176,6 +6886,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -5217,6 +6928,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -5268,6 +6980,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5325,6 +7038,8 @@ def import_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -5430,6 +7145,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5466,6 +7182,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5515,6 +7232,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -5563,6 +7281,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -5607,6 +7326,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -5652,6 +7372,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -5698,6 +7419,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -5740,6 +7462,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -5792,6 +7515,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5849,6 +7573,8 @@ def import_to_gluon(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -5956,6 +7682,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5991,6 +7718,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6032,6 +7760,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -6072,6 +7801,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -6108,6 +7838,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -6145,6 +7876,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -6183,6 +7915,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -6217,6 +7950,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -6261,6 +7995,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6307,6 +8042,8 @@ def to_relay(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -6396,6 +8133,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -6403,6 +8141,823 @@ def to_relay(
     rename_outputs: Mapping[str, str] = {},
 ) -> RelayModel:
     """Return a model as Relay, as its format says it, before any pass."""
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["coreml"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+) -> coremltools.models.MLModel:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["coreml"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["mxnet"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+) -> tuple[mxnet.Symbol, Params]:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["mxnet"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["nnef"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> AnyValue:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["nnef"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["onnx"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+) -> onnx.ModelProto:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["onnx"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["relax"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> AnyValue:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["relax"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["relay"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    lift_constants: int | None = 256,
+) -> tuple[IRModule, dict[str, Array]]:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["relay"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    lift_constants: int | None = 256,
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["torch"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    default_dtype: str = "float32",
+) -> AnyValue:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name: functions of a list of Relay expressions (and of Python's values) and a
+            list of their dtypes, which return one expression or several.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["torch"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    default_dtype: str = "float32",
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name: functions of a list of Relay expressions (and of Python's values) and a
+            list of their dtypes, which return one expression or several.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: None = None,
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    The page is one file that asks for nothing from anywhere. It draws the graph as its format
+    says it, before any pass, with what repeats folded. A model that cannot be converted is shown
+    as far as it could be read, with its gaps marked.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        other: Another model that is compared with it, likewise.
+        path: Where to write the page.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the format of `source`; recognised by content if left out.
+        other_format: Name of the format of `other`, likewise.
+        weights: Whether weights are read: their statistics and histograms, and with two models
+            which of them differ.
+        seconds: Time for the statistics of a model's weights; of what is left then, samples are
+            read.
+        values: With two models, whether both are run to compare the values inside.
+        dims: Lengths of dynamic dimensions by name, for that run.
+        check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
+        report: Filled with stages and gaps.
+        options: Options of the source's format, such as ``input_shapes``; the other model gets
+            those that its format has.
+
+    Returns:
+        The page, which a notebook shows; with `path`, it is written there too.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing, or nothing can be written at `path`.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    params: AnyValue = None,
+    format: FormatName,
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Page:
+    """Show a model as a page of HTML, or what differs between two."""
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    params: AnyValue = None,
+    format: str | None = None,
+    other_format: FormatName,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Page:
+    """Show a model as a page of HTML, or what differs between two."""
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    params: AnyValue = None,
+    format: str,
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+) -> Page:
+    """Show a model as a page of HTML, or what differs between two."""
 
 __all__ = [
     "FormatError",
@@ -6414,6 +8969,7 @@ __all__ = [
     "SerdeError",
     "UnsupportedModelError",
     "__version__",
+    "batch",
     "bisect",
     "check",
     "compile",
@@ -6430,4 +8986,5 @@ __all__ = [
     "relay",
     "target",
     "to_relay",
+    "view",
 ]

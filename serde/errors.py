@@ -19,6 +19,7 @@
     │       └── IllTypedError    Relay text that parses, whose operands do not fit their operators
     ├── CheckError               numbers of two models differ, or could not be compared
     ├── StoreError               a store that does not hold, give or take what it should
+    ├── ClusterError             a cluster that is not there, is lost, or has no worker
     └── MissingDependency        an optional package is not installed
 """
 
@@ -30,6 +31,7 @@ from serde.report import Issue, Report
 
 __all__ = [
     "CheckError",
+    "ClusterError",
     "CompileError",
     "ConversionError",
     "ConverterBug",
@@ -226,6 +228,10 @@ class StoreError(SerdeError):
 
     What it says is one line that names the URL, without what is secret there.
     """
+
+
+class ClusterError(SerdeError):
+    """A cluster that cannot be reached, is lost meanwhile, or has no worker that could be used."""
 
 
 class MissingDependency(SerdeError, ImportError):

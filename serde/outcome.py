@@ -6,6 +6,7 @@ import os
 
 from serde.errors import (
     CheckError,
+    ClusterError,
     ConversionError,
     ConverterBug,
     FormatError,
@@ -26,7 +27,8 @@ OUTCOMES = {
     4: "check failed",
     5: "not checked",
     6: "package missing",
-    7: "store failed",
+    7: "unreachable",
+    8: "cluster failed",
     70: "internal error",
     130: "interrupted",
 }
@@ -38,6 +40,7 @@ _EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (ParseError, 3),
     (MissingDependency, 6),
     (StoreError, 7),
+    (ClusterError, 8),
     (OSError, 2),
     (KeyboardInterrupt, 130),
 )

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-__all__ = ["Issue", "Nearness", "OutputAccuracy", "OutputVerdict", "Report", "Stage"]
+from serde.progress import Progress, listening
+
+__all__ = [
+    "NOT_SHOWN",
+    "Issue",
+    "Nearness",
+    "OutputAccuracy",
+    "OutputVerdict",
+    "Progress",
+    "Report",
+    "Stage",
+]
+
+_LOG = logging.getLogger("serde")
+_LOG.addHandler(logging.NullHandler())
+
+NOT_SHOWN = ("on_progress", "_logged")
+"""Fields of a report that are no part of what it says."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,6 +94,10 @@ class OutputVerdict:
     own: float | None = None
     remark: str = ""
 
+    def _repr_html_(self) -> str:
+        """Return the figures for a notebook."""
+        return _verdict_table([self])
+
     @property
     def failed(self) -> bool:
         """Whether the output was found to be wrong."""
@@ -128,6 +150,29 @@ class OutputAccuracy:
     passed: bool = True
 
 
+def _verdict_rows(verdicts: Sequence[OutputVerdict]) -> list[tuple[str, ...]]:
+    return [
+        (
+            verdict.output,
+            "x".join(map(str, verdict.shapes[0])) or "scalar",
+            verdict.dtypes[0],
+            f"{verdict.max_abs:.2e}",
+            f"{verdict.max_rel:.2e}",
+            f"{verdict.cosine:.6f}",
+            "agrees" if verdict.passed else "differs" if verdict.failed else "says nothing",
+            verdict.remark,
+        )
+        for verdict in verdicts
+    ]
+
+
+def _verdict_table(verdicts: Sequence[OutputVerdict]) -> str:
+    from serde.markup import table
+
+    columns = ("output", "shape", "dtype", "max abs", "max rel", "cosine", "verdict", "")
+    return table(columns, _verdict_rows(verdicts), right={3, 4, 5})
+
+
 @dataclass(slots=True)
 class Report:
     """Filled while a conversion runs; the public functions accept one as ``report=``.
@@ -147,6 +192,8 @@ class Report:
         verdicts: One comparison an output, where the result was checked.
         engines: Names of the engines that ran source and target of the check.
         accuracy: One entry an output, where the target was made smaller.
+        on_progress: Called while a stage goes on, ten times a second at most, with how far it
+            has come; what it raises ends the conversion.
     """
 
     title: str = ""
@@ -162,6 +209,10 @@ class Report:
     verdicts: list[OutputVerdict] = field(default_factory=list)
     engines: tuple[str, str] | None = None
     accuracy: list[OutputAccuracy] = field(default_factory=list)
+    on_progress: Callable[[Progress], object] | None = field(
+        default=None, repr=False, compare=False
+    )
+    _logged: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def add(self, op: str, node: str, reason: str, hint: str | None = None) -> None:
         """Record one gap."""
@@ -169,10 +220,29 @@ class Report:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time the body of a ``with`` statement as one stage."""
+        """Time the body of a ``with`` statement as one stage, and log what it has to say."""
+        tell = self.on_progress
+        _LOG.info("%s", name, extra={"stage": name})
         start = time.perf_counter()
-        yield
+        try:
+            with nullcontext() if tell is None else listening(name, tell):
+                yield
+        finally:
+            self._log_found()
         self.stages.append(Stage(name, time.perf_counter() - start))
+        _LOG.debug("%s: %.3f s", name, self.stages[-1].seconds, extra={"stage": name})
+
+    def _log_found(self) -> None:
+        """Log what was noted since the last time: lossy steps as warnings, the rest as facts."""
+        for kind, level, found in (
+            ("allowed", logging.WARNING, self.allowed),
+            ("fallback", logging.INFO, self.fallbacks),
+            ("note", logging.INFO, self.notes),
+        ):
+            for each in found[self._logged.get(kind, 0) :]:
+                text = each if isinstance(each, str) else f"{each.op} {each.node}: {each.reason}"
+                _LOG.log(level, "%s: %s", kind, text)
+            self._logged[kind] = len(found)
 
     @property
     def passed(self) -> bool:
@@ -195,9 +265,7 @@ class Report:
         """Return the gaps, grouped by operator and reason, in a stable order."""
         failed = len({issue.node for issue in self.issues})
         lines = [f"{self.title}: {failed} of {max(self.nodes, failed)} nodes cannot be converted"]
-        groups: dict[tuple[str, str, str], list[str]] = {}
-        for issue in sorted(self.issues, key=lambda i: (i.op, i.reason, i.hint or "", i.node)):
-            groups.setdefault((issue.op, issue.reason, issue.hint or ""), []).append(issue.node)
+        groups = self._grouped()
         width = max((len(op) for op, _, _ in groups), default=0)
         count_width = max((len(f"x{len(nodes)}") for nodes in groups.values()), default=0)
         for (op, reason, hint), nodes in groups.items():
@@ -207,9 +275,44 @@ class Report:
             lines.append(f"  {op:<{width}}  {count:<{count_width}}  {reason}{tail} [{shown}]")
         return "\n".join(lines)
 
+    def _grouped(self) -> dict[tuple[str, str, str], list[str]]:
+        """Return the nodes with gaps by operator, reason and hint, in a stable order."""
+        groups: dict[tuple[str, str, str], list[str]] = {}
+        for issue in sorted(self.issues, key=lambda i: (i.op, i.reason, i.hint or "", i.node)):
+            groups.setdefault((issue.op, issue.reason, issue.hint or ""), []).append(issue.node)
+        return groups
+
+    def _repr_html_(self) -> str:
+        """Return gaps, verdicts, figures and stages for a notebook."""
+        from serde.markup import escaped, figure, folded, table
+
+        gaps = [
+            (op, len(nodes), reason, hint, ", ".join(nodes[:5]) + (", ..." if nodes[5:] else ""))
+            for (op, reason, hint), nodes in self._grouped().items()
+        ]
+        operators = sorted({*self.before, *self.after})
+        counts = [(name, self.before[name], self.after[name]) for name in operators]
+        others = [(i.op, i.node, i.reason) for i in sorted((*self.allowed, *self.fallbacks))]
+        stages = [(stage.name, f"{stage.seconds:.2f}") for stage in self.stages]
+        notes = "".join(f"<p>{escaped(note)}</p>" for note in self.notes[:20])
+        return figure(
+            self.title or "Report",
+            f"<p>{self.coverage}</p>" if self.nodes or self.issues else "",
+            table(("operator", "nodes", "cannot be converted", "hint", "names"), gaps, right={1}),
+            _verdict_table(self.verdicts),
+            notes,
+            table(("", ""), [(str(name), str(fact)) for name, fact in self.facts.items()]),
+            folded("allowed and kept", table(("operator", "node", "reason"), others)),
+            folded("operators", table(("operator", "before", "after"), counts, right={1, 2})),
+            folded("stages", table(("stage", "seconds"), stages, right={1})),
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return the whole report as values that JSON can hold."""
-        data = asdict(self)
+        names = [each.name for each in fields(Report) if each.name not in NOT_SHOWN]
+        data = asdict(Report(**{name: getattr(self, name) for name in names}))
+        for name in NOT_SHOWN:
+            del data[name]
         for shown, verdict in zip(data["verdicts"], self.verdicts, strict=True):
             shown["factor"] = verdict.factor
         data["before"] = dict(sorted(self.before.items()))

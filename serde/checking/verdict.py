@@ -13,6 +13,7 @@ the verdict is that the output differs, whatever the target says.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -51,6 +52,8 @@ from serde.report import OutputVerdict, Report
 from serde.weights import Array, dtype_name
 
 __all__ = ["DEFAULT_TOLERANCES", "Rule", "Tolerance", "compare", "judge_output", "raise_if_differs"]
+
+_LOG = logging.getLogger(__name__)
 
 _SUSPECT = 1e-4
 """Distance of a source, in deviations, that is not taken for rounding without another look."""
@@ -103,6 +106,7 @@ def compare(
         OptionError: `dims` names a dimension that does not exist, or `data` does not fit.
     """
     report.engines = (reference.name, candidate.name)
+    _LOG.debug("engines: %s runs the source, %s the target", *report.engines)
     if not reference.outputs:
         raise CheckError(f"{reference.name}: the source has no outputs to compare")
     sets = InputSets(

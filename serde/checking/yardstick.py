@@ -21,6 +21,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.checking.distance import deviation, ratio
+from serde.progress import counting, expect
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
@@ -95,7 +96,26 @@ class Yardstick:
     def _run(
         self, arithmetic: Arithmetic, function: Function, arguments: Sequence[AnyValue]
     ) -> AnyValue:
-        return run_with(arithmetic, function, arguments, mod=self._model.mod)
+        calls = sum(isinstance(node, Call) for node in post_order(function))
+        expect("nodes", calls)
+        return run_with(_Counted(arithmetic), function, arguments, mod=self._model.mod)
+
+
+class _Counted(Arithmetic):
+    """Another arithmetic whose operators are counted as they are computed."""
+
+    def __init__(self, arithmetic: Arithmetic) -> None:
+        self._arithmetic = arithmetic
+        self._count = counting("nodes")
+
+    def apply(self, *args: AnyValue) -> AnyValue:
+        """Return what the operator yields."""
+        self._count(1)
+        return self._arithmetic.apply(*args)
+
+    def result(self, value: AnyValue) -> AnyValue:
+        """Return what a loop or a program leaves."""
+        return self._arithmetic.result(value)
 
 
 class Measured:

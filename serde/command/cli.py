@@ -3,7 +3,8 @@
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
 model is refused (of ``diff``, as of diff(1): the models differ; of ``partition``: some of
 it stays on the host), 2 usage, 3 malformed input, 4 the check failed, 5 it could not be
-made or says nothing, 6 a package is missing, 70 a defect of serde, 130 interrupted.
+made or says nothing, 6 a package is missing, 7 a store fails, 70 a defect of serde,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from importlib import import_module
 import click
 
 from serde._version import __version__
+from serde.command.base import near_names
 from serde.command.console import Terminal
 from serde.command.invocation import Invocation
 from serde.command.streams import usable_streams
@@ -27,14 +29,18 @@ from serde.outcome import error_message, exit_code
 __all__ = ["cli", "find_command", "main"]
 
 COMMANDS = (
+    "batch",
     "bisect",
     "check",
+    "completion",
     "convert",
     "diff",
     "formats",
     "inspect",
     "ops",
     "partition",
+    "view",
+    "schema",
 )
 """Names of the commands; each is ``command`` in the module of its name."""
 
@@ -48,6 +54,22 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return find_command(cmd_name) if cmd_name in COMMANDS else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is asked for; tell those that are like a mistyped one."""
+        name = args[0]
+        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise click.UsageError(f"No such command {name!r}.{near_names(name, COMMANDS)}", ctx)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where more is told."""
+        with formatter.section("Help for a command, with examples"):
+            formatter.write("  serde convert --help\n")
+        with formatter.section("Completion in bash; zsh and fish likewise"):
+            formatter.write('  eval "$(serde completion bash)"\n')
+
 
 def find_command(name: str) -> click.Command:
     """Return a command by its name."""
@@ -55,7 +77,9 @@ def find_command(name: str) -> click.Command:
     return found
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(__version__, message="serde %(version)s")
 def cli() -> None:
     """Converts trained models between formats, through Relay."""
@@ -71,7 +95,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     with usable_streams():
+        if _package_is_a_mere_folder():
+            from serde._installation import LOST
+
+            sys.stderr.write(f"serde: {LOST}\n")
+            return 6
         return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+def _package_is_a_mere_folder() -> bool:
+    """Whether ``serde/__init__.py`` is gone, as uninstalling pyserde leaves it."""
+    return getattr(sys.modules["serde"], "__file__", None) is None
 
 
 def _run(args: list[str]) -> int:
@@ -85,9 +119,13 @@ def _run(args: list[str]) -> int:
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
+        run.as_json |= "--json" in args
+        run.close(error.exit_code, error.format_message())
         return error.exit_code
     except (Exception, KeyboardInterrupt) as error:
         return _fail(run, error)
+    finally:
+        run.finish()
 
 
 @contextmanager

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    from serde.command.bars import Bar
+    from serde.progress import Progress
+
 __all__ = ["LiveReport", "Terminal"]
 
 _SPACE = 2
@@ -34,7 +37,7 @@ class Terminal:
 
     Attributes:
         quiet: Print errors only.
-        verbose: Print tracebacks.
+        verbose: Print what is logged, and tracebacks.
         color: Colours are allowed on a terminal.
         results: Whether tables and lines go to stdout; not if it is kept for JSON.
     """
@@ -46,6 +49,7 @@ class Terminal:
         self.results = True
         self._working: list[str] = []
         self._status: Any = None
+        self._bar: Bar | None = None
 
     def line(self, text: str, style: str | None = None, *, aside: str = "") -> None:
         """Print one line of the result, with a remark for people where it goes to a terminal."""
@@ -57,6 +61,10 @@ class Terminal:
         """Print one line about what was done."""
         if not self.quiet:
             self._print(sys.stderr, text, style)
+
+    def log(self, text: str) -> None:
+        """Print one line that was logged; asked for by a flag, so also when quiet."""
+        self._print(sys.stderr, text, "dim")
 
     def error(self, text: str) -> None:
         """Print why a command failed; also when quiet."""
@@ -106,7 +114,46 @@ class Terminal:
             self._working.pop()
             self._show_status()
 
+    @property
+    def has_bars(self) -> bool:
+        """Whether stages that take long get a bar: on a terminal, unless for machines or quiet."""
+        return self.results and not self.quiet and sys.stderr.isatty()
+
+    def advance(self, progress: Progress) -> None:
+        """Show how far a stage has come, once it has taken a while."""
+        from serde.command.bars import PATIENCE, Bar
+
+        if progress.seconds < PATIENCE:
+            return
+        if self._bar is not None and self._bar.stage != progress.stage:
+            self._stop_bar()
+        if self._bar is None:
+            if self._status is not None:
+                self._status.stop()
+                self._status = None
+            self._bar = Bar(self._console(sys.stderr), progress.stage)
+        self._bar.show(progress)
+
+    def counting_bar(self, name: str, total: int) -> tuple[Any, Any]:
+        """Return a bar for so many things, and its task, whose field ``figures`` it shows."""
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        columns = [
+            BarColumn(),
+            TextColumn("{task.completed:,} of {task.total:,} {task.description}", markup=False),
+            TextColumn("{task.fields[figures]}", markup=False),
+        ]
+        bar = RichProgress(*columns, console=self._console(sys.stderr), transient=True)
+        return bar, bar.add_task(name, total=total, figures="")
+
+    def _stop_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
     def _show_status(self) -> None:
+        self._stop_bar()
         if self.quiet or not sys.stderr.isatty():
             return
         if self._status is None:
@@ -124,8 +171,9 @@ class Terminal:
             _write(stream, text + "\n")
             return
         console = self._console(stream)
-        if self._status is not None and stream is sys.stderr:
-            console = self._status.console
+        live = self._status if self._bar is None else self._bar
+        if live is not None and stream is sys.stderr:
+            console = live.console
         console.print(text, style=style or "", soft_wrap=True)
 
     def _console(self, stream: TextIO) -> Console:
@@ -252,6 +300,7 @@ class LiveReport(Report):
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage and print it."""
+        self.on_progress = self._terminal.advance if self._terminal.has_bars else None
         with self._terminal.working(name), super().stage(name):
             yield
         self._terminal.progress(f"{name:<20}{self.stages[-1].seconds:8.2f} s")

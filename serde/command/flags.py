@@ -18,8 +18,9 @@ from typing import Any as AnyValue
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.flag import Flag
-from serde.conversion.signature import attribute_texts
+from serde.conversion.signature import attribute_texts, option_default
 from serde.errors import OptionError
 from serde.options import other_names
 
@@ -158,7 +159,7 @@ def generated_options(
     Raises:
         OptionError: Two formats have a field of one name and different types.
     """
-    options: dict[str, tuple[click.Option, AnyValue, str]] = {}
+    options: dict[str, tuple[Flag, AnyValue, str]] = {}
     for owner, cls in classes:
         hints = typing.get_type_hints(cls)
         texts = attribute_texts(cls)
@@ -166,7 +167,7 @@ def generated_options(
             if item.name in taken or item.metadata.get("flag", "") is None:
                 continue
             if item.name in options:
-                _merge(options[item.name], owner, hints[item.name])
+                _merge(options[item.name], owner, hints[item.name], option_default(item))
                 continue
             kind = _click_kind(hints[item.name], item.default)
             if "parse" in item.metadata:
@@ -180,17 +181,27 @@ def generated_options(
             tag = f"[{owner}] " if owner else ""
             spelled = (item.name, *other_names(item))
             aliases = [f"--{name.replace('_', '-')}" for name in spelled]
+            kind.setdefault("shell_complete", _completion(kind.get("metavar")))
             option = Flag([flag, item.name], help=f"{tag}{text}", aliases=aliases, **kind)
+            option.show_default_of(owner, option_default(item))
             options[item.name] = (option, hints[item.name], owner)
     return [option for option, _, _ in options.values()]
 
 
-def _merge(known: tuple[click.Option, AnyValue, str], owner: str, hint: AnyValue) -> None:
+def _completion(metavar: str | None) -> Callable[..., AnyValue] | None:
+    """Return what completes the values of a flag whose help calls them a file."""
+    return complete_paths if metavar is not None and "FILE" in metavar else None
+
+
+def _merge(
+    known: tuple[Flag, AnyValue, str], owner: str, hint: AnyValue, default: AnyValue
+) -> None:
     option, known_hint, first = known
     if hint != known_hint:
         raise OptionError(
             f"option {option.name} is {known_hint!r} for {first} and {hint!r} for {owner}"
         )
+    option.show_default_of(owner, default)
     tag = f"[{first}] "
     if owner and first and (option.help or "").startswith(tag):
         option.help = f"[{first}, {owner}] {(option.help or '')[len(tag) :]}"

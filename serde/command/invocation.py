@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ class Invocation:
         self.as_json = False
         self.report_path: Path | None = None
         self.findings: dict[str, Any] = {}
+        self._logging = ExitStack()
 
     def configure(self, options: dict[str, Any]) -> None:
         """Take the flags that all commands have out of `options`."""
@@ -37,12 +40,35 @@ class Invocation:
         self.terminal.color &= not options.pop("no_color")
         self.as_json = options.pop("json")
         self.terminal.results = not self.as_json
+        level = options.pop("log_level") or ("debug" if self.terminal.verbose else None)
+        if level is not None:
+            from serde.command.logs import LogLines
+
+            lines = LogLines(self.terminal.log, skip_stages=not self.terminal.quiet)
+            self._logging.enter_context(lines.attached(level))
         path = options.pop("report", None)
         if path is not None:
             from serde.command.written import check_written
 
             check_written(path, options["paths"], "--report", (".json", ".md"))
         self.report_path = path
+
+    def finish(self) -> None:
+        """Let go of the log; called however the command ends."""
+        self._logging.close()
+
+    def print_result(
+        self, data: Mapping[str, Any], *, code: int = 0, outcome: str = "done"
+    ) -> None:
+        """Print what a command without a report has found, as its JSON object.
+
+        Args:
+            data: What it has found.
+            code: Its exit code.
+            outcome: How it ended.
+        """
+        ended = {"outcome": outcome, "exit_code": code, "error": None}
+        self.terminal.raw(as_json({**ended, **data}))
 
     def close(self, code: int, error: str | None = None) -> None:
         """Write the report file and the JSON object."""

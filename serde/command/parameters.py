@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from serde.command.base import Command
+from serde.command.completion import (
+    complete_formats,
+    complete_limits,
+    complete_lossy_steps,
+    complete_paths,
+)
 from serde.command.flag import Flag
 from serde.errors import OptionError
 from serde.limits import Limits
@@ -28,6 +35,8 @@ __all__ = [
     "reading_options",
     "report_flag",
     "source_and_target",
+    "storage_options",
+    "store_flag",
     "writing_flag",
 ]
 
@@ -44,7 +53,7 @@ def flag(*names: str, also: Sequence[str], **kwargs: Any) -> Decorator:
     return click.option(*names, cls=Flag, aliases=also, **kwargs)
 
 
-class FormatCommand(click.Command):
+class FormatCommand(Command):
     """A command that also has the flags of all formats, made when they are first needed."""
 
     def __init__(self, *args: Any, reads: bool, writes: bool, **kwargs: Any) -> None:
@@ -128,6 +137,23 @@ def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tup
 
         classes.append(("", QuantizeOptions))
     return [*classes, ("", PrepareOptions)] if writes else classes
+
+
+store_flag = flag(
+    "--storage-option", "storage_options", also=["--storage-options"], multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of a URL's file system, such as anon=true; dots lead into mappings.",
+)  # fmt: skip
+"""Decorator with the flag of sources and targets that are URLs."""
+
+
+def storage_options(options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the options of file systems that stand on the command line."""
+    if not options["storage_options"]:
+        return None
+    from serde.stores.store import parse_storage_options
+
+    return parse_storage_options(options["storage_options"])
 
 
 def given_options(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,17 +248,21 @@ _input_flags = _stack(
         metavar="NAME:DTYPE",
         help="dtype of an input that is not float32: tokens:int32.",
     ),
-    click.option("--allow", multiple=True, metavar="NAME", help="Allow a lossy step by its name."),
+    click.option(
+        "--allow", multiple=True, metavar="NAME", shell_complete=complete_lossy_steps,
+        help="Allow a lossy step by its name; the names are listed below.",
+    ),
     flag(
         "--limit",
         also=["--limits"],
         multiple=True,
         metavar="NAME=NUMBER",
+        shell_complete=complete_limits,
         help="What the conversion may take beyond what the source holds, such as nodes=10M: nodes, "
         "elements, constants, terms, turns, depth or values.",
     ),
     click.option(
-        "--converters", multiple=True, metavar="FILE",
+        "--converters", multiple=True, metavar="FILE", shell_complete=complete_paths,
         help="Python file with converters of yours for operators; it is run.",
     ),
     click.option(
@@ -251,7 +281,12 @@ def reading_flags(keyword: str) -> Decorator:
     """Return the flags of a source, whose format the API names with `keyword`."""
     spelled = f"--{keyword.replace('_', '-')}"
     source = flag(
-        "--from", "source_format", also=[spelled], metavar="FORMAT", help="Format of the source."
+        "--from",
+        "source_format",
+        also=[spelled],
+        metavar="FORMAT",
+        shell_complete=complete_formats,
+        help="Format of the source.",
     )
     return _stack(source, _input_flags)
 
@@ -282,6 +317,7 @@ writing_flag = flag(
     "target_format",
     also=["--target-format"],
     metavar="FORMAT",
+    shell_complete=complete_formats,
     help="Format of the target.",
 )
 checking_flags = _stack(
@@ -310,7 +346,17 @@ checking_flags = _stack(
 )  # fmt: skip
 printing_flags = _stack(
     click.option("--json", is_flag=True, help="Print one JSON object on stdout."),
-    click.option("-v", "--verbose", is_flag=True, help="Print the traceback of an error."),
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Print what is logged, and the traceback of an error.",
+    ),
+    click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        help="Print what is logged from this level on.",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
 )

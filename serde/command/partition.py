@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from serde.report import Report
     from serde.target.partition import Partition, PlacedNode
 
-__all__ = ["partition_dict", "partition_line", "partition_tables"]
+__all__ = ["partition_dict", "partition_line", "partition_properties", "partition_tables"]
 
 _SHOWN_ROWS = 20
 _SHOWN_OPERATORS = 4
@@ -103,6 +103,26 @@ def partition_line(found: Partition) -> str:
     if not outside:
         return f"all {inside} nodes are in {regions}"
     return f"{inside} of {inside + outside} nodes are in {regions}, {outside} stay on the host"
+
+
+def partition_properties() -> dict[str, AnyValue]:
+    """Return the schemas of what :func:`partition_dict` adds to a report."""
+    from serde.command.schemas import object_of, schema_of
+
+    count, text = schema_of(int), schema_of(str)
+    region = {"name": text, "nodes": count, "written": schema_of(Counter[str])}
+    why = object_of({"op": text, "reason": text})
+    placed = {"op": text, "name": text, "nodes": count, "why": {"type": "array", "items": why}}
+    return {
+        "opset": count,
+        "whole": schema_of(bool),
+        "regions": {
+            "type": "array",
+            "items": object_of({**region, "inputs": count, "outputs": count}),
+        },
+        "host": {"type": "array", "items": object_of(placed)},
+        "wins": schema_of(Counter[str]),
+    }
 
 
 def partition_dict(found: Partition) -> dict[str, AnyValue]:

@@ -15,6 +15,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.report import Report
 from serde.walk.lacking import why_without_value
+from serde.weights import weights_text
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
 
@@ -128,6 +129,7 @@ def prepare(
     keep_globals: bool = False,
     keep_training: bool = False,
     keep_lists: bool = False,
+    keep_stored_weights: bool = False,
     report: Report,
 ) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
@@ -146,6 +148,8 @@ def prepare(
         keep_training: Whether operators that only matter in training stay, and batch
             normalisations with them.
         keep_lists: Whether lists of tensors stay lists; otherwise they become sequences.
+        keep_stored_weights: Whether large weights in files stay as they are where the graph can
+            rearrange them; the report tells which ones batch normalisations change.
         report: Filled with notes and refused steps.
 
     Raises:
@@ -180,11 +184,29 @@ def prepare(
         raise_if_refused(report)
         return model
     model = transform.flatten_results(model)
+    if keep_stored_weights and fold_batch_norm and not keep_training:
+        _note_scaled(model, report)
     mod = transform.Sequential(passes).run(model.mod)[0]
-    model = transform.fold_weights(model.evolve(mod=mod), report=report)
+    model = transform.fold_weights(
+        model.evolve(mod=mod), report=report, in_place=keep_stored_weights
+    )
     if not options.float16:
         return model
     return _as_float16(model, options, report)
+
+
+def _note_scaled(model: RelayModel, report: Report) -> None:
+    """Note which weights in files batch normalisations are folded into."""
+    from serde.relay.transform.fold_batch_norm import scaled_weights
+
+    names = scaled_weights(model.main, frozenset(model.params))
+    stored = [model.params[name] for name in names if model.params[name].source is not None]
+    if stored:
+        report.notes.append(
+            f"batch normalisations are folded into "
+            f"{weights_text(len(stored), sum(weight.nbytes for weight in stored))}; with "
+            "keep_batch_norm (--keep-batch-norm) these stay where they are"
+        )
 
 
 def _references(model: RelayModel) -> list[Expr]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -20,6 +22,7 @@ from serde.conversion.prepare import (
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
 from serde.limits import budget, spending
+from serde.progress import expect
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
@@ -32,9 +35,11 @@ __all__ = [
     "PathLike",
     "bind_all",
     "bind_passes",
+    "call_anywhere",
     "check_mapping",
     "find_target",
     "load_model",
+    "may_lie_elsewhere",
     "read_model",
     "source_paths",
     "target_check",
@@ -43,6 +48,63 @@ __all__ = [
 ]
 
 PathLike = str | os.PathLike[str]
+
+_LOG = logging.getLogger(__name__)
+
+
+def call_anywhere(
+    function: Callable[..., AnyValue],
+    args: Sequence[AnyValue],
+    kwargs: Mapping[str, AnyValue],
+    *,
+    format: str,
+    writes: bool,
+) -> AnyValue:
+    """Call a function of local files with what may be URLs, or archives with more than a model.
+
+    Args:
+        function: It has a parameter ``source``, and perhaps ``target``.
+        args: What it was given by place.
+        kwargs: What it was given by name.
+        format: Name of the parameter that names the format of the source.
+        writes: Whether it writes the target; one that it has otherwise is read.
+    """
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    storage_options = given.pop("storage_options", None)
+    elsewhere = may_lie_elsewhere(given.get("source"), given.get("target"))
+    if not elsewhere or len(args) > len(names) or "source" not in given:
+        return function(*args, **kwargs)
+    from serde.stores.access import call_elsewhere
+
+    return call_elsewhere(
+        function, given, format=format, writes=writes, storage_options=storage_options
+    )
+
+
+_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".mar", ".model", ".zip")
+_MANIFEST = os.path.join("MAR-INF", "MANIFEST.json")
+
+
+def may_lie_elsewhere(*paths: AnyValue) -> bool:
+    """Whether a source or target may be a URL, or an archive with more than a model in it.
+
+    Plain local paths are told apart without loading what :mod:`serde.stores` needs.
+    """
+    return any(map(_may_lie_elsewhere, paths))
+
+
+def _may_lie_elsewhere(path: AnyValue) -> bool:
+    if isinstance(path, (tuple, list)):
+        return may_lie_elsewhere(*path)
+    if not isinstance(path, (str, os.PathLike)):
+        return False
+    text = os.fspath(path)
+    if not isinstance(text, str) or text[:1] in ("{", "#", "["):  # Bytes, or a model's own text.
+        return False
+    if "://" in text[:64] or text.endswith(_ARCHIVES):
+        return True
+    return os.path.isfile(os.path.join(text, _MANIFEST))
 
 
 def check_mapping(path: PathLike, target: PathLike, known: Sequence[Path]) -> None:
@@ -88,7 +150,10 @@ def read_model(
     report.nodes = sum(report.before.values())
     budget().grow(nodes=report.nodes)
     with report.stage(report.title):
+        expect("nodes", report.nodes)
         model = bridge.to_relay(native, options, report=report)
+    if options.labels and not model.meta.labels:
+        model = replace(model, meta=replace(model.meta, labels=options.labels))
     if not stored:
         budget().grow(nbytes=sum(weight.held for weight in model.params.values()))
     return native, model
@@ -128,6 +193,7 @@ def write_model(
             keep_globals=options.keeps_functions,
             keep_training=options.keeps_training,
             keep_lists=options.keeps_lists,
+            keep_stored_weights=options.keeps_stored_weights,
             report=report,
         )
     report.title = f"relay -> {bridge.name}"
@@ -136,6 +202,7 @@ def write_model(
         isinstance(node, Call) and isinstance(node.op, OpDef) for node in post_order(model.main)
     )
     with report.stage(report.title):
+        expect("nodes", report.nodes)
         native = bridge.from_relay(model, options, report=report)
     report.after = Counter(bridge.operators(native))
     report.facts["parameters"] = sum(weight.size for weight in model.params.values())
@@ -175,6 +242,7 @@ def bind_all(
         only_written = reader.name == PIVOT
         found = with_directions(options["converters"], only_written=only_written)
         options = {**options, "converters": found}
+    _LOG.debug("formats: from %s to %s", reader.name, writer.name)
     own, not_own = bind_options(reader.import_options, options)
     passes, not_passes = bind_options(PrepareOptions, options)
     target, not_target = bind_options(writer.export_options, options)

@@ -21,6 +21,7 @@ from serde.errors import FormatError
 from serde.io.messages import Payload, PieceWriter
 from serde.io.packed import PackedWeight, stored_chunks, stored_source
 from serde.limits import MAX_TENSORS
+from serde.progress import expect
 from serde.weights import FileRange, FileWeight, OpenFile, Weight
 
 __all__ = ["BlobFile", "BlobLayout"]
@@ -131,6 +132,7 @@ class BlobLayout:
             FormatError: A file that constants lie in changed.
             ConverterBug: A constant is not as long as it says.
         """
+        expect("bytes", sum(element.nbytes(each.size) for _, element, each, _ in self._records))
         with PieceWriter.open(path) as writer:
             writer.put(_HEADER.pack(len(self._records), VERSION))
             for offset, element, weight, name in self._records:

@@ -22,6 +22,7 @@ from typing import BinaryIO
 from serde.errors import FormatError, OptionError
 from serde.io.staging import REPEATS, commit, staging_directory
 from serde.limits import CHUNK_BYTES
+from serde.progress import counting
 from serde.weights import FileRange, OpenFile, Weight
 
 __all__ = [
@@ -280,11 +281,12 @@ def copy_range(source: FileRange, fd: int) -> None:
     Raises:
         FormatError: The file changed or shrank.
     """
+    count = counting("bytes")
     with source.open() as opened:
         done = 0
         for copy in (_copy_file_range, _sendfile):
-            done += copy(opened.fd, fd, source.offset + done, source.length - done)
-        _copy_buffered(opened, fd, source.offset + done, source.length - done)
+            done += copy(opened.fd, fd, source.offset + done, source.length - done, count)
+        _copy_buffered(opened, fd, source.offset + done, source.length - done, count)
         opened.check_unchanged()
 
 
@@ -303,48 +305,55 @@ def write_weight(weight: Weight, fd: int, name: str) -> None:
         copy_range(weight.source, fd)
         written = weight.source.length
     else:
-        written = 0
+        written, count = 0, counting("bytes")
         for chunk in weight.chunks():
             write_all(fd, chunk)
             written += len(chunk)
+            count(len(chunk))
     if written != weight.nbytes:
         raise FormatError(f"parameter {name}: expected {weight.nbytes} bytes, found {written}")
 
 
-def _copy_file_range(source: int, target: int, offset: int, length: int) -> int:
+_Count = Callable[[int], None]
+
+
+def _copy_file_range(source: int, target: int, offset: int, length: int, count: _Count) -> int:
     """Return how many bytes the file systems moved between themselves."""
     if not hasattr(os, "copy_file_range"):
         return 0
     return _copy_in_kernel(
-        lambda start, count: os.copy_file_range(source, target, count, start), offset, length
+        lambda start, size: os.copy_file_range(source, target, size, start), offset, length, count
     )
 
 
-def _sendfile(source: int, target: int, offset: int, length: int) -> int:
+def _sendfile(source: int, target: int, offset: int, length: int, count: _Count) -> int:
     """Return how many bytes the kernel moved through its page cache."""
     if not hasattr(os, "sendfile"):
         return 0
     return _copy_in_kernel(
-        lambda start, count: os.sendfile(target, source, start, count), offset, length
+        lambda start, size: os.sendfile(target, source, start, size), offset, length, count
     )
 
 
-def _copy_in_kernel(copy: Callable[[int, int], int], offset: int, length: int) -> int:
+def _copy_in_kernel(
+    copy: Callable[[int, int], int], offset: int, length: int, count: _Count
+) -> int:
     done = 0
     while done < length:
         try:
-            count = copy(offset + done, min(_STEP, length - done))
+            copied = copy(offset + done, min(_STEP, length - done))
         except OSError as error:
             if error.errno in _CANNOT_COPY:
                 break
             raise
-        if count == 0:
+        if copied == 0:
             break
-        done += count
+        done += copied
+        count(copied)
     return done
 
 
-def _copy_buffered(opened: OpenFile, fd: int, offset: int, length: int) -> None:
+def _copy_buffered(opened: OpenFile, fd: int, offset: int, length: int, count: _Count) -> None:
     buffer = memoryview(bytearray(min(_BUFFER, length)))
     done = 0
     while done < length:
@@ -352,3 +361,4 @@ def _copy_buffered(opened: OpenFile, fd: int, offset: int, length: int) -> None:
         opened.read_into(part, offset + done)
         write_all(fd, part)
         done += len(part)
+        count(len(part))

@@ -19,6 +19,7 @@ from serde.errors import ConverterBug, FormatError
 from serde.io.atomic import copy_range, write_all
 from serde.io.wire import Cut, MessageLayout, Piece, Span, field_header, splice, total_length
 from serde.limits import CHUNK_BYTES, MAX_PROTOBUF_BYTES
+from serde.progress import counting, expect
 from serde.weights import ArrayWeight, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 
 __all__ = [
@@ -233,6 +234,7 @@ class PieceWriter:
     def put_pieces(self, pieces: Sequence[Piece], buffer: bytes) -> None:
         """Write the pieces of a message, whose spans lie in `buffer`."""
         view = memoryview(buffer)
+        expect("bytes", sum(len(piece) for piece in pieces if isinstance(piece, Payload)))
         for piece in pieces:
             if isinstance(piece, Span):
                 self.put(view[piece.start : piece.stop])
@@ -266,9 +268,10 @@ class PieceWriter:
             copy_range(payload.source, self._fd)
             self.position += payload.source.length
             return
-        start = self.position
+        start, count = self.position, counting("bytes")
         for chunk in payload.chunks():
             self.put(chunk)
+            count(len(chunk))
             if self.position - start > len(payload):
                 break
         if self.position - start != len(payload):

@@ -17,6 +17,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,7 +29,15 @@ try:
 except ImportError:  # Not on Windows, where nothing is ever swept.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["REPEATS", "commit", "pending", "staging_directory", "sweep"]
+__all__ = [
+    "REPEATS",
+    "commit",
+    "final_directory",
+    "is_staged",
+    "pending",
+    "staging_directory",
+    "sweep",
+]
 
 _PREFIX: Final = ".serde-"
 _LOCK: Final = "lock"
@@ -40,6 +49,9 @@ REPEATS: Final = 3
 # What `tempfile` calls a directory, and all that a run puts there.
 _NAME: Final = re.compile(rf"{re.escape(_PREFIX)}[a-z0-9_]{{8}}")
 _CONTENT: Final = re.compile(rf"{_LOCK}|{_NEW}|old\d+|{re.escape(_PLAN)}(\.draft)?")
+
+_ACTIVE: Final = ContextVar[frozenset[str]]("active staging directories", default=frozenset())
+"""Directories that files of this run are being made in."""
 
 _Identity = list[int]
 
@@ -70,10 +82,29 @@ def staging_directory(parent: Path) -> Iterator[Path]:
         directory, lock = _make(parent)
     except OSError as error:
         raise OptionError(f"{parent}: cannot be written to: {error.strerror}") from None
+    active = _ACTIVE.set(_ACTIVE.get() | {os.path.abspath(directory / _NEW)})
     try:
         yield directory / _NEW
     finally:
         _clear(directory, lock)
+        with suppress(ValueError):  # Garbage collection may end it elsewhere.
+            _ACTIVE.reset(active)
+
+
+def final_directory(path: str | os.PathLike[str]) -> str | None:
+    """Return the directory that a file will be put in which is made just now.
+
+    None for every other file: its name alone must not let it refer to another directory.
+    """
+    directory = os.path.dirname(os.path.abspath(path))
+    if directory not in _ACTIVE.get():
+        return None
+    return os.path.dirname(os.path.dirname(directory))
+
+
+def is_staged(path: str | os.PathLike[str]) -> bool:
+    """Whether a path leads through such a directory, which goes with the run that made it."""
+    return any(map(_NAME.fullmatch, Path(path).parts))
 
 
 def _make(parent: Path) -> tuple[Path, int]:

@@ -18,6 +18,7 @@ from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
 from serde.io.pairs import UNMARKED
 from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
+from serde.progress import expect
 from serde.relay.text.containers import (
     HEAD_BYTES,
     RELAY_CODES,
@@ -150,6 +151,7 @@ def write_params(
         RelayError: TVM's arrays cannot hold an element type.
         FormatError: A source file changed or shrank.
     """
+    expect("bytes", sum(weight.nbytes for weight in params.values()))
     with open(path, "xb", buffering=0) as file:
         fd = file.fileno()
         write_all(fd, _file_head(params, mark))

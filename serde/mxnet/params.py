@@ -31,6 +31,7 @@ from serde.io.pairs import UNMARKED
 from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
 from serde.mxnet.model import DTYPES
 from serde.mxnet.sparse import SparseWeight
+from serde.progress import expect
 from serde.weights import OpenFile, Weight
 
 __all__ = ["LIST_MAGIC", "read_params", "write_params"]
@@ -245,6 +246,7 @@ def write_params(
         Unsupported: MXNet has no such dtype.
         FormatError: A source file changed or shrank.
     """
+    expect("bytes", sum(weight.nbytes for weight in params.values()))
     plain = all(weight.shape and 0 not in weight.shape for weight in params.values())
     magic = _V2 if plain else _V3
     with open(path, "xb", buffering=0) as file:

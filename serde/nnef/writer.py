@@ -20,6 +20,7 @@ from serde.nnef.dat import write_header
 from serde.nnef.model import NnefModel
 from serde.nnef.text.printer import graph_text, quantization_text
 from serde.nnef.text.tokens import tokens_of
+from serde.progress import counting, expect
 from serde.weights import Weight
 
 __all__ = ["check_target", "save"]
@@ -81,6 +82,7 @@ def save(
     if model.quantization:
         texts[QUANT] = quantization_text(model)
     tensors = list(_tensors(model))
+    expect("bytes", sum(each.length for each in tensors))
     if is_archive(path):
         with atomic_write(path, sources=sources, before_commit=before_commit) as file:
             _write_archive(file, texts, tensors)
@@ -133,8 +135,10 @@ class _Tensor:
             if self.weight.dtype != "bool":
                 write_weight(self.weight, file.fileno(), self.name)
                 return
+            count = counting("bytes")
             for piece in self.chunks():
                 write_all(file.fileno(), piece)
+                count(len(piece))
 
 
 def _tensors(model: NnefModel) -> Iterator[_Tensor]:
@@ -175,10 +179,11 @@ def _write_member(
     entry = tarfile.TarInfo(name)
     entry.size = length
     packed.write(entry.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
-    written = 0
+    written, count = 0, counting("bytes")
     for piece in pieces:
         packed.write(piece)
         written += memoryview(piece).nbytes
+        count(memoryview(piece).nbytes)
     if written != length:
         raise FormatError(f"{name}: expected {length} bytes, found {written}")
     packed.write(bytes(-length % tarfile.BLOCKSIZE))

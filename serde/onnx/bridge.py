@@ -16,7 +16,7 @@ from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
 from serde.relay.ir.foreign import Foreign, has_foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
-from serde.weights import Array
+from serde.weights import Array, weights_text
 
 if TYPE_CHECKING:
     import onnx
@@ -90,9 +90,10 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
     ) -> OnnxModel:
         """Return the model as ONNX."""
         from serde.onnx.exporter import from_relay
+        from serde.onnx.links import linkable_weights
         from serde.walk.export_fallback import ExportFallback
 
-        return from_relay(
+        native = from_relay(
             model,
             options.opset,
             options.intermediate_shapes,
@@ -100,8 +101,12 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             quantized=options.quantized,
             allow=options.allow,
             local_functions=options.local_functions,
+            link_weights=options.link_weights,
             fallback=ExportFallback.of(self.name, options),
         )
+        if options.link_weights:
+            native.to_link = linkable_weights(native.weights, report)
+        return native
 
     def engine(self, model: OnnxModel, relay_model: RelayModel) -> Engine:
         """Return ONNX Runtime where it is installed, else ONNX's reference implementation.
@@ -169,6 +174,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             path,
             force_external=options.save_as_external_data,
             external_threshold=options.external_data_threshold,
+            link_digest=options.link_digest,
             sources=sources,
             before_commit=before_commit,
         )
@@ -247,7 +253,11 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         names = {tensor.name for tensor in proto.graph.initializer} | set(model.weights)
         weights = [model.weight(tensor) for tensor in proto.graph.initializer]
         opsets = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
-        facts = {"ir version": proto.ir_version, "producer": proto.producer_name}
+        facts: dict[str, AnyValue] = {
+            "ir version": proto.ir_version,
+            "producer": proto.producer_name,
+            "linked to": _linked_files(model),
+        }
         return ModelSummary(
             version=", ".join(f"{domain} {version}" for domain, version in opsets.items()),
             inputs=tuple(_tensor(each) for each in proto.graph.input if each.name not in names),
@@ -259,6 +269,21 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
 
 
 BRIDGE = OnnxBridge()
+
+
+def _linked_files(model: OnnxModel) -> str:
+    """Return which files weights were linked to, and how much of them."""
+    from serde.io.packed import stored_source
+
+    found = [stored_source(weight) for weight in model.weights.values()]
+    rows = []
+    for link in model.links:
+        end = f"/{link.location}"
+        lengths = [
+            each.length for each in found if each and Path(each.path).as_posix().endswith(end)
+        ]
+        rows.append(f"{link.location}: {weights_text(len(lengths), sum(lengths))}, unchanged")
+    return "; ".join(rows)
 
 
 def _tensor(value: AnyValue) -> TensorSummary:

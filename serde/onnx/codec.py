@@ -3,16 +3,19 @@
 Embedded weights go into the one ``graph`` field of the file, whose length is
 known before the first byte is written. External ones go into a file beside it
 (:mod:`serde.onnx.data_files`): small tensors stay in the model, the others
-start at multiples of 64 bytes, large ones at multiples of a page.
+start at multiples of 64 bytes, large ones at multiples of a page. Those that are
+linked (:mod:`serde.onnx.links`) stay where they are.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
 
 import onnx
 
@@ -32,18 +35,17 @@ from serde.onnx.data_files import (
     outdated_data,
 )
 from serde.onnx.messages import LAYOUT
-from serde.onnx.model import OnnxModel, weight_bytes, weight_chunks
+from serde.onnx.model import EMBEDDED_BYTES, LinkedFile, OnnxModel, weight_bytes, weight_chunks
 from serde.onnx.reader import detect, load
+from serde.progress import expect
 
 __all__ = ["OnnxModel", "detect", "external_locations", "load", "save", "source_paths"]
-
-EMBEDDED_BYTES = 1024
-"""Tensors below this length stay in the model when the others become external."""
 
 _PAGE = 4096
 _LARGE = 2**16
 _SMALL_ALIGNMENT = 64
 _RAW_DATA = 9
+_NO_LINKS: Mapping[str, LinkedFile] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def save(
     *,
     force_external: bool = False,
     external_threshold: int | None = None,
+    link_digest: Literal["sampled", "full"] = "sampled",
     sources: Iterable[str | os.PathLike[str]] = (),
     before_commit: Callable[[Path], None] | None = None,
 ) -> Path:
@@ -80,6 +83,7 @@ def save(
         force_external: Write tensors of 1 KiB and more to ``<path>.data`` in any case.
         external_threshold: Write them there if the file would exceed this many bytes;
             protobuf's limit, just below 2 GiB, if left out.
+        link_digest: With "full", files that weights are linked to get a checksum of all bytes.
         sources: Files that may not be written over; those that weights lie in never are.
         before_commit: Called with the finished temporary file, which already has its final
             name and its data beside it; if it raises, nothing stays.
@@ -88,7 +92,7 @@ def save(
         The path.
 
     Raises:
-        OptionError: The path or the model cannot be used.
+        OptionError: The path or the model cannot be used, or weights cannot be linked from there.
         FormatError: A file that weights lie in changed.
         ConverterBug: A weight is not as long as it says.
     """
@@ -99,8 +103,9 @@ def save(
     limit = MAX_PROTOBUF_BYTES
     if external_threshold is not None:
         limit = min(limit, external_threshold)
-    layout = _layout(model, None)
-    if force_external or total_length(layout.pieces) > limit:
+    links = _links(model, target, full=link_digest == "full")
+    layout = _external_layout(model, target, links) if links else _layout(model, None)
+    if not links and (force_external or total_length(layout.pieces) > limit):
         layout = _external_layout(model, target)
     if total_length(layout.pieces) > MAX_PROTOBUF_BYTES:
         raise OptionError(
@@ -125,6 +130,7 @@ def save(
     )
     with group as staged:
         if data:
+            expect("bytes", sum(len(payload) for _, payload in layout.data))
             with PieceWriter.open(staged[0]) as writer:
                 for offset, payload in layout.data:
                     writer.put(bytes(offset - writer.position))
@@ -134,12 +140,25 @@ def save(
     return target
 
 
-def _external_layout(model: OnnxModel, target: Path) -> _Layout:
+def _links(model: OnnxModel, target: Path, *, full: bool) -> Mapping[str, LinkedFile]:
+    """Return the files that weights stay in, by their paths."""
+    if not model.to_link:
+        return _NO_LINKS
+    from serde.onnx.links import link_files
+
+    linked = [weight for name, weight in model.weights.items() if name in model.to_link]
+    return link_files(linked, target, full=full)
+
+
+def _external_layout(
+    model: OnnxModel, target: Path, links: Mapping[str, LinkedFile] = _NO_LINKS
+) -> _Layout:
     """Arrange a model with its weights in a file that no other graph reads."""
-    layout = _layout(model, data_name(target))
+    layout = _layout(model, data_name(target), links)
     if layout.data_name is None or _is_free(target.with_name(layout.data_name), target, layout):
         return layout
-    return _layout(model, data_name(target, graph_digest(layout.pieces, layout.buffer)))
+    digest = graph_digest(layout.pieces, layout.buffer)
+    return _layout(model, data_name(target, digest), links)
 
 
 def _is_free(data: Path, target: Path, layout: _Layout) -> bool:
@@ -155,18 +174,37 @@ def source_paths(model: OnnxModel) -> set[str]:
     return {range_.path for range_ in ranges if range_ is not None and range_.handle is None}
 
 
-def _layout(model: OnnxModel, location: str | None) -> _Layout:
-    """Arrange a model with its weights embedded, or in a file called `location`."""
+def _layout(
+    model: OnnxModel, location: str | None, links: Mapping[str, LinkedFile] = _NO_LINKS
+) -> _Layout:
+    """Arrange a model with its weights embedded, or in a file called `location`.
+
+    Args:
+        model: The model.
+        location: Name of the file that weights go into which are neither small nor linked.
+        links: Files that weights of ``model.to_link`` stay in, by their paths.
+    """
     skeleton = model.skeleton()
     places: list[Place] = []
     data: list[tuple[int, Payload]] = []
     end = 0
     main = set(model.weights)
+    if links:
+        from serde.onnx.links import note_links
+
+        note_links(skeleton, links.values())
     for tensor, weight in model.fillings(skeleton):
         payload = Payload(
             tensor.name, weight_bytes(weight), partial(weight_chunks, weight), stored_source(weight)
         )
         is_main = tensor.name in main and model.weights[tensor.name] is weight
+        source = payload.source if is_main and tensor.name in model.to_link else None
+        if source is not None and source.path in links:
+            if source.length != len(payload):
+                raise payload.fault(source.length)
+            link = links[source.path]
+            _point_to(tensor, link.location, source.offset, len(payload), link.checksum)
+            continue
         if location is None or not is_main or len(payload) < EMBEDDED_BYTES:
             mark = partial(setattr, tensor, "raw_data")
             places.append(Place(mark, _RAW_DATA, payload))
@@ -180,7 +218,11 @@ def _layout(model: OnnxModel, location: str | None) -> _Layout:
     return _Layout(pieces, buffer, data, location if data else None)
 
 
-def _point_to(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> None:
+def _point_to(
+    tensor: onnx.TensorProto, location: str, offset: int, length: int, checksum: str | None = None
+) -> None:
     tensor.data_location = onnx.TensorProto.EXTERNAL
-    for key, value in (("location", location), ("offset", offset), ("length", length)):
-        tensor.external_data.add(key=key, value=str(value))
+    entries = {"location": location, "offset": offset, "length": length, "checksum": checksum}
+    for key, value in entries.items():
+        if value is not None:
+            tensor.external_data.add(key=key, value=str(value))

@@ -22,7 +22,7 @@ from serde.io.contained import is_file, location_fault
 from serde.io.messages import FileSource, cut_data, piece_chunks
 from serde.io.wire import Piece, total_length
 from serde.onnx.messages import LAYOUT
-from serde.onnx.model import PRODUCER, tensors
+from serde.onnx.model import LINKED_PROPERTY, PRODUCER, tensors
 from serde.onnx.text import is_text
 from serde.weights import OpenFile
 
@@ -92,7 +92,7 @@ def outdated_data(
     old = _skeleton(target) if found else None
     if old is None or old.producer_name != PRODUCER:
         return []
-    found &= _locations(old)
+    found &= _locations(old) - _linked(old)
     for name in os.listdir(target.parent) if found else ():
         other = None if name == target.name else _skeleton(target.with_name(name))
         found -= set() if other is None else _locations(other)
@@ -133,6 +133,18 @@ def _skeleton(path: Path) -> onnx.ModelProto | None:
     except DecodeError:
         return None
     return proto
+
+
+def _linked(proto: onnx.ModelProto) -> set[str]:
+    """Return the locations of data that a model shares with the file that it was made of."""
+    if all(entry.key != LINKED_PROPERTY for entry in proto.metadata_props):
+        return set()
+    from serde.onnx.links import read_links
+
+    try:
+        return {each.location for each in read_links(proto, None)}
+    except FormatError:
+        return _locations(proto)
 
 
 def _locations(proto: onnx.ModelProto) -> set[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
@@ -16,9 +17,12 @@ from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
 from serde.engine.process import EngineEnded, ProcessEngine, can_start
 from serde.errors import CheckError, MissingDependency
+from serde.io.staging import final_directory
 from serde.weights import Array, dtype_name
 
 if TYPE_CHECKING:
+    import onnx
+
     from serde.onnx.model import OnnxModel
 
 __all__ = ["open_file", "open_model"]
@@ -43,12 +47,14 @@ def open_file(path: Path) -> Engine:
 
     Raises:
         CheckError: The engine refuses the file, or crashed.
-        FormatError: The file is malformed.
+        FormatError: The file is malformed, or a file that its weights were linked to has changed.
     """
     from serde.onnx import codec
+    from serde.onnx.reader import check_links
 
+    folder = final_directory(path) if check_links(path) else None
     try:
-        return _open(path)
+        return _open(path, folder)
     except EngineEnded:
         raise
     except CheckError:
@@ -56,35 +62,49 @@ def open_file(path: Path) -> Engine:
         raise
 
 
-def _open(path: Path) -> Engine:
+def _open(path: Path, folder: str | None) -> Engine:
+    """Return what runs a file, whose external data may lie in the folder that it is made for."""
     if not is_installed("onnxruntime"):
-        return ReferenceEngine(path)
+        return ReferenceEngine(path, folder)
     try:
         if can_start():
-            request = {"path": os.path.abspath(path)}
+            request = {"path": os.path.abspath(path), "folder": folder}
             return ProcessEngine("onnxruntime", answer_open, request)
-        return RuntimeEngine(require("onnxruntime"), path)
+        return RuntimeEngine(require("onnxruntime"), path, folder)
     except MissingDependency:
-        return ReferenceEngine(path)
+        return ReferenceEngine(path, folder)
 
 
 def answer_open(request: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> RuntimeEngine:
     """Open ONNX Runtime in the process that was started for it."""
-    return RuntimeEngine(require("onnxruntime"), request["path"])
+    return RuntimeEngine(require("onnxruntime"), request["path"], request["folder"])
 
 
 class RuntimeEngine(Engine):
-    """ONNX Runtime, on the CPU, with its graph optimisations."""
+    """ONNX Runtime, on the CPU, with its graph optimisations.
 
-    def __init__(self, onnxruntime: AnyValue, path: str | os.PathLike[str]) -> None:
+    Args:
+        onnxruntime: The package.
+        path: The model.
+        folder: Where its external data lies as well that is not beside it.
+    """
+
+    def __init__(
+        self, onnxruntime: AnyValue, path: str | os.PathLike[str], folder: str | None = None
+    ) -> None:
         self.name = f"onnxruntime {onnxruntime.__version__}"
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        model: str | bytes = os.fspath(path)
+        if folder is not None:
+            options.add_session_config_entry(_FOLDER_OF_DATA, folder)
+            model = _moved_to(path, folder).SerializeToString()
         try:
-            self._session = onnxruntime.InferenceSession(
-                os.fspath(path), options, providers=["CPUExecutionProvider"]
-            )
+            with _working_in(folder):
+                self._session = onnxruntime.InferenceSession(
+                    model, options, providers=["CPUExecutionProvider"]
+                )
         except Exception as error:
             raise CheckError(f"{self.name} refuses {path}: {first_line(error)}") from error
         self.outputs = [output.name for output in self._session.get_outputs()]
@@ -109,16 +129,53 @@ _DTYPES: Mapping[str, str] = {
 """What ONNX Runtime calls the dtypes of the tensors that NumPy can hand it."""
 
 
+_FOLDER_OF_DATA = "session.model_external_initializers_file_folder_path"
+"""What ONNX Runtime calls the folder that external data of a model in memory lies in."""
+
+
+@contextmanager
+def _working_in(folder: str | None) -> Iterator[None]:
+    """Work in a folder, where ONNX Runtime below 1.20 looks for such data; None for no other."""
+    if folder is None:
+        yield
+        return
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def _moved_to(path: str | os.PathLike[str], folder: str) -> onnx.ModelProto:
+    """Return a model as it would be in a folder around its own, its external data where it is."""
+    import onnx
+
+    from serde.onnx.model import tensors
+
+    proto = onnx.load(os.fspath(path), load_external_data=False)
+    for _, tensor in tensors(proto):
+        for entry in tensor.external_data:
+            beside = os.path.join(os.path.dirname(path), entry.value)
+            if entry.key == "location" and os.path.lexists(beside):
+                entry.value = os.path.relpath(beside, folder).replace(os.sep, "/")
+    return proto
+
+
 class ReferenceEngine(Engine):
     """The reference implementation that comes with ONNX."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], folder: str | None = None) -> None:
         import onnx
         from onnx.reference import ReferenceEvaluator
 
         self.name = f"onnx.reference {onnx.__version__}"
         try:
-            self._evaluator = ReferenceEvaluator(os.fspath(path))
+            model: AnyValue = os.fspath(path)
+            if folder is not None:
+                model = _moved_to(path, folder)
+                onnx.load_external_data_for_model(model, folder)
+            self._evaluator = ReferenceEvaluator(model)
         except Exception as error:
             raise CheckError(f"{self.name} refuses {path}: {first_line(error)}") from error
         self.outputs = list(self._evaluator.output_names)

@@ -70,6 +70,7 @@ def from_relay(
     quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
     allow: frozenset[str] = frozenset(),
     local_functions: bool = False,
+    link_weights: bool = False,
     fallback: ExportFallback | None = None,
 ) -> OnnxModel:
     """Return `model` as ONNX.
@@ -85,6 +86,8 @@ def from_relay(
         allow: Names of lossy steps that may be taken.
         local_functions: Whether global, composite and fused functions become local functions
             of the model; otherwise their nodes go where they are called.
+        link_weights: Whether large weights in files stay as they are where the graph can
+            rearrange them.
         fallback: What is done with operators that nobody knows.
 
     Raises:
@@ -94,7 +97,8 @@ def from_relay(
     """
     write = partial(
         _write_model, model, intermediate_shapes=intermediate_shapes, quantized=quantized,
-        allow=allow, local_functions=local_functions, fallback=fallback,
+        allow=allow, local_functions=local_functions, link_weights=link_weights,
+        fallback=fallback,
     )  # fmt: skip
     if opset != "auto":
         return write(opset, report)
@@ -121,6 +125,7 @@ def _write_model(
     quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"],
     allow: frozenset[str],
     local_functions: bool,
+    link_weights: bool,
     fallback: ExportFallback | None,
 ) -> OnnxModel:
     """Return `model` at one version of the default operator set."""
@@ -136,7 +141,7 @@ def _write_model(
         model = for_runtime(model, quantized, report, allow)
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
-    model = lower(model, opset, local_functions, report)
+    model = lower(model, opset, local_functions, report, in_place=link_weights)
     return write_lowered(
         model, opset, report,
         intermediate_shapes=intermediate_shapes, local_functions=local_functions,

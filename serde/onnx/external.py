@@ -7,6 +7,9 @@ file that the model's own link leads to counts as well. Files with several
 hard links are refused, as the onnx package does: such a link can bring any
 file of the same disk into the directory.
 
+Files that a model's weights were linked to (:mod:`serde.onnx.links`) must be as they were then.
+A model that is not yet in its place refers to what is beside that place, too.
+
 Source: ONNX's ExternalData.md, and the comments on ``TensorProto.external_data``.
 """
 
@@ -15,15 +18,19 @@ from __future__ import annotations
 import itertools
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from serde.errors import FormatError
 from serde.io.contained import location_fault
+from serde.io.staging import final_directory
 from serde.weights import FileRange, OpenFile
 
 if TYPE_CHECKING:
     import onnx
+
+    from serde.onnx.model import LinkedFile
 
 __all__ = ["ExternalFiles"]
 
@@ -49,13 +56,22 @@ class ExternalFiles:
     """
 
     def __init__(self, directory: str | None, model: str | None = None) -> None:
-        self._directory = directory
+        self._directories = [] if directory is None else [directory]
+        place = None if model is None else final_directory(model)
+        if place is not None:
+            self._directories.append(place)
         self._model = model
-        self._roots = [os.path.realpath(directory)] if directory is not None else []
+        self._roots = list(map(os.path.realpath, self._directories))
         if model is not None:
             self._roots.append(os.path.dirname(os.path.realpath(model)))
+        self._links: dict[str, LinkedFile] = {}
+        self._checksums: dict[str, str] = {}
         self._files: dict[str, FileRange] = {}
         self._uses: dict[str, list[_Use]] = {}
+
+    def expect(self, links: Iterable[LinkedFile]) -> None:
+        """Compare files with what a model notes of them when they are opened."""
+        self._links = {each.location: each for each in links}
 
     def find(self, tensor: onnx.TensorProto, where: str, nbytes: int) -> FileRange:
         """Return the bytes of `tensor`, of which its type needs `nbytes`.
@@ -75,6 +91,8 @@ class ExternalFiles:
         whole = self._files.get(location)
         if whole is None:
             whole = self._files[location] = self._open(location, where)
+        if "checksum" in entries:
+            self._checksums[location] = entries["checksum"]
         if offset + length > whole.length:
             raise self._error(
                 where,
@@ -121,23 +139,66 @@ class ExternalFiles:
             )
         return int(text)
 
+    def check_checksums(self) -> None:
+        """Read the files through whose SHA-1 the model tells.
+
+        Raises:
+            FormatError: One has another, or cannot be read.
+        """
+        from serde.io.fingerprint import sha1_of
+
+        for location, wanted in self._checksums.items():
+            with self._files[location].open() as opened:
+                found = sha1_of(opened)
+            if found.lower() != wanted.lower():
+                raise FormatError(
+                    f"{location!r}, which holds its weights, has changed: expected the checksum "
+                    f"{wanted[:100]}, found {found}",
+                    path=self._model,
+                )
+
     def _open(self, location: str, where: str) -> FileRange:
         """Return the whole of the file at `location`, once it is known to be contained."""
-        if self._directory is None:
+        if not self._directories:
             raise self._error(
                 where, f"its data lies in {location!r}, and no directory for that was given"
             )
-        resolved = os.path.realpath(os.path.join(self._directory, location))
+        resolved = self._resolve(location)
         if not any(os.path.commonpath([root, resolved]) == root for root in self._roots):
             raise self._error(
                 where, f"external location {location!r} leaves the directory of the model"
             )
-        with OpenFile.open(resolved) as opened:
-            if os.fstat(opened.fd).st_nlink > 1:
+        with self._opened(location, resolved) as opened:
+            if opened.names > 1:
                 raise self._error(
                     where, f"external location {location!r} has several hard links; use a copy"
                 )
+            if location in self._links:
+                fault = self._links[location].fingerprint.fault(opened)
+                if fault is not None:
+                    raise self._link_error(location, f"has changed since: {fault}")
             return opened.range(0, opened.size)
+
+    def _resolve(self, location: str) -> str:
+        """Return where a file is: beside the model, or beside the place that it will have."""
+        paths = [os.path.join(directory, location) for directory in self._directories]
+        return os.path.realpath(next(filter(os.path.lexists, paths), paths[0]))
+
+    def _opened(self, location: str, resolved: str) -> OpenFile:
+        try:
+            return OpenFile.open(resolved)
+        except FormatError as error:
+            if location not in self._links:
+                raise
+            reason = str(error).removeprefix(f"{resolved}: ")
+            raise self._link_error(location, reason) from error
+
+    def _link_error(self, location: str, reason: str) -> FormatError:
+        return FormatError(
+            f"its weights were linked to {location!r}, which {reason}; convert the model again, or "
+            "bring that file back",
+            path=self._model,
+        )
 
     def _error(self, where: str, message: str) -> FormatError:
         return FormatError(f"{where}: {message}", path=self._model)

@@ -84,10 +84,15 @@ Takes = Callable[[Call], bool]
 """Whether a call may be written as the operator that it is."""
 
 
-def lower(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
-    """Return the model in operators that ONNX has at that version."""
+def lower(
+    model: RelayModel, opset: int, local_functions: bool, report: Report, *, in_place: bool = False
+) -> RelayModel:
+    """Return the model in operators that ONNX has at that version.
+
+    See :func:`serde.relay.transform.fold_weights` for `in_place`.
+    """
     model = arrange(model, opset, keep_functions=local_functions, takes=_take_all)
-    return spell_out(model, opset, report)
+    return spell_out(model, opset, report, in_place=in_place)
 
 
 def _take_all(_node: Call) -> bool:
@@ -133,6 +138,7 @@ def spell_out(
     takes: Takes = _take_all,
     expansion: Callable[[str], Callable[..., AnyValue] | None] = TABLE.expansion,
     share: bool = True,
+    in_place: bool = False,
 ) -> RelayModel:
     """Return an arranged model with operators that cannot be written made of others.
 
@@ -143,6 +149,7 @@ def spell_out(
         takes: Which operators that can be made of others may be written as they are.
         expansion: What these are made of, by name, before their own decompositions.
         share: See :func:`serde.relay.transform.fold_weights`.
+        in_place: Likewise.
     """
 
     def supported(node: Call) -> bool:
@@ -152,7 +159,9 @@ def spell_out(
         [transform.Decompose(supported=supported, expansion=expansion), _DenseAsProduct()]
     )
     lowered = passes.run(model.mod)[0]
-    return transform.fold_weights(model.evolve(mod=lowered), report=report, share=share)
+    return transform.fold_weights(
+        model.evolve(mod=lowered), report=report, share=share, in_place=in_place
+    )
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import onnx
@@ -18,9 +18,15 @@ from serde.onnx.messages import MESSAGES
 from serde.onnx.sparse import SparseWeight
 from serde.weights import ArrayWeight, Weight
 
+if TYPE_CHECKING:
+    from serde.io.fingerprint import Fingerprint
+
 __all__ = [
+    "EMBEDDED_BYTES",
+    "LINKED_PROPERTY",
     "MARKER",
     "PRODUCER",
+    "LinkedFile",
     "OnnxModel",
     "element_of",
     "inline_fault",
@@ -29,6 +35,12 @@ __all__ = [
     "weight_bytes",
     "weight_chunks",
 ]
+
+EMBEDDED_BYTES: Final = 1024
+"""Tensors below this length stay in the model when the others become external."""
+
+LINKED_PROPERTY: Final = "serde.linked"
+"""Key of the metadata that tell of the files that weights stay in."""
 
 MARKER = "serde.weight"
 """Key of the external data entry that names the weight of a nested tensor."""
@@ -40,6 +52,21 @@ _MOST_ELEMENTS: Final = 2**58
 """NumPy has no array of more elements, be it one of which another length is 0."""
 
 _TYPED_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedFile:
+    """A file that a model's weights stay in (:mod:`serde.onnx.links`).
+
+    Attributes:
+        location: Where it is, from the model's folder.
+        fingerprint: What it was like when the model was written.
+        checksum: SHA-1 of all of it, as external data may have one; None if not asked for.
+    """
+
+    location: str
+    fingerprint: Fingerprint
+    checksum: str | None = None
 
 
 def tensors(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:
@@ -147,11 +174,15 @@ class OnnxModel:
         weights: Data of initializers of the main graph, by name, in order.
         nested: Data of large tensors elsewhere (node attributes, subgraphs, functions), by
             the key that the tensor's external data names; see :meth:`weight`.
+        to_link: Names of those of `weights` that a file of the model refers to where they lie.
+        links: Files that weights of a model stay in that was read.
     """
 
     proto: onnx.ModelProto
     weights: dict[str, Weight]
     nested: dict[str, Weight] = field(default_factory=dict)
+    to_link: frozenset[str] = frozenset()
+    links: tuple[LinkedFile, ...] = ()
 
     def weight(self, tensor: onnx.TensorProto) -> Weight:
         """Return the values of a tensor of `proto`, wherever they are.
@@ -248,8 +279,10 @@ class OnnxModel:
         """Return the model as one protobuf message with all weights in it.
 
         Raises:
-            OptionError: It would exceed what protobuf can hold.
+            OptionError: It would exceed what protobuf can hold, or is to refer to files.
         """
+        if self.to_link:
+            raise OptionError("link_weights: give a path beside the files that the weights lie in")
         proto = self.skeleton()
         missing = self.fillings(proto)
         # Tag and length of a field, and growth of the lengths around it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from serde.errors import OptionError
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.options import ExportOptions, ImportOptions
 
@@ -26,6 +27,12 @@ class OnnxExportOptions(ExportOptions):
         save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
         external_data_threshold: Write weights there once they exceed this many bytes together;
             the limit of protobuf if left out.
+        link_weights: Refer to weights where they lie in the files of the source, instead of
+            writing them; the model must be written to the folder of these files or one above.
+            Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest: With `link_weights`, a fingerprint of pieces of the files alone ("sampled"),
+            or besides that their SHA-1 ("full"), for which all of them is read.
         local_functions: Write global, composite and fused functions as local functions, from
             opset 15 on; otherwise their nodes go where they are called.
     """
@@ -50,15 +57,33 @@ class OnnxExportOptions(ExportOptions):
         default=None,
         metadata={"help": "Write weights to a file of their own beyond this many bytes."},
     )
+    link_weights: bool = field(
+        default=False,
+        metadata={"help": "Refer to weights where they lie instead of writing them."},
+    )
+    link_digest: Literal["sampled", "full"] = field(
+        default="sampled",
+        metadata={"help": "How linked files are told from changed ones; full reads all of them."},
+    )
     local_functions: bool = field(
         default=False,
         metadata={"help": "Write functions as local functions, from opset 15 on."},
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.link_digest != "sampled" and not self.link_weights:
+            raise OptionError(f"link_digest={self.link_digest!r}: only with link_weights")
+
     @property
     def keeps_functions(self) -> bool:
         """Whether global functions are to stay whole until the bridge sees them."""
         return self.local_functions
+
+    @property
+    def keeps_stored_weights(self) -> bool:
+        """Whether weights that lie in files are to stay as they are, if the graph can do it."""
+        return self.link_weights
 
 
 @dataclass(frozen=True, kw_only=True)

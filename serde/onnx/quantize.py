@@ -41,6 +41,8 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
         OptionError: It has no such option, or the version of the operator set is too low.
     """
     wanted.refuse(_TOOL, ("int4", "palettize", "sparsity"), "it has int8")
+    if options.link_weights:
+        raise OptionError("link_weights: int8 makes the weights anew, so that none can be linked")
     if wanted.int8 == "weights":
         raise OptionError(f"int8='weights': {_TOOL} has 'static' and 'dynamic'")
     if wanted.int8 == "dynamic":

@@ -21,12 +21,20 @@ from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
 from serde.onnx.elements import ELEMENTS, Element
 from serde.onnx.external import ExternalFiles
 from serde.onnx.messages import LAYOUT
-from serde.onnx.model import MARKER, OnnxModel, inline_fault, shape_fault, tensors
+from serde.onnx.model import (
+    LINKED_PROPERTY,
+    MARKER,
+    LinkedFile,
+    OnnxModel,
+    inline_fault,
+    shape_fault,
+    tensors,
+)
 from serde.onnx.text import detect_text, is_text, read_text
 from serde.onnx.versions import NEWEST_IR
 from serde.weights import FileRange, FileWeight, OpenFile, Weight
 
-__all__ = ["detect", "detect_bytes", "load"]
+__all__ = ["check_links", "detect", "detect_bytes", "load"]
 
 _MAIN = "graph.initializer["
 _LFS = b"version https://git-lfs"
@@ -67,6 +75,40 @@ def load(
     with OpenFile.open(path) as opened:
         external = ExternalFiles(base or os.path.dirname(path), path)
         return _from_bytes(FileSource(opened), external)
+
+
+def check_links(path: str | os.PathLike[str]) -> bool:
+    """Make sure that files which a model's weights were linked to are as they were then.
+
+    Files with a checksum are read through.
+
+    Args:
+        path: The model.
+
+    Returns:
+        Whether there are such files; a file that is no model has none.
+
+    Raises:
+        FormatError: A file has changed, or cannot be read.
+    """
+    name = os.path.abspath(os.fspath(path))
+    if not _has_links(name):
+        return False
+    with OpenFile.open(name) as opened:
+        external = ExternalFiles(os.path.dirname(name), name)
+        _from_bytes(FileSource(opened), external)
+    external.check_checksums()
+    return True
+
+
+def _has_links(path: str) -> bool:
+    proto = onnx.ModelProto()
+    try:
+        with OpenFile.open(path) as opened:
+            proto.ParseFromString(cut_data(FileSource(opened), LAYOUT)[0])
+        return any(entry.key == LINKED_PROPERTY for entry in proto.metadata_props)
+    except (FormatError, DecodeError):
+        return False
 
 
 def detect(path: str | os.PathLike[str]) -> bool:
@@ -201,7 +243,8 @@ def _attach(skeleton: _Skeleton, external: ExternalFiles) -> OnnxModel:
     proto, path = skeleton.proto, skeleton.path
     _check_text(proto, path)
     _check_header(proto, path)
-    model = OnnxModel(proto, {})
+    model = OnnxModel(proto, {}, links=_take_links(proto, path))
+    external.expect(model.links)
     names: set[str] = set()
     for count, (where, tensor) in enumerate(tensors(proto)):
         if count >= MAX_TENSORS:
@@ -217,6 +260,17 @@ def _attach(skeleton: _Skeleton, external: ExternalFiles) -> OnnxModel:
         raise FormatError(f"{where} is not a tensor of the model", path=path, offset=cut.start)
     external.check_overlaps()
     return model
+
+
+def _take_links(proto: onnx.ModelProto, path: str | None) -> tuple[LinkedFile, ...]:
+    """Remove from a model what it notes of files that its weights stay in, and return it."""
+    if all(entry.key != LINKED_PROPERTY for entry in proto.metadata_props):
+        return ()
+    from serde.onnx.links import drop_links, read_links
+
+    found = read_links(proto, path)
+    drop_links(proto)
+    return found
 
 
 def _detach(model: OnnxModel, tensor: onnx.TensorProto, weight: Weight, key: str | None) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any as AnyValue
-from typing import Final
+from typing import BinaryIO, Final
 
 from serde.errors import OptionError, StoreError
 from serde.io.staging import staging_directory
+from serde.progress import counting, expect
+from serde.report import Report
 from serde.stores.faults import Retries
+from serde.stores.listing import model_suffixes
 from serde.stores.store import Store, open_store
 from serde.stores.urls import Address, is_url, safe_url
 
@@ -31,13 +33,19 @@ _ATOMIC: Final = frozenset(
 )
 
 
+# Where the first part of a path is a bucket.
+_BUCKETS: Final = frozenset({"abfs", "abfss", "az", "gcs", "gs", "s3", "s3a"})
+
+
 @contextmanager
 def published(
     target: str | os.PathLike[str],
     folder: str | os.PathLike[str] | None = None,
     *,
+    overwrite: bool = True,
     storage_options: Mapping[str, AnyValue] | None = None,
     retries: Retries | None = None,
+    report: Report | None = None,
 ) -> Iterator[Path]:
     """Yield the local path at which a target is made, and publish it if the body succeeds.
 
@@ -47,12 +55,14 @@ def published(
     Args:
         target: A path or URL.
         folder: Where it is made; the directory of temporary files if left out.
+        overwrite: Whether objects beside the target may be replaced, which nobody named.
         storage_options: What ``fsspec`` gives to the file system; the environment otherwise.
         retries: How often and after how long what may pass is tried again.
+        report: Gets a stage.
 
     Raises:
         MissingDependency: The package of the protocol is not installed.
-        OptionError: The URL names no object, or cannot be written.
+        OptionError: The URL names no object, or cannot be written, or there is something beside.
         StoreError: The store does not answer, or refuses.
     """
     address = Address.of(target)
@@ -61,19 +71,43 @@ def published(
         return
     url = os.fspath(target)
     name = _checked_name(url)
-    open_store(address, storage_options, retries)  # Says what is wrong before there is work.
+    # Says what is wrong before there is work.
+    store, own = open_store(address, storage_options, retries)
     with staging_directory(Path(tempfile.gettempdir() if folder is None else folder)) as hidden:
         place = hidden / name
         yield place
         beside = sorted(each for each in hidden.iterdir() if each != place)
-        publish(place, url, beside=beside, storage_options=storage_options, retries=retries)
+        if not overwrite:
+            _check_free(store, own, beside)
+        with nullcontext() if report is None else report.stage("publish"):
+            publish(place, url, beside=beside, storage_options=storage_options, retries=retries)
+
+
+def _check_free(store: Store, own: str, beside: Sequence[Path]) -> None:
+    """Refuse to replace what lies beside the target, of which nobody knows who wrote it."""
+    folder = own.rstrip("/").rpartition("/")[0]
+    for each in beside:
+        path = f"{folder}/{each.name}"
+        if store.find(path) is not None:
+            raise OptionError(
+                f"{safe_url(store.url(path))}: would be replaced, though it was not named; take "
+                "another name, or --overwrite (overwrite=True)"
+            )
 
 
 def _checked_name(url: str) -> str:
-    name = Address.of(url).name
-    if not name or name in (".", "..") or "\\" in name:
+    """Return the name of the object that a URL stands for, if one can be written there.
+
+    Raises:
+        OptionError: None can.
+    """
+    address = Address.of(url)
+    if address.protocol in ("http", "https") or address.rest:
+        raise OptionError(f"{safe_url(url)}: nothing can be written there")
+    no_object = address.protocol in _BUCKETS and not address.parent
+    if no_object or address.name in ("", ".", "..") or "\\" in address.name:
         raise OptionError(f"{safe_url(url)}: expected the name of an object")
-    return name
+    return address.name
 
 
 def publish(
@@ -104,6 +138,7 @@ def publish(
     address = Address.of(url)
     store, own = open_store(address, storage_options, retries)
     folder = own.rstrip("/").rpartition("/")[0]
+    expect("bytes", sum(file.stat().st_size for file in _all_files(path, *beside)))
     sent = 0
     for each in map(Path, beside):
         for file, name in _files(each):
@@ -113,17 +148,27 @@ def publish(
     return sent
 
 
+def _all_files(*paths: str | os.PathLike[str]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        for file, _ in _files(path):
+            yield file
+
+
 def _files(path: Path) -> list[tuple[Path, str]]:
     """Return the files of a file or folder and what follows its own name, in order of upload.
 
-    In a folder those at the top come last, and of them what tells of the others: readers begin
-    there, be it a graph, a program or a manifest.
+    In a folder those at the top come last, and of them a file with a format's suffix, then small
+    ones: readers begin with a graph, a program or a manifest.
     """
     if not path.is_dir():
         return [(path, "")]
-    inside = [each for each in path.rglob("*") if each.is_file()]
-    ranked = sorted(inside, key=lambda each: (-len(each.relative_to(path).parts), each.as_posix()))
-    return [(each, "/" + each.relative_to(path).as_posix()) for each in ranked]
+
+    def rank(file: Path) -> tuple[int, bool, int, str]:
+        depth = len(file.relative_to(path).parts)
+        return -depth, file.name.endswith(model_suffixes()), -file.stat().st_size, file.name
+
+    inside = sorted((each for each in path.rglob("*") if each.is_file()), key=rank)
+    return [(each, "/" + each.relative_to(path).as_posix()) for each in inside]
 
 
 def _put(store: Store, path: Path, target: str) -> int:
@@ -131,8 +176,6 @@ def _put(store: Store, path: Path, target: str) -> int:
     size = path.stat().st_size
     protocols = store.fs.protocol
     known = {protocols} if isinstance(protocols, str) else {*protocols}
-    if known & {"http", "https"} or "::" in store.address.rest:
-        raise OptionError(f"{safe_url(store.url(target))}: nothing can be written there")
     if known & _ATOMIC:
         store.ask(lambda: _send(store, path, target), target)
         _verify(store, target, size)
@@ -162,7 +205,7 @@ def _send(store: Store, path: Path, target: str) -> None:
     remote = store.fs.open(target, "wb", block_size=_PART)
     try:
         with path.open("rb") as file:
-            shutil.copyfileobj(file, remote, _READ)
+            _copy(file, remote)
     except BaseException:
         # Closing it would complete the upload with what is there so far.
         with suppress(Exception):
@@ -170,6 +213,13 @@ def _send(store: Store, path: Path, target: str) -> None:
         remote.closed = True
         raise
     remote.close()
+
+
+def _copy(source: BinaryIO, target: BinaryIO) -> None:
+    count = counting("bytes")
+    while data := source.read(_READ):
+        target.write(data)
+        count(len(data))
 
 
 def _verify(store: Store, target: str, size: int) -> None:

@@ -18,6 +18,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.limits import budget
+from serde.progress import counting
 from serde.relay.ir.bodies import carried
 from serde.relay.ir.expr import (
     Call,
@@ -337,6 +338,7 @@ class ExportWalk(ABC, Generic[ValueT]):
     ) -> Walk[ValueT]:
         """Write what lies in a scope and return the values of `root`."""
         skipped, lets = placed.skipped, placed.placement.lets
+        count = counting("nodes")
         for node in placed.placement.orders.get(scope, ()):
             if node in values or node in skipped or (isinstance(node, Var) and node not in lets):
                 continue
@@ -346,6 +348,8 @@ class ExportWalk(ABC, Generic[ValueT]):
             except (Unsupported, TypeInferenceError) as error:
                 values[node] = None
                 self._refuse(scope, placed.biases.get(node, (node,))[0], error)
+            if isinstance(node, Call):
+                count(1)
         return values[root]
 
     def _refuse(self, scope: Scope, node: Expr, error: Unsupported | TypeInferenceError) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from serde.command.cli import find_command, main
+from serde.command.cli import COMMANDS, find_command, main
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -25,9 +25,7 @@ def test_operators_of_one_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ops", "--format", "nothing"]) == 2
 
 
-@pytest.mark.parametrize(
-    "command", ["check", "convert", "diff", "formats", "inspect", "ops", "partition"]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_flag_is_told_of(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")

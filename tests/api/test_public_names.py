@@ -36,6 +36,7 @@ PUBLIC = {
     "relay",
     "target",
     "to_relay",
+    "view",
 }
 
 

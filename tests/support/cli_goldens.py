@@ -23,25 +23,14 @@ if __name__ == "__main__":
 
 from support.toy_format import MODEL, TOY
 
+from serde.command.cli import COMMANDS as NAMES
 from serde.command.cli import main
 
 FOLDER = Path(__file__).parent.parent / "golden" / "cli"
 
 COMMANDS = {
     "help": "--help",
-    **{
-        f"help-{command}": f"{command} --help"
-        for command in (
-            "bisect",
-            "check",
-            "convert",
-            "diff",
-            "formats",
-            "inspect",
-            "ops",
-            "partition",
-        )
-    },
+    **{f"help-{command}": f"{command} --help" for command in NAMES},
     "bisect": "bisect m.toy other.toy",
     "check": "check m.toy m.toy",
     "check-failed": "check m.toy other.toy",

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
@@ -19,13 +20,29 @@ from serde.command.parameters import (
     source_and_target,
     writing_flag,
 )
-from serde.command.render import as_json
 
 __all__ = ["command"]
 
 
-@click.command("bisect", cls=FormatCommand, reads=True, writes=False)
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+def _properties() -> dict[str, Any]:
+    from serde.checking.bisection import InnerValue
+    from serde.command.schemas import schema_of
+
+    return {"sentence": schema_of(str), "values": schema_of(list[InnerValue])}
+
+
+@click.command(
+    "bisect",
+    cls=FormatCommand,
+    result=_properties,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde bisect net-symbol.json net.onnx --input-shape data:1,3,224,224",
+        "serde bisect net.onnx net.mlpackage --check-data cat.png",
+    ],
+)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
 @reading_flags("source_format")
 @writing_flag
 @flag(
@@ -63,11 +80,12 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         **reading_options(options),
         **given_options(ctx, options),
     )
+    agrees = all(value.agrees for value in found.values)
+    code, outcome = (0, "done") if agrees else (4, "different")
     if run.as_json:
         values = [asdict(value) for value in found.values]
-        run.terminal.raw(as_json({"sentence": found.sentence, "values": values}))
+        run.print_result({"sentence": found.sentence, "values": values}, code=code, outcome=outcome)
     else:
         run.terminal.table(bisection_table(found, run.terminal.ticks()))
         run.terminal.line(found.sentence)
-    if not all(value.agrees for value in found.values):
-        ctx.exit(4)
+    ctx.exit(code)

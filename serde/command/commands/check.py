@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation, show_report
 from serde.command.parameters import (
     FormatCommand,
@@ -18,14 +19,26 @@ from serde.command.parameters import (
     reading_options,
     report_flag,
     source_and_target,
+    storage_options,
+    store_flag,
     writing_flag,
 )
 
 __all__ = ["command"]
 
 
-@click.command("check", cls=FormatCommand, reads=True, writes=False)
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@click.command(
+    "check",
+    cls=FormatCommand,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde check net-symbol.json net.onnx --input-shape data:1,3,224,224",
+        "serde check net.onnx net.mlpackage --check-data photos --image data:BGR",
+        "serde check old.onnx new.onnx --runs 3 --atol 1e-4 --json",
+    ],
+)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
 @reading_flags("source_format")
 @writing_flag
 @click.option("--runs", type=click.IntRange(min=1), default=1, help="Number of sets of inputs.")
@@ -40,6 +53,7 @@ __all__ = ["command"]
     help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
 )  # fmt: skip
 @checking_flags
+@store_flag
 @report_flag
 @printing_flags
 @click.pass_context
@@ -60,6 +74,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         runs=options["runs"],
         float16=options["float16"],
         check_images=parse_images(options["check_images"]),
+        storage_options=storage_options(options),
         report=run.report,
         **checking_options(options),
         **reading_options(options),

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation, show_report
 from serde.command.parameters import (
     FormatCommand,
@@ -20,6 +21,8 @@ from serde.command.parameters import (
     reading_options,
     report_flag,
     source_and_target,
+    storage_options,
+    store_flag,
     writing_flag,
 )
 from serde.errors import CheckError
@@ -30,8 +33,18 @@ __all__ = ["command"]
 _NETRON = "view it at https://netron.app"
 
 
-@click.command("convert", cls=FormatCommand, reads=True, writes=True)
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@click.command(
+    "convert",
+    cls=FormatCommand,
+    reads=True,
+    writes=True,
+    examples=[
+        "serde convert resnet50-symbol.json resnet50.onnx --input-shape data:1,3,224,224 --check",
+        "serde convert resnet50.onnx Resnet50.mlpackage --image data --class-labels synset.txt",
+        "serde convert bert.onnx Bert.mlpackage --allow int64-as-int32 --check 3",
+    ],
+)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
 @reading_flags("source_format")
 @writing_flag
 @custom_flag
@@ -54,6 +67,7 @@ _NETRON = "view it at https://netron.app"
     is_flag=True,
     help="Replace an MXNet pair, or Relay's parameters, that serde did not write.",
 )
+@store_flag
 @report_flag
 @printing_flags
 @click.pass_context
@@ -79,6 +93,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
             check=options["check"] or False,
             tensor_mapping=options["tensor_mapping"],
             overwrite=options["overwrite"],
+            storage_options=storage_options(options),
             report=run.report,
             **checking,
             **reading_options(options),

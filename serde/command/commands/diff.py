@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_formats, complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
@@ -15,21 +16,39 @@ from serde.command.parameters import (
     reading_flags,
     reading_options,
 )
-from serde.command.render import as_json
 from serde.errors import CheckError, ConversionError, ConverterBug
 
 __all__ = ["command"]
 
 
-@click.command("diff", cls=FormatCommand, reads=True, writes=False)
-@click.argument("left", metavar="LEFT")
-@click.argument("right", metavar="RIGHT")
+def _properties() -> dict[str, Any]:
+    from serde.checking.difference import ModelDiff
+    from serde.command.schemas import properties_of, schema_of
+
+    return {"equal": schema_of(bool), **properties_of(ModelDiff)}
+
+
+@click.command(
+    "diff",
+    cls=FormatCommand,
+    result=_properties,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde diff old.onnx new.onnx",
+        "serde diff net.onnx net.mlpackage --no-weights",
+        "serde diff net-symbol.json net.onnx --input-shape data:1,3,224,224 --json",
+    ],
+)
+@click.argument("left", metavar="LEFT", shell_complete=complete_paths)
+@click.argument("right", metavar="RIGHT", shell_complete=complete_paths)
 @reading_flags("left_format")
 @flag(
     "--to",
     "target_format",
     also=["--right-format"],
     metavar="FORMAT",
+    shell_complete=complete_formats,
     help="Format of the right one.",
 )
 @click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")
@@ -56,7 +75,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     except ConversionError as error:
         raise _as_check_error(error) from error
     if run.as_json:
-        run.terminal.raw(as_json({"exit_code": int(not found.equal), **found.as_dict()}))
+        outcome = "equal" if found.equal else "different"
+        run.print_result(found.as_dict(), code=int(not found.equal), outcome=outcome)
     else:
         for table in difference_tables(found):
             run.terminal.table(table)

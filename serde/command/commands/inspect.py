@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
@@ -13,16 +14,52 @@ from serde.command.parameters import (
     printing_flags,
     reading_flags,
     reading_options,
+    storage_options,
+    store_flag,
 )
-from serde.command.render import as_json
 
 __all__ = ["command"]
 
 
-@click.command("inspect", cls=FormatCommand, reads=True, writes=False)
-@click.argument("paths", nargs=-1, required=True, metavar="SOURCE...")
+def _properties() -> dict[str, Any]:
+    from collections import Counter
+
+    from serde.command.schemas import properties_of, schema_of
+    from serde.summary import ModelSummary
+
+    return {
+        "format": schema_of(str),
+        "title": schema_of(str),
+        **properties_of(ModelSummary),
+        "nodes": schema_of(int),
+        "operators": schema_of(Counter[str]),
+        "relay": {"description": "The model as Relay text, if asked for.", **schema_of(str | None)},
+        "notes": schema_of(list[str]),
+    }
+
+
+@click.command(
+    "inspect",
+    cls=FormatCommand,
+    result=_properties,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde inspect resnet50.onnx",
+        "serde inspect resnet50-symbol.json --input-shape data:1,3,224,224 --relay",
+        "serde inspect resnet50.onnx --nodes",
+        "serde inspect Resnet50.mlpackage --json",
+    ],
+)
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="SOURCE...", shell_complete=complete_paths
+)
 @reading_flags("format")
 @click.option("--relay", is_flag=True, help="Also print the model as Relay text.")
+@store_flag
+@click.option(
+    "--nodes", is_flag=True, help="Also list the names that --inputs and --outputs of convert take."
+)
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -36,12 +73,14 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         paths[0] if len(paths) == 1 else list(paths),
         format=options["source_format"],
         relay=options["relay"],
+        storage_options=storage_options(options),
+        nodes=options["nodes"],
         report=run.report,
         **reading_options(options),
         **given_options(ctx, options),
     )
     if run.as_json:
-        run.terminal.raw(as_json(found.as_dict()))
+        run.print_result(found.as_dict())
         return
     for table in found.tables():
         run.terminal.table(table)

@@ -6,15 +6,36 @@ from typing import Any
 
 import click
 
+from serde.command.base import Command
+from serde.command.completion import complete_formats
 from serde.command.invocation import Invocation
 from serde.command.parameters import printing_flags
-from serde.command.render import as_json
 
 __all__ = ["command"]
 
 
-@click.command("ops")
-@click.option("--format", "format_name", metavar="NAME", help="One format, or relay.")
+def _properties() -> dict[str, Any]:
+    from serde.command.schemas import schema_of
+
+    return {"operators": schema_of(dict[str, list[tuple[str, str]]])}
+
+
+@click.command(
+    "ops",
+    cls=Command,
+    result=_properties,
+    examples=[
+        "serde ops --format onnx",
+        "serde ops --markdown",
+    ],
+)
+@click.option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    shell_complete=complete_formats,
+    help="One format, or relay.",
+)
 @click.option("--markdown", is_flag=True, help="Print Markdown tables.")
 @printing_flags
 @click.pass_context
@@ -27,7 +48,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     found = list_operators(options["format_name"])
     if run.as_json:
-        run.terminal.raw(as_json(found))
+        run.print_result({"operators": found})
         return
     if options["markdown"]:
         run.terminal.raw(markdown_document("Operators", operator_tables(found)))

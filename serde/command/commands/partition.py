@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
@@ -22,8 +23,25 @@ from serde.command.written import check_written
 __all__ = ["command"]
 
 
-@click.command("partition", cls=FormatCommand, reads=True, writes=False)
-@click.argument("paths", nargs=-1, metavar="SOURCE... FOLDER")
+def _properties() -> dict[str, Any]:
+    from serde.command.partition import partition_properties
+    from serde.command.schemas import report_properties
+
+    return {**partition_properties(), **report_properties()}
+
+
+@click.command(
+    "partition",
+    cls=FormatCommand,
+    result=_properties,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde partition net.onnx net_split --supported chip.toml --check",
+        "serde partition net.onnx net_split --supported chip.toml --svg graph.svg",
+    ],
+)
+@click.argument("paths", nargs=-1, metavar="SOURCE... FOLDER", shell_complete=complete_paths)
 @reading_flags("source_format")
 @click.option(
     "--supported",

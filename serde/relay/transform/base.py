@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from serde.errors import RelayError
+from serde.progress import counting, expect
 from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Function, GlobalVar
 from serde.relay.ir.garbage_collection import pause_garbage_collection
@@ -139,10 +140,12 @@ class Sequential(Pass):
     @pause_garbage_collection()
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Run every pass once, in order."""
-        changed = False
+        changed, count = False, counting("passes")
+        expect("passes", len(self.passes))
         for each in self.passes:
             mod, did = each.run(mod)
             changed |= did
+            count(1)
         return mod, changed
 
     def apply(self, mod: IRModule) -> IRModule:

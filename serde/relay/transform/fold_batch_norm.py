@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem
+from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, call, has_trait
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.traits import Linear
@@ -24,6 +24,7 @@ __all__ = [
     "bias_vector",
     "channel_axis",
     "linear_chain",
+    "scaled_weights",
     "spread",
     "weight_place",
 ]
@@ -100,6 +101,22 @@ class FoldBatchNorm(FunctionPass):
             if layer is not None:
                 return _fold_into_layer(new, layer, has_bias=len(chain) == 2)
         return _expand_norm(new) if self.expand else None
+
+
+def scaled_weights(function: Function, weights: frozenset[str]) -> list[str]:
+    """Return the parameters among `weights` that :class:`FoldBatchNorm` scales as they are."""
+    uses, closed = use_counts(function), closed_nodes(function, weights)
+    found = set()
+    for norm in _only_first_used(function):
+        if not isinstance(norm, Call) or not isinstance(norm.op, OpDef):
+            continue
+        if norm.op.name != "nn.batch_norm":
+            continue
+        chain = linear_chain(norm, uses, closed)
+        weight = None if chain is None else chain[-1].args[1]
+        if isinstance(weight, Var) and all(each in closed for each in norm.args[1:]):
+            found.add(weight.name_hint)
+    return sorted(found)
 
 
 def _only_first_used(function: Function) -> set[Expr]:

@@ -39,6 +39,7 @@ def fold_weights(
     report: Report | None = None,
     share: bool = True,
     packing: Collection[str] = (),
+    in_place: bool = False,
 ) -> RelayModel:
     """Make every largest expression over weights and constants one weight.
 
@@ -54,11 +55,13 @@ def fold_weights(
             order or shape, is stored once and rearranged in the graph.
         packing: Operators that take weights one behind the other in one vector. These stay
             weights of their own, under their own names, and are put together in the graph.
+        in_place: Whether a large weight in a file stays as it lies there, and is rearranged in
+            the graph.
     """
     mod = EvaluateConstants()(model.mod)
     main = mod["main"]
     weights = {p: model.params[p.name_hint] for p in main.params if p.name_hint in model.params}
-    folds = _folds(main, weights, report=report, share=share, packing=packing)
+    folds = _folds(main, weights, report=report, share=share, packing=packing, in_place=in_place)
     stay = _used_outside(main.body, {expr for fold in folds for expr in fold.exprs})
     _choose_names(folds, main, stay, weights)
     for fold in folds:
@@ -138,6 +141,7 @@ def _folds(
     report: Report | None,
     share: bool,
     packing: Collection[str],
+    in_place: bool,
 ) -> list[_Fold]:
     order = post_order(main.body)
     before = closed_nodes(main, {variable.name_hint for variable in weights})
@@ -146,6 +150,8 @@ def _folds(
     wanted = _find_wanted(main.body, order, closed)
     if share:
         wanted = _drop_shared(main.body, wanted, numbers, weights)
+    if in_place:
+        wanted = {node for node in wanted if not _moves_stored(node, weights)}
     found: dict[int, _Fold] = {}
     means = _Means(weights)
     for expr in (node for node in order if node in wanted):
@@ -259,6 +265,16 @@ def _drop_shared(
     direct = _used_outside(body, wanted)
     several = {source for source, each in forms.items() if source in direct or len(each) > 1}
     return {node for node in wanted if moves.get(node) not in several}
+
+
+def _moves_stored(node: Expr, weights: Mapping[Var, Weight]) -> bool:
+    """Whether `node` has the elements of a large weight in a file in another order."""
+    source = _strip_moves(node)
+    if not isinstance(source, Var) or weights[source].nbytes <= _SHARED_BYTES:
+        return False
+    while has_trait(node, Reshape):
+        node = children(node)[0]
+    return node is not source and weights[source].source is not None
 
 
 def _strip_moves(node: Expr) -> Expr:

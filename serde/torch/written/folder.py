@@ -12,6 +12,7 @@ from typing import Final
 from serde.errors import Unsupported
 from serde.io.atomic import write_all, write_weight
 from serde.io.directories import atomic_directory, check_directory
+from serde.progress import expect
 from serde.torch.options import TorchExportOptions
 from serde.torch.program import TorchProgram
 from serde.torch.written.archive import save_archive
@@ -120,6 +121,7 @@ def write_weights(path: Path, weights: Mapping[str, Weight]) -> None:
         start = stop
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
+    expect("bytes", start)
     with path.open("xb", buffering=0) as file:
         write_all(file.fileno(), memoryview(len(text).to_bytes(8, "little") + text))
         for name in ordered:
