@@ -397,8 +397,9 @@ def batch(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -990,8 +991,9 @@ def batch(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -3045,8 +3047,9 @@ def convert(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -3667,8 +3670,9 @@ def convert(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -4599,8 +4603,9 @@ def export_model(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -4695,8 +4700,9 @@ def export_model(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -5548,8 +5554,9 @@ def export_model(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6038,8 +6045,9 @@ def from_relay(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6097,8 +6105,9 @@ def from_relay(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6561,8 +6570,9 @@ def from_relay(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
