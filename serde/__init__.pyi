@@ -398,8 +398,9 @@ def batch(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -991,8 +992,9 @@ def batch(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -3046,8 +3048,9 @@ def convert(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -3668,8 +3671,9 @@ def convert(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -4600,8 +4604,9 @@ def export_model(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -4696,8 +4701,9 @@ def export_model(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -5549,8 +5555,9 @@ def export_model(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6039,8 +6046,9 @@ def from_relay(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6098,8 +6106,9 @@ def from_relay(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6562,8 +6571,9 @@ def from_relay(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
