@@ -36,7 +36,7 @@ def net(tmp_path: Path) -> Path:
         ("data.onnx", {"save_as_external_data": True}, 2),
         ("net-symbol.json", {}, 2),
         ("net.relay", {}, 2),
-        ("net.mlpackage", {"compute_precision": "float32"}, 3),
+        pytest.param("net.mlpackage", {"compute_precision": "float32"}, 3, marks=pytest.mark.wide),
         ("net_nnef", {}, 2),
         ("net.nnef.tgz", {}, 1),
     ],

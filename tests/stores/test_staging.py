@@ -326,6 +326,7 @@ def test_what_a_killed_run_left_goes_with_the_next(bucket: Any, tmp_path: Path) 
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
 def test_a_forked_child_reads_what_its_parent_staged(bucket: Any, tmp_path: Path) -> None:
     bucket.put("net.bin", RANDOM)
     with stage(f"{bucket.url}/net.bin", tmp_path) as staged:

@@ -83,7 +83,14 @@ def s3_server(faults: Faults) -> Iterator[str]:
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     app = faulty(DomainDispatcherApplication(create_backend_app), faults)
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    with _serving(server) as address:
+        yield address
+
+
+@contextmanager
+def _serving(server: Any) -> Iterator[str]:
+    """Let a server answer in a thread of its own, and yield its address."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
@@ -174,11 +181,5 @@ def web_server(site: Site) -> Iterator[str]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with _serving(server) as address:
+        yield address
