@@ -15,7 +15,7 @@ TVM_TESTS = $(wildcard tests/formats/test_relax_*.py)
 TVM_BIN := .venv-tvm/bin
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
-.PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench docs check check-full
+.PHONY: setup demo test test-wide test-torch test-tvm lint audit release fuzz bench docs site check check-full
 .DEFAULT_GOAL := check
 
 setup: $(STAMP)
@@ -75,6 +75,7 @@ bench: setup $(TORCH_STAMP)
 	$(BIN)/python benchmarks/load.py row
 	$(BIN)/python benchmarks/load.py weights
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/link.py
 	$(BIN)/python benchmarks/onnx_import.py
 	$(TORCH_BIN)/python benchmarks/coreml.py
 	$(TORCH_BIN)/python benchmarks/torch_archives.py
@@ -85,6 +86,10 @@ docs: setup
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
 	$(BIN)/python tools/stubs.py
 	$(BIN)/python tools/schemas.py
+
+# The documentation as pages that need no server, in site/; a warning is an error.
+site: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 check: lint test
 

@@ -6,11 +6,20 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).resolve().parent
+HOME = "https://github.com/serde-relay/serde"
+SITE = "https://serde-relay.github.io/serde/"
 VERSION = re.search(
     r'^__version__ = "([^"]+)"$',
     (ROOT / "serde" / "_version.py").read_text(encoding="utf-8"),
     flags=re.MULTILINE,
 ).group(1)
+
+
+def long_description() -> str:
+    """Return README.md for where no file lies beside it: with links to this version's files."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.sub(r"\]\((?!https?:|#)", f"]({HOME}/blob/v{VERSION}/", text)
+
 
 # Of apache-tvm-ffi, what TVM calls into, newer releases crash with this one of TVM.
 TVM = ["apache-tvm==0.27.0.post1", "apache-tvm-ffi>=0.1.14.post0,<0.1.15"]
@@ -117,8 +126,30 @@ setup(
     name="serde-relay",
     version=VERSION,
     description="Converts trained models between formats, through Relay",
-    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description=long_description(),
     long_description_content_type="text/markdown",
+    author="The serde authors",
+    url=HOME,
+    project_urls={
+        "Documentation": SITE,
+        "Source": HOME,
+        "Issues": f"{HOME}/issues",
+        "Changelog": f"{HOME}/blob/main/CHANGELOG.md",
+        "Security": f"{HOME}/security",
+    },
+    keywords=[
+        "converter",
+        "coreml",
+        "deep-learning",
+        "machine-learning",
+        "mxnet",
+        "nnef",
+        "onnx",
+        "pytorch",
+        "quantization",
+        "relay",
+        "tvm",
+    ],
     license="Apache-2.0",
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
@@ -126,6 +157,7 @@ setup(
         "": ["*.pyi", "*.rly", "index.json"],
         "serde": ["py.typed"],
         "serde.relay": ["_builders/**/*.pyi"],
+        "serde.viewing": ["assets/*"],
     },
     python_requires=">=3.10,<3.14",
     install_requires=[
@@ -138,11 +170,13 @@ setup(
     # Other distributions add formats through the entry-point group "serde.formats".
     entry_points={"console_scripts": ["serde = serde.command.cli:main"]},
     classifiers=[
-        "Development Status :: 3 - Alpha",
+        "Development Status :: 5 - Production/Stable",
+        "Environment :: Console",
         "Intended Audience :: Developers",
         "Intended Audience :: Science/Research",
         "Operating System :: OS Independent",
         "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3 :: Only",
         "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",

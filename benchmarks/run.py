@@ -54,8 +54,13 @@ def build(name: str, prefix: Path) -> None:
         net.export(str(prefix))
         return
     symbol = large() if name == "large" else layer(mx.sym.var("data"), "conv", 4)
+    write_net(symbol, prefix, SHAPES[name])
+
+
+def write_net(symbol: Any, prefix: Path, shape: tuple[int, ...]) -> None:
+    """Write the files of a symbol whose input has a shape."""
     symbol.save(f"{prefix}-symbol.json")
-    args, _, aux = symbol.infer_shape(data=SHAPES[name])
+    args, _, aux = symbol.infer_shape(data=shape)
     shapes = {
         f"arg:{key}": shape
         for key, shape in zip(symbol.list_arguments(), args, strict=True)
@@ -71,13 +76,18 @@ def layer(x: Any, name: str, filters: int) -> Any:
     return mx.sym.relu(mx.sym.BatchNorm(x, name=f"{name}_bn", fix_gamma=False))
 
 
-def large() -> Any:
-    """A net of 4.2 GB: 28 convolutions of 38 MB, dense layers of 537 and 268 MB."""
+def large(layers: tuple[int, int] = (28, 11), widths: tuple[int, int] = (1024, 8192)) -> Any:
+    """A net of 4.2 GB: 28 convolutions of 38 MB, dense layers of 537 and 268 MB.
+
+    Args:
+        layers: How many there are of each kind.
+        widths: Their results.
+    """
     x = mx.sym.var("data")
-    for i in range(28):
-        x = layer(x, f"conv{i}", 1024)
-    for i in range(11):
-        x = mx.sym.relu(mx.sym.FullyConnected(x, num_hidden=8192, name=f"dense{i}"))
+    for i in range(layers[0]):
+        x = layer(x, f"conv{i}", widths[0])
+    for i in range(layers[1]):
+        x = mx.sym.relu(mx.sym.FullyConnected(x, num_hidden=widths[1], name=f"dense{i}"))
     return x
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib as _importlib
+import os as _os
 from typing import Any as _Any
 
 from serde._version import __version__
 
 _HOMES = {
+    "batch": "serde.batching.api",
     "bisect": "serde.checking.checks",
     "check": "serde.checking.checks",
     "compile": "serde.api",
@@ -25,6 +27,7 @@ _HOMES = {
     "register_runner": "serde.target.runners",
     "target": "serde.target",
     "to_relay": "serde.api",
+    "view": "serde.viewing.viewer",
     "HybridExecutor": "serde.target.hybrid",
     "Runnable": "serde.relax.runnable",
     "FormatError": "serde.errors",
@@ -36,6 +39,11 @@ _HOMES = {
 }
 
 __all__ = [*_HOMES, "__version__"]
+
+if _os.path.exists(f"{_os.path.dirname(__file__)}/de.py"):
+    from serde._installation import warn_of_pyserde as _warn_of_pyserde
+
+    _warn_of_pyserde()
 
 
 def __getattr__(name: str) -> _Any:

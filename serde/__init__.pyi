@@ -16,6 +16,8 @@ from serde import relay as relay
 from serde import serving as serving
 from serde import target as target
 from serde._version import __version__ as __version__
+from serde.batching.records import Outcome
+from serde.batching.report import BatchReport
 from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
 from serde.checking.tolerance import Tolerance
@@ -37,9 +39,1093 @@ from serde.relay.ir.types import TensorType
 from serde.report import Report as Report
 from serde.target.hybrid import HybridExecutor as HybridExecutor
 from serde.target.runners import register_runner as register_runner
+from serde.viewing.page import Page
 from serde.walk.user_converters import exports as exports
 from serde.walk.user_converters import imports as imports
 from serde.weights import Array
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["coreml"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["mxnet"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["nnef"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    nnef_fragments: bool = False,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing nnef:
+        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
+            fragments of its own.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["onnx"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
+    local_functions: bool = False,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["relax"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["relay"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    strict: bool = False,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["torch"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    control_flow: Literal["python", "hop"] = "python",
+    training: bool = True,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing torch:
+        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
+            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
+            ("hop"), which torch.export takes.
+        training (bool, default True): Keep what only matters in training: dropout, and batch
+            normalisations as layers of their own. Without it the module is smaller and only
+            predicts.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: Literal["tvm"],
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    freeze_vars: bool = False,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: None,
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    custom_ops: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+    params_epoch: int = 0,
+    nnef_fragments: bool = False,
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear", "onnxruntime", "tensorrt"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    link_weights: bool = False,
+    link_digest: Literal["sampled", "full"] = "sampled",
+    local_functions: bool = False,
+    freeze_vars: bool = False,
+    strict: bool = False,
+    control_flow: Literal["python", "hop"] = "python",
+    training: bool = True,
+    tvm_target: str | Mapping[str, AnyValue] = "llvm",
+    cc: str | None = None,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended.
+
+    Args:
+        sources: Paths, globs, folders, URLs, manifests (``.jsonl``, ``.csv``, ``.txt``), and
+            mappings as a line of a manifest has them: ``{"source": "a.onnx", "opset": 13}``.
+        to: Name of the target's format.
+        out: Folder or URL that the targets are written to.
+        source_format: Name of the sources' format; recognised by content if left out.
+        check: Run source and target on this many seeded inputs before the target appears.
+        tolerance: What the check accepts; by dtype if left out.
+        dims: Lengths of dynamic dimensions during the check.
+        check_data: Path of inputs to check with instead of seeded ones; see :func:`convert`.
+        yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        workers: How many models are converted at the same time; as there are cores if left out.
+        scheduler: Address of a Dask scheduler, a connected ``distributed.Client``, ``"dask"`` for
+            a cluster of this machine, or what runs the jobs; without Dask if left out.
+        time_limit: Seconds that the process of one model may take.
+        memory_limit: Bytes that the process of one model may allocate; on Linux only.
+        retries: How often a model is tried again whose process was killed by somebody else.
+        ledger: File of what is done; ``.serde/ledger.sqlite`` in a local `out` if left out.
+        retry_failed: Try again what failed in an earlier run.
+        overwrite: Whether files beside targets may be replaced that serde did not write.
+        scratch: Folder for what is fetched from stores meanwhile; the system's if left out.
+        storage_options: What ``fsspec`` gives to file systems; the environment otherwise.
+        progress: Called with each outcome as it comes in.
+        options: Options of the sources, of the passes and of the target, for all models.
+
+    Returns:
+        What became of the models; iterating over it gives an outcome for each.
+
+    Raises:
+        FormatError: The ledger is another file.
+        MissingDependency: A package is not installed.
+        OptionError: An option is unknown or cannot be used, nothing can be written to `out`, or
+            another run has the ledger open. What is wrong with a model is never raised.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+
+    Options of the passes between:
+        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
+            the part to convert; those of the model that the outputs depend on, if left out.
+        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
+            the part to convert; those of the model, if left out. name:1 is the second result of a
+            node.
+        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
+            of a target use the new ones.
+        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
+            likewise.
+        simplify (bool, default True): Make the model smaller and faster where its results stay the
+            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
+            it, only what targets need is done: functions inlined, shapes and constants evaluated,
+            operators that only matter in training dropped.
+        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
+            that follows a convolution or dense layer becomes part of its weights.
+        float16 (bool, default False): Compute in float16.
+        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
+            they are.
+        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
+            names that stay float32, besides the default list.
+
+    Options of writing coreml:
+        custom_ops (frozenset[str], default frozenset()): Operators of other frameworks that Relay
+            does not know, by name, which are written as custom operators of the target.
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, input_types.Image], default {}): Inputs that are images, by name: a
+            colour layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, input_types.Image], default {}): Outputs that are images, by
+            name, with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, input_types.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+
+    Options of writing nnef:
+        nnef_fragments (bool, default False): Keep functions of the model, and what it repeats, as
+            fragments of its own.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
+            Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as quantised-as-qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        link_weights (bool, default False): Refer to weights where they lie in the files of the
+            source, instead of writing them; the model must be written to the folder of these files
+            or one above. Only weights that the conversion makes anew are written. The model notes a
+            fingerprint of the files, so that serde finds out if they change later.
+        link_digest (Literal['sampled', 'full'], default 'sampled'): With link_weights, a
+            fingerprint of pieces of the files alone ("sampled"), or besides that their SHA-1
+            ("full"), for which all of them is read.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+
+    Options of writing relax:
+        freeze_vars (bool, default False): Put the weights into the module as constants; they are
+            parameters behind the inputs otherwise.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+
+    Options of writing torch:
+        control_flow (Literal['python', 'hop'], default 'python'): Conditionals and loops as
+            statements of Python, which torch.jit.script takes, or as torch.cond and while_loop
+            ("hop"), which torch.export takes.
+        training (bool, default True): Keep what only matters in training: dropout, and batch
+            normalisations as layers of their own. Without it the module is smaller and only
+            predicts.
+
+    Options of writing tvm:
+        tvm_target (str | Mapping[str, AnyValue], default 'llvm'): What the library is compiled for:
+            a kind or tag of TVM, or a mapping such as {"kind": "llvm", "mcpu": "skylake"}, also as
+            text in JSON.
+        cc (str | None, default None): What links the library: a C++ compiler for the target; one
+            that TVM finds if left out.
+    """
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: str,
+    out: str | PathLike[str],
+    source_format: FormatName,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    **options: AnyValue,
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended."""
+
+@overload
+def batch(
+    sources: str
+    | PathLike[str]
+    | Mapping[str, AnyValue]
+    | Iterable[str | PathLike[str] | Mapping[str, AnyValue]],
+    *,
+    to: str,
+    out: str | PathLike[str],
+    source_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: str | PathLike[str] | None = None,
+    yardstick: bool = True,
+    workers: int | None = None,
+    scheduler: AnyValue = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 1,
+    ledger: str | PathLike[str] | None = None,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    scratch: str | PathLike[str] | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    progress: Callable[[Outcome], object] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+) -> BatchReport:
+    """Convert many models, each in a process of its own, and go on where an earlier run ended."""
 
 @overload
 def bisect(
@@ -65,6 +1151,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -106,6 +1193,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -146,6 +1234,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Bisection:
@@ -182,6 +1271,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -219,6 +1309,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -257,6 +1348,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Bisection:
@@ -291,6 +1383,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -335,6 +1428,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -381,6 +1475,8 @@ def bisect(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -482,6 +1578,7 @@ def bisect(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name."""
@@ -501,6 +1598,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -515,6 +1613,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -547,6 +1646,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -561,6 +1661,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -592,6 +1693,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -606,6 +1708,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
 ) -> Report:
@@ -633,6 +1736,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -647,6 +1751,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -675,6 +1780,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -689,6 +1795,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -718,6 +1825,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -732,6 +1840,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
 ) -> Report:
@@ -757,6 +1866,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -771,6 +1881,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -806,6 +1917,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -820,6 +1932,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -838,8 +1951,8 @@ def check(
     """Run two models on the same seeded inputs and compare their outputs.
 
     Args:
-        source: The model to be matched.
-        target: File of the model that must match it.
+        source: The model to be matched: a path or URL, several of these, bytes or a live object.
+        target: Path or URL of the model that must match it.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -853,6 +1966,7 @@ def check(
         float16: The target computes in float16; it is judged by what that can hold. Of a target
             that is read as Relay, this is found out.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``; a target that does not say its
             shapes gets those of the source.
@@ -879,6 +1993,8 @@ def check(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -941,6 +2057,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -961,6 +2078,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -981,6 +2099,7 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -995,6 +2114,7 @@ def check(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs."""
@@ -1021,6 +2141,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1071,6 +2192,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -1120,6 +2242,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -1165,6 +2288,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -1211,6 +2335,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -1258,6 +2383,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -1301,6 +2427,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -1354,6 +2481,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1416,6 +2544,8 @@ def compile(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -1526,6 +2656,7 @@ def compile(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -1556,6 +2687,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1570,6 +2702,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1686,6 +2819,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1700,6 +2834,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1761,6 +2896,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1775,6 +2911,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1837,6 +2974,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1851,6 +2989,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1939,6 +3078,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1953,6 +3093,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2015,6 +3156,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2029,6 +3171,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2091,6 +3234,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2105,6 +3249,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2172,6 +3317,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2186,6 +3332,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2253,6 +3400,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2267,6 +3415,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2343,8 +3492,9 @@ def convert(
     """Convert a model and write it.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
-        target: Where to write.
+        source: A path or URL, several of these, bytes or a live object of a framework; an
+            archive of SageMaker or of a model server with what it says of the inputs.
+        target: Where to write: a path or URL.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -2362,6 +3512,8 @@ def convert(
             :func:`serde.conversion.mapping.tensor_mapping`.
         overwrite: Whether files beside the target may be replaced that serde did not write:
             MXNet's symbol and parameters, Relay's parameters.
+        storage_options: What ``fsspec`` gives to the file system of a URL, such as
+            ``{"anon": True}``; the environment says it otherwise.
         report: Filled with all of it; a new one if left out.
         options: Options of the source, of the passes and of the target, and what makes the target
             smaller, such as ``int8=True, calibration="photos"``.
@@ -2374,6 +3526,7 @@ def convert(
             allowed; nothing is written.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
 
     Options of every source:
@@ -2388,6 +3541,8 @@ def convert(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -2596,6 +3751,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -2616,6 +3772,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -2636,6 +3793,7 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -2650,6 +3808,7 @@ def convert(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2712,6 +3871,7 @@ def diff(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2760,6 +3920,8 @@ def diff(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -2855,6 +4017,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2978,6 +4141,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3101,6 +4265,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3169,6 +4334,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3237,6 +4403,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3306,6 +4473,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3375,6 +4543,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3470,6 +4639,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3565,6 +4735,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3634,6 +4805,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3703,6 +4875,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3772,6 +4945,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3841,6 +5015,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3915,6 +5090,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3989,6 +5165,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4063,6 +5240,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4137,6 +5315,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -4243,6 +5422,8 @@ def export_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -4471,6 +5652,7 @@ def export_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5473,6 +6655,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5521,6 +6704,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -5568,6 +6752,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -5611,6 +6796,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -5655,6 +6841,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -5700,6 +6887,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -5741,6 +6929,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -5792,6 +6981,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -5849,6 +7039,8 @@ def import_model(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -5954,6 +7146,7 @@ def import_model(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -5990,6 +7183,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6039,6 +7233,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -6087,6 +7282,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -6131,6 +7327,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -6176,6 +7373,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -6222,6 +7420,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -6264,6 +7463,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -6316,6 +7516,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6373,6 +7574,8 @@ def import_to_gluon(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -6480,6 +7683,7 @@ def import_to_gluon(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -6515,6 +7719,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6556,6 +7761,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -6596,6 +7802,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
     inputs: Sequence[str] = (),
@@ -6632,6 +7839,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -6669,6 +7877,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
@@ -6707,6 +7916,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -6741,6 +7951,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     example_inputs: AnyValue = None,
     dynamic_shapes: AnyValue = None,
@@ -6785,6 +7996,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -6831,6 +8043,8 @@ def to_relay(
         keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
         result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
             operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
         limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
             terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
             what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
@@ -6920,6 +8134,7 @@ def to_relay(
     | PathLike[str] = (),
     keep_unknown: bool = False,
     result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
     limits: Mapping[str, int] | Sequence[str] | Limits = ...,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -6927,6 +8142,823 @@ def to_relay(
     rename_outputs: Mapping[str, str] = {},
 ) -> RelayModel:
     """Return a model as Relay, as its format says it, before any pass."""
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["coreml"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+) -> coremltools.models.MLModel:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["coreml"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["mxnet"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+) -> tuple[mxnet.Symbol, Params]:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["mxnet"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["nnef"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> AnyValue:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["nnef"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["onnx"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+) -> onnx.ModelProto:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["onnx"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["relax"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> AnyValue:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["relax"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relax:
+        function (str | None, default None): The function to read, if it is not called main and
+            there are several.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name (relax.nn.relu): functions of a list of Relay expressions and a dict of
+            attributes, which return one expression or several.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["relay"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    lift_constants: int | None = 256,
+) -> tuple[IRModule, dict[str, Array]]:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["relay"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    lift_constants: int | None = 256,
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: None = None,
+    params: AnyValue = None,
+    format: Literal["torch"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    default_dtype: str = "float32",
+) -> AnyValue:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name: functions of a list of Relay expressions (and of Python's values) and a
+            list of their dtypes, which return one expression or several.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: Literal["torch"],
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    default_dtype: str = "float32",
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What operators
+            become, by name: functions of a list of Relay expressions (and of Python's values) and a
+            list of their dtypes, which return one expression or several.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str],
+    params: AnyValue = None,
+    format: None = None,
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    custom_convert_map: Mapping[str, Callable[..., AnyValue]] = {},
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    example_inputs: AnyValue = None,
+    dynamic_shapes: AnyValue = None,
+    default_dtype: str = "float32",
+) -> Path:
+    """Show a model as a page of HTML, or what differs between two.
+
+    The page is one file that asks for nothing from anywhere. It draws the graph as its format
+    says it, before any pass, with what repeats folded. A model that cannot be converted is shown
+    as far as it could be read, with its gaps marked.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        other: Another model that is compared with it, likewise.
+        path: Where to write the page.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the format of `source`; recognised by content if left out.
+        other_format: Name of the format of `other`, likewise.
+        weights: Whether weights are read: their statistics and histograms, and with two models
+            which of them differ.
+        seconds: Time for the statistics of a model's weights; of what is left then, samples are
+            read.
+        values: With two models, whether both are run to compare the values inside.
+        dims: Lengths of dynamic dimensions by name, for that run.
+        check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
+        report: Filled with stages and gaps.
+        options: Options of the source's format, such as ``input_shapes``; the other model gets
+            those that its format has.
+
+    Returns:
+        The page, which a notebook shows; with `path`, it is written there too.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing, or nothing can be written at `path`.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+        converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
+            operators: by name, decorated by serde.imports or serde.exports, or in files of these.
+        keep_unknown (bool, default False): Keep operators that nobody can convert as serde.foreign.
+        result_types (Mapping[str, tuple[TensorType, ...]], default {}): Types of what such
+            operators give, by the node's name: "float32[1,10]", of several results a list.
+        labels (tuple[str, ...], default ()): Class labels, in the order of the scores, of a model
+            that says none itself.
+        limits (Limits, default Limits(nodes=10000, elements=134217728, constants=33554432,
+            terms=64, turns=4096, depth=32, values=67108864)): What the conversion may take beyond
+            what the source holds, by the names that :class:serde.limits.Limits has: {"nodes":
+            1_000_000}.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading nnef:
+        custom_convert_map (Mapping[str, Callable[..., AnyValue]], default {}): What fragments
+            become, by name, those of the standard included: functions of a list of Relay
+            expressions and a dict of further arguments, which return one expression or several.
+            Fragments of the model's own are not expanded then.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of reading torch:
+        example_inputs (AnyValue, default None): Arguments with which a live module is exported or
+            traced.
+        dynamic_shapes (AnyValue, default None): Which of their dimensions may have any length, as
+            torch.export takes it.
+        default_dtype (str, default 'float32'): The dtype of numbers with a fraction, and of inputs
+            of TorchScript that declare none.
+    """
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    params: AnyValue = None,
+    format: FormatName,
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Page:
+    """Show a model as a page of HTML, or what differs between two."""
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    params: AnyValue = None,
+    format: str | None = None,
+    other_format: FormatName,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Page:
+    """Show a model as a page of HTML, or what differs between two."""
+
+@overload
+def view(
+    source: AnyValue,
+    other: AnyValue = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    params: AnyValue = None,
+    format: str,
+    other_format: str | None = None,
+    weights: bool = True,
+    seconds: float = 20.0,
+    values: bool = True,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
+    allow: Iterable[str] = (),
+    converters: Mapping[str, Callable[..., AnyValue]]
+    | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
+    | str
+    | PathLike[str] = (),
+    keep_unknown: bool = False,
+    result_types: Mapping[str, str | TensorType | Sequence[str | TensorType]] = {},
+    labels: Sequence[str] = (),
+    limits: Mapping[str, int] | Sequence[str] | Limits = ...,
+) -> Page:
+    """Show a model as a page of HTML, or what differs between two."""
 
 __all__ = [
     "FormatError",
@@ -6938,6 +8970,7 @@ __all__ = [
     "SerdeError",
     "UnsupportedModelError",
     "__version__",
+    "batch",
     "bisect",
     "check",
     "compile",
@@ -6955,4 +8988,5 @@ __all__ = [
     "serving",
     "target",
     "to_relay",
+    "view",
 ]

@@ -334,6 +334,7 @@ def _check_data(given: AnyValue) -> CheckData:
     writes="target_format",
     passes=PrepareOptions,
     after=QuantizeOptions,
+    stores=True,
 )
 def convert(
     source: AnyValue,
@@ -349,14 +350,16 @@ def convert(
     yardstick: bool = True,
     tensor_mapping: PathLike | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
     """Convert a model and write it.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
-        target: Where to write.
+        source: A path or URL, several of these, bytes or a live object of a framework; an
+            archive of SageMaker or of a model server with what it says of the inputs.
+        target: Where to write: a path or URL.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -374,6 +377,8 @@ def convert(
             :func:`serde.conversion.mapping.tensor_mapping`.
         overwrite: Whether files beside the target may be replaced that serde did not write:
             MXNet's symbol and parameters, Relay's parameters.
+        storage_options: What ``fsspec`` gives to the file system of a URL, such as
+            ``{"anon": True}``; the environment says it otherwise.
         report: Filled with all of it; a new one if left out.
         options: Options of the source, of the passes and of the target, and what makes the target
             smaller, such as ``int8=True, calibration="photos"``.
@@ -386,6 +391,7 @@ def convert(
             allowed; nothing is written.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
     """
     report = Report() if report is None else report

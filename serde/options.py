@@ -54,6 +54,7 @@ class ImportOptions:
         keep_unknown: Keep operators that nobody can convert as ``serde.foreign``.
         result_types: Types of what such operators give, by the node's name:
             ``"float32[1,10]"``, of several results a list.
+        labels: Class labels, in the order of the scores, of a model that says none itself.
         limits: What the conversion may take beyond what the source holds, by the names that
             :class:`serde.limits.Limits` has: ``{"nodes": 1_000_000}``.
     """
@@ -71,10 +72,12 @@ class ImportOptions:
         default_factory=dict,
         metadata={"accepts": Mapping[str, str | TensorType | Sequence[str | TensorType]]},
     )
+    labels: tuple[str, ...] = field(default=(), metadata={"accepts": Sequence[str]})
     limits: Limits = field(default=Limits(), metadata=_LIMITS)
 
     def __post_init__(self) -> None:
         check_allowed(self.allow)
+        object.__setattr__(self, "labels", _labels(self.labels))
         object.__setattr__(self, "limits", Limits.read(self.limits))
         object.__setattr__(self, "converters", read_converters(self.converters, "read"))
         if self.result_types != {}:
@@ -99,6 +102,14 @@ def check_convert_map(found: AnyValue) -> None:
     """
     if not isinstance(found, Mapping) or not all(map(callable, found.values())):
         raise OptionError(f"custom_convert_map: expected functions by name, found {found!r}")
+
+
+def _labels(given: AnyValue) -> tuple[str, ...]:
+    """Return labels that a caller gave."""
+    is_list = isinstance(given, Sequence) and not isinstance(given, (str, bytes))
+    if not is_list or not all(isinstance(each, str) for each in given):
+        raise OptionError(f"labels: expected texts, found {given!r}")
+    return tuple(given)
 
 
 def _shape(name: str, shape: AnyValue) -> tuple[DimLike, ...]:

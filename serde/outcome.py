@@ -27,7 +27,7 @@ OUTCOMES = {
     4: "check failed",
     5: "not checked",
     6: "package missing",
-    7: "store failed",
+    7: "unreachable",
     8: "cluster failed",
     70: "internal error",
     130: "interrupted",

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -94,6 +94,10 @@ class OutputVerdict:
     own: float | None = None
     remark: str = ""
 
+    def _repr_html_(self) -> str:
+        """Return the figures for a notebook."""
+        return _verdict_table([self])
+
     @property
     def failed(self) -> bool:
         """Whether the output was found to be wrong."""
@@ -144,6 +148,29 @@ class OutputAccuracy:
     before: Nearness
     after: Nearness
     passed: bool = True
+
+
+def _verdict_rows(verdicts: Sequence[OutputVerdict]) -> list[tuple[str, ...]]:
+    return [
+        (
+            verdict.output,
+            "x".join(map(str, verdict.shapes[0])) or "scalar",
+            verdict.dtypes[0],
+            f"{verdict.max_abs:.2e}",
+            f"{verdict.max_rel:.2e}",
+            f"{verdict.cosine:.6f}",
+            "agrees" if verdict.passed else "differs" if verdict.failed else "says nothing",
+            verdict.remark,
+        )
+        for verdict in verdicts
+    ]
+
+
+def _verdict_table(verdicts: Sequence[OutputVerdict]) -> str:
+    from serde.markup import table
+
+    columns = ("output", "shape", "dtype", "max abs", "max rel", "cosine", "verdict", "")
+    return table(columns, _verdict_rows(verdicts), right={3, 4, 5})
 
 
 @dataclass(slots=True)
@@ -238,9 +265,7 @@ class Report:
         """Return the gaps, grouped by operator and reason, in a stable order."""
         failed = len({issue.node for issue in self.issues})
         lines = [f"{self.title}: {failed} of {max(self.nodes, failed)} nodes cannot be converted"]
-        groups: dict[tuple[str, str, str], list[str]] = {}
-        for issue in sorted(self.issues, key=lambda i: (i.op, i.reason, i.hint or "", i.node)):
-            groups.setdefault((issue.op, issue.reason, issue.hint or ""), []).append(issue.node)
+        groups = self._grouped()
         width = max((len(op) for op, _, _ in groups), default=0)
         count_width = max((len(f"x{len(nodes)}") for nodes in groups.values()), default=0)
         for (op, reason, hint), nodes in groups.items():
@@ -249,6 +274,38 @@ class Report:
             count = f"x{len(nodes)}"
             lines.append(f"  {op:<{width}}  {count:<{count_width}}  {reason}{tail} [{shown}]")
         return "\n".join(lines)
+
+    def _grouped(self) -> dict[tuple[str, str, str], list[str]]:
+        """Return the nodes with gaps by operator, reason and hint, in a stable order."""
+        groups: dict[tuple[str, str, str], list[str]] = {}
+        for issue in sorted(self.issues, key=lambda i: (i.op, i.reason, i.hint or "", i.node)):
+            groups.setdefault((issue.op, issue.reason, issue.hint or ""), []).append(issue.node)
+        return groups
+
+    def _repr_html_(self) -> str:
+        """Return gaps, verdicts, figures and stages for a notebook."""
+        from serde.markup import escaped, figure, folded, table
+
+        gaps = [
+            (op, len(nodes), reason, hint, ", ".join(nodes[:5]) + (", ..." if nodes[5:] else ""))
+            for (op, reason, hint), nodes in self._grouped().items()
+        ]
+        operators = sorted({*self.before, *self.after})
+        counts = [(name, self.before[name], self.after[name]) for name in operators]
+        others = [(i.op, i.node, i.reason) for i in sorted((*self.allowed, *self.fallbacks))]
+        stages = [(stage.name, f"{stage.seconds:.2f}") for stage in self.stages]
+        notes = "".join(f"<p>{escaped(note)}</p>" for note in self.notes[:20])
+        return figure(
+            self.title or "Report",
+            f"<p>{self.coverage}</p>" if self.nodes or self.issues else "",
+            table(("operator", "nodes", "cannot be converted", "hint", "names"), gaps, right={1}),
+            _verdict_table(self.verdicts),
+            notes,
+            table(("", ""), [(str(name), str(fact)) for name, fact in self.facts.items()]),
+            folded("allowed and kept", table(("operator", "node", "reason"), others)),
+            folded("operators", table(("operator", "before", "after"), counts, right={1, 2})),
+            folded("stages", table(("stage", "seconds"), stages, right={1})),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the whole report as values that JSON can hold."""

@@ -34,6 +34,7 @@ __all__ = [
     "dtype_name",
     "empty_aligned",
     "numpy_dtype",
+    "weights_text",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -251,15 +252,23 @@ class FileRange:
 
 
 class OpenFile:
-    """A descriptor of a regular file, and reads at positions of it."""
+    """A descriptor of a regular file, and reads at positions of it.
 
-    __slots__ = ("fd", "path", "stamp")
+    Attributes:
+        fd: The descriptor.
+        path: The file.
+        stamp: Device, inode, size and modification time (ns) when it was opened.
+        names: Number of hard links at that moment.
+    """
+
+    __slots__ = ("fd", "names", "path", "stamp")
 
     def __init__(self, fd: int, path: str) -> None:
         self.fd = fd
         self.path = path
         status = os.fstat(fd)
         self.stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        self.names = status.st_nlink
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> OpenFile:
@@ -458,6 +467,11 @@ class ReshapedWeight(Weight):
     def chunks(self) -> Iterator[memoryview]:
         """Yield the bytes of the base."""
         return self._base.chunks()
+
+
+def weights_text(count: int, nbytes: int) -> str:
+    """Return how many weights there are and their size, as ``2 weights of 1,024 bytes``."""
+    return f"{count} weight{'' if count == 1 else 's'} of {nbytes:,} bytes"
 
 
 def as_weight(value: Any) -> Weight:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
 from serde.batching.looks import identity
-from serde.batching.sources import stage_locally
 from serde.engine.forked import forked_engines
 from serde.errors import ConverterBug, MissingDependency, OptionError, UnsupportedModelError
 from serde.outcome import OUTCOMES, error_message, exit_code
 from serde.report import Report
+from serde.stores.staging import Staged, stage
 
-__all__ = ["CONVERT", "IDENTIFY", "PREPARE", "convert_model", "identify", "prepare"]
+__all__ = ["CONVERT", "IDENTIFY", "PREPARE", "convert_model", "identify", "one_line", "prepare"]
 
 CONVERT: Final = (__name__, "convert_model")
 IDENTIFY: Final = (__name__, "identify")
@@ -33,7 +35,7 @@ def convert_model(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
         request: ``sources``, ``target``, ``to``, ``options`` of :func:`serde.convert`, ``known``
             (as in a job) and ``scratch``, a directory for what is unpacked.
     """
-    report, before = Report(), frozenset(sys.modules)
+    report, before = Report(), len(sys.modules)
     answer: dict[str, AnyValue] = {"status": "done", "error": "", "content": "", "bytes_read": 0}
     try:
         _convert(request, report, answer)
@@ -41,9 +43,10 @@ def convert_model(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
         answer |= {"status": "out of memory", "error": "more memory is needed than it may take"}
     except (Exception, KeyboardInterrupt) as error:
         status = _status(error, request)
-        answer |= {"status": status, "error": _one_line(error)}
-    loaded = [name for name in sys.modules if name.startswith("serde.") and name not in before]
-    known = {"modules": loaded, "engines": forked_engines()}
+        answer |= {"status": status, "error": one_line(error)}
+    new = islice(reversed(sys.modules), len(sys.modules) - before)
+    modules = [name for name in new if name.startswith("serde.")][::-1]
+    known = {"modules": modules, "engines": forked_engines()}
     return {**answer, "report": report.as_dict(), "loaded": known}
 
 
@@ -51,15 +54,15 @@ def _convert(request: Mapping[str, AnyValue], report: Report, answer: dict[str, 
     """Convert the model of a request; what is known meanwhile goes into `answer`."""
     from serde.api import convert
 
-    options = dict(request["options"])
-    with stage_locally(request["sources"], request["scratch"], options) as model:
+    options = _live(request["options"])
+    with _staged(request, options) as model:
         answer |= _known(model)
-        if model.digest == request["known"]:
+        if answer["content"] and answer["content"] == request["known"]:
             answer["status"] = "unchanged"
             return
         target = Path(request["target"])
         target.parent.mkdir(parents=True, exist_ok=True)
-        given = {**model.options, **_live(options)}
+        given = {**model.options, **options}
         report.notes.extend(model.notes)
         convert(model.source, target, target_format=request["to"], report=report, **given)
     answer["bytes_written"] = report.facts["bytes"]
@@ -67,14 +70,25 @@ def _convert(request: Mapping[str, AnyValue], report: Report, answer: dict[str, 
 
 def identify(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
     """Return what is to be known of a model whose conversion told nothing."""
-    with stage_locally(request["sources"], request["scratch"], request["options"]) as model:
+    with _staged(request, _live(request["options"])) as model:
         return _known(model)
 
 
-def _known(model: AnyValue) -> dict[str, AnyValue]:
-    """Return what its files look like, before they are read, and the digest of their bytes."""
-    files = [identity(os.fspath(path)) for path in model.files]
-    return {"files": files, "content": model.digest, "bytes_read": model.nbytes}
+def _staged(
+    request: Mapping[str, AnyValue], options: Mapping[str, AnyValue]
+) -> AbstractContextManager[Staged]:
+    form = options.get("source_format")
+    return stage(request["sources"], request["scratch"], format=form, options=options)
+
+
+def _known(model: Staged) -> dict[str, AnyValue]:
+    """Return what its files look like, before they are read, and the digest of their bytes.
+
+    Of a model that is found by what its files have in common, no file is known here.
+    """
+    files = [identity(os.fspath(path)) for _, path in model.files]
+    content = model.digest if files else ""
+    return {"files": files, "content": content, "bytes_read": model.nbytes}
 
 
 def _live(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
@@ -84,10 +98,6 @@ def _live(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
         from serde.checking.tolerance import Tolerance
 
         given["tolerance"] = Tolerance(**given["tolerance"])
-    if given.get("converters"):
-        from serde.walk.user_converters import read_converter_files
-
-        given["converters"] = read_converter_files(given["converters"])
     return given
 
 
@@ -101,7 +111,7 @@ def _status(error: BaseException, request: Mapping[str, AnyValue]) -> str:
     return OUTCOMES[exit_code(error)]
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """Return what an error says in one line; of gaps, the first reasons."""
     if isinstance(error, UnsupportedModelError):
         return _gaps(error.report)

@@ -28,7 +28,10 @@ from serde.batching.records import Job, Outcome, Settings
 from serde.batching.worker import Runner
 from serde.errors import ClusterError, OptionError
 
-__all__ = ["DaskExecutor", "UnfitWorker", "end_run", "run_model"]
+__all__ = ["LOCAL", "DaskExecutor", "UnfitWorker", "end_run", "is_client", "run_model"]
+
+LOCAL: Final = "dask"
+"""What stands for a cluster of this machine, in the place of an address."""
 
 _LOG = logging.getLogger("serde.batch")
 _DISTRIBUTION: Final = "serde-relay"
@@ -107,19 +110,25 @@ class DaskExecutor:
 
     Args:
         scheduler: Address of a scheduler (``tcp://...``, ``tls://...``) or a connected
-            ``distributed.Client``, which stays connected; if left out, a cluster of processes of
-            this machine is started for each run, and ended with it.
-        workers: How many processes that cluster has; as there are cores if left out.
+            ``distributed.Client``, which stays connected; ``"dask"`` for a cluster of processes
+            of this machine, which is started for each run and ended with it.
+        workers: How many processes that cluster of this machine has; as there are cores if left
+            out.
 
     Raises:
         MissingDependency: distributed is not installed.
-        OptionError: `workers` is given, and the cluster is there already.
+        OptionError: `scheduler` is none of these, or `workers` is given for one that runs.
     """
 
-    def __init__(self, scheduler: AnyValue = None, *, workers: int | None = None) -> None:
+    def __init__(self, scheduler: AnyValue = LOCAL, workers: int | None = None) -> None:
         require("distributed")
-        if scheduler is not None and workers is not None:
-            raise OptionError("workers: a cluster that runs has the workers that it has")
+        if not isinstance(scheduler, str) and not is_client(scheduler):
+            found = type(scheduler).__name__
+            raise OptionError(
+                f"scheduler: expected an address or a distributed.Client, found {found}"
+            )
+        if scheduler != LOCAL and workers is not None:
+            raise OptionError("workers: a cluster that runs has those that it has")
         self._scheduler = scheduler
         self._workers = workers
 
@@ -141,17 +150,11 @@ class DaskExecutor:
 
     def _connect(self, stack: ExitStack) -> AnyValue:
         """Return a client, which is closed with the stack if it is of our making."""
-        distributed = require("distributed")
-        if isinstance(self._scheduler, distributed.Client):
-            return self._scheduler
-        address = self._scheduler
-        if address is None:
+        distributed, address = require("distributed"), self._scheduler
+        if not isinstance(address, str):
+            return address
+        if address == LOCAL:
             address = stack.enter_context(self._local_cluster(distributed))
-        elif not isinstance(address, str):
-            raise OptionError(
-                f"scheduler: expected an address or a distributed.Client, "
-                f"found {type(address).__name__}"
-            )
         stack.enter_context(_quiet_client())
         try:
             with warnings.catch_warnings():
@@ -173,13 +176,19 @@ class DaskExecutor:
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=None,
-                dashboard_address="127.0.0.1:0" if is_installed("bokeh") else None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
             )
         except (OSError, RuntimeError, TimeoutError) as error:
             raise ClusterError(f"a cluster of this machine: {_line(error)}") from error
-        _LOG.info("Dask dashboard: %s", cluster.dashboard_link)
+        if is_installed("bokeh"):
+            _LOG.info("Dask dashboard: %s", cluster.dashboard_link)
         return cluster
+
+
+def is_client(value: object) -> bool:
+    """Whether something is a client of Dask, which need not be installed to tell."""
+    return type(value).__module__.partition(".")[0] == "distributed"
 
 
 @contextmanager

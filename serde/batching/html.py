@@ -146,7 +146,7 @@ def _figures(findings: Findings) -> Iterator[tuple[str, str]]:
     if findings.elapsed:
         yield "wall time", _duration(findings.elapsed)
         yield "models a second", f"{findings.rate:.3g}"
-        yield "at once, on average", f"{findings.busy / findings.elapsed:.1f}"
+        yield "in parallel", f"{findings.busy / findings.elapsed:.1f}"
 
 
 def _ordered(findings: Findings) -> list[tuple[str, int]]:
@@ -302,8 +302,9 @@ def _choice(name: str, every: str, values: Iterable[str]) -> str:
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of cells in HTML; a column whose head begins with ``<`` holds numbers."""
-    kinds = {"<": ' class="right"', "why": ' class="why"'}
-    classes = [kinds.get(head if head == "why" else head[:1], "") for head in heads]
+    kinds = {"why": ' class="why"', "on the way": ' class="way minor"'}
+    right = ' class="right"'
+    classes = [right if head.startswith("<") else kinds.get(head, "") for head in heads]
     lines = ['<div class="scroll"><table><thead><tr>']
     lines += [
         f'<th scope="col"{kind}>{head.removeprefix("<")}</th>'

@@ -1,4 +1,9 @@
-"""What a source or target looks like from outside, to tell whether it has to be read again."""
+"""What sources and targets look like from outside, to tell whether they have to be read again.
+
+Files of this machine are told apart by size, time of change and number, objects of stores by size
+and checksum. With them goes what else there is beside the first whose name begins as its does,
+for a format may find more files of a model by their names.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +11,97 @@ import bisect
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any as AnyValue
 
-__all__ = ["Looks", "identity", "seal"]
+from serde.batching.sources import stem_of
+from serde.errors import SerdeError
+from serde.stores.listing import expand
+from serde.stores.store import open_store
+from serde.stores.urls import Address
+
+__all__ = ["Looks", "identity"]
+
+Identity = list[AnyValue]
+"""A path or URL, its size, and what changes with its content."""
+
+
+def identity(path: str) -> Identity | None:
+    """Return what changes with a file of this machine; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return [path, found.st_size, f"{found.st_mtime_ns:x}-{found.st_ino:x}"]
 
 
 class Looks:
-    """What files look like; each directory is listed once in a run.
+    """What files and objects look like; a local directory is listed once.
 
-    Beside what the system says of each file it is kept which names there are beside the first
-    that begin as it does, since a format may find more files of a model by their names.
+    Args:
+        storage: What ``fsspec`` is given.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, storage: Mapping[str, AnyValue]) -> None:
+        self._storage = storage
         self._names: dict[str, list[str]] = {}
 
-    def of(self, sources: Sequence[str], files: Sequence[Sequence[AnyValue]]) -> str:
-        """Return what a source looks like.
+    def of(self, sources: Sequence[str], files: Iterable[str | Identity | None]) -> str:
+        """Return what a source looks like, empty where that cannot be told.
 
         Args:
-            sources: Its paths.
-            files: Path, size, time of change and number of each of its files, as they were
-                before they were read.
+            sources: Its paths or URLs.
+            files: The same of all its files, or what they looked like before they were read.
         """
-        if not files:
+        known = [self._identity(each) if isinstance(each, str) else each for each in files]
+        if not known or None in known:
             return ""
-        return json.dumps({"files": files, "beside": self._beside(sources[0])})
+        return json.dumps({"files": known, "beside": self._beside(sources[0])})
 
     def holds(self, look: str, sources: Sequence[str]) -> bool:
         """Whether a source still looks as it did."""
         if not look:
             return False
         known = json.loads(look)
-        return all(identity(each[0]) == each for each in known["files"]) and known[
-            "beside"
-        ] == self._beside(sources[0])
+        return self.of(sources, [each[0] for each in known["files"]]) == look
+
+    def seal(self, target: str) -> str:
+        """Return what a target looks like, empty if it is not there."""
+        if Address.of(target).protocol:
+            return json.dumps(self._identity(target) or "").strip('"')
+        files = [target]
+        if os.path.isdir(target):
+            walked = os.walk(target)
+            files = sorted(os.path.join(place, name) for place, _, own in walked for name in own)
+        known = [identity(each) for each in files]
+        return "" if None in known or not known else _digest(json.dumps(known))
+
+    def _identity(self, path: str) -> Identity | None:
+        if not Address.of(path).protocol:
+            return identity(path)
+        with suppress(SerdeError):
+            for found in expand(path, storage_options=self._storage):
+                return [path, found.size, found.checksum] if found.checksum else None
+        return None
 
     def _beside(self, path: str) -> str:
-        """Return a digest of the names in the folder of a path that begin as it does."""
-        folder, name = os.path.split(path.rstrip("/"))
+        """Return a digest of the names in the folder of a source that begin as its own does."""
+        address = Address.of(path.rstrip("/"))
+        stem = stem_of(address.name)
+        if address.protocol:
+            return _digest("\n".join(self._beside_object(address, stem)))
+        folder = address.parent or ("/" if address.path.startswith("/") else os.curdir)
         if folder not in self._names:
             with suppress(OSError):
-                self._names[folder] = sorted(os.listdir(folder or os.curdir))
-        names = self._names.get(folder, [])
-        stem = name.partition(".")[0].rpartition("-")[0] or name.partition(".")[0]
-        found = hashlib.blake2b(digest_size=8)
-        for each in _starting(names, stem):
-            found.update(each.encode(errors="surrogateescape") + b"\0")
-        return found.hexdigest()
+                self._names[folder] = sorted(os.listdir(folder))
+        return _digest("\n".join(_starting(self._names.get(folder, []), stem)))
+
+    def _beside_object(self, address: Address, stem: str) -> list[str]:
+        with suppress(SerdeError):
+            store, folder = open_store(address.with_path(address.parent), self._storage)
+            return [each.path for each in store.entries(folder, stem)]
+        return []
 
 
 def _starting(names: list[str], stem: str) -> Iterator[str]:
@@ -66,24 +112,6 @@ def _starting(names: list[str], stem: str) -> Iterator[str]:
         yield names[index]
 
 
-def identity(path: str) -> list[AnyValue] | None:
-    """Return what changes with a file, None if there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return [path, found.st_size, found.st_mtime_ns, found.st_ino]
-
-
-def seal(target: str) -> str:
-    """Return what a target looks like, empty if it is not there."""
-    files = [target]
-    if os.path.isdir(target):
-        found = os.walk(target)
-        files = sorted(os.path.join(folder, name) for folder, _, names in found for name in names)
-    known = [identity(each) for each in files]
-    return (
-        ""
-        if None in known or not known
-        else hashlib.blake2b(json.dumps(known).encode(), digest_size=16).hexdigest()
-    )
+def _digest(text: str) -> str:
+    data = text.encode(errors="surrogateescape")
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

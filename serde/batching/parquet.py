@@ -70,9 +70,27 @@ def write_parquet(path: str | os.PathLike[str], outcomes: Iterable[Outcome]) -> 
         parquet.ParquetWriter(staged, layout, compression="zstd") as writer,
     ):
         while batch := [_row(outcome) for outcome in islice(remaining, _ROWS)]:
-            writer.write_table(arrow.Table.from_pylist(batch, schema=layout))
+            writer.write_table(_table(arrow, batch, layout))
             rows += len(batch)
     return rows
+
+
+def _table(arrow: AnyValue, rows: list[dict[str, AnyValue]], layout: AnyValue) -> AnyValue:
+    """Return rows as a table; what of their texts UTF-8 does not have is spelled out."""
+    try:
+        return arrow.Table.from_pylist(rows, schema=layout)
+    except UnicodeEncodeError:
+        return arrow.Table.from_pylist([_encodable(row) for row in rows], schema=layout)
+
+
+def _encodable(value: AnyValue) -> AnyValue:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, list):
+        return [_encodable(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _encodable(each) for key, each in value.items()}
+    return value
 
 
 def _require_arrow() -> tuple[AnyValue, AnyValue]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any as AnyValue
 
 from serde.batching.manifest import Entry
 from serde.batching.records import Job, Outcome
-from serde.batching.sources import expand, is_pattern, is_url, root_of, source_suffixes
+from serde.batching.sources import find_sources, join, target_name
 from serde.errors import OptionError, SerdeError
-from serde.outcome import exit_code
+from serde.outcome import OUTCOMES, error_message, exit_code
+from serde.stores.urls import Address
 
 __all__ = ["Plan", "plan"]
 
@@ -68,12 +68,10 @@ def _add(found: Plan, taken: dict[str, Job], job: Job, where: str) -> None:
 
 def _fault(entry: Entry, error: Exception) -> Outcome:
     """Return the outcome of an entry of which there is no model."""
-    status = "unreachable"
-    if entry.fault:
-        status = "unreadable line"
-    elif exit_code(error) == 2 and not isinstance(error, OSError):
-        status = "usage"
-    told = " ".join(str(error).split())
+    status = "unreadable line"
+    if not entry.fault:
+        status = "unreachable" if isinstance(error, OSError) else OUTCOMES[exit_code(error)]
+    told = " ".join(error_message(error).split())
     return Outcome(name=entry.where, sources=entry.sources, target="", status=status, error=told)
 
 
@@ -81,46 +79,20 @@ def _jobs(entry: Entry, out: str, suffix: str, storage: Mapping[str, AnyValue]) 
     """Yield the jobs of an entry.
 
     Raises:
-        OptionError: A pattern stands for nothing, or for several models with one target.
+        FileNotFoundError: A pattern or folder stands for nothing.
+        OptionError: It stands for several models, with one target.
         StoreError: A store does not answer.
     """
     if len(entry.sources) > 1:
-        yield _job(entry, entry.sources, _named(entry.sources[0]), out, suffix)
+        target = entry.target or target_name(Address.of(entry.sources[0]).name, suffix)
+        yield Job(entry.sources[0], entry.sources, join(out, target), entry.options)
         return
     (given,) = entry.sources
-    root, count = root_of(given), 0
-    for source in expand(given, storage):
-        count += 1
-        inside = _relative(source, root) if source != given else _named(given)
-        if entry.target and count > 1:
-            raise OptionError(f"{given}: several models, but one target")
-        yield _job(entry, (source,), inside, out, suffix)
-    if not count:
-        kind = "pattern" if is_pattern(given) else "folder"
-        raise FileNotFoundError(0, f"the {kind} {given} holds no model")
-
-
-def _job(entry: Entry, sources: tuple[str, ...], inside: str, out: str, suffix: str) -> Job:
-    target = entry.target or _with_suffix(inside, suffix)
-    if not is_url(target) and not os.path.isabs(target):
-        target = f"{out.rstrip('/')}/{target}" if is_url(out) else os.path.join(out, target)
-    return Job(sources[0], sources, target, entry.options)
-
-
-def _named(source: str) -> str:
-    return source.rstrip("/").rpartition("/")[2]
-
-
-def _relative(source: str, root: str) -> str:
-    """Return where a source lies below the fixed part of the pattern that found it."""
-    inside = source.removeprefix(root).lstrip("/")
-    parts = [part for part in posixpath.normpath(inside).split("/") if part not in ("..", ".")]
-    return "/".join(parts)
-
-
-def _with_suffix(name: str, suffix: str) -> str:
-    """Return a name with the suffix of the target in place of its own."""
-    known = [each for each in source_suffixes() if name.endswith(each) and len(name) > len(each)]
-    own = max(known, key=len, default="")
-    stem = name[: len(name) - len(own)] if own else name
-    return stem.rstrip("/") + suffix
+    if not entry.target:
+        for source, name in find_sources(given, storage):
+            yield Job(source, (source,), join(out, target_name(name, suffix)), entry.options)
+        return
+    found = [source for source, _ in islice(find_sources(given, storage), 2)]
+    if len(found) > 1:
+        raise OptionError(f"{given}: several models, but one target")
+    yield Job(found[0], (found[0],), join(out, entry.target), entry.options)

@@ -16,7 +16,6 @@ STATUSES: Final[Mapping[str, int]] = MappingProxyType(
     {
         **{word: code for code, word in OUTCOMES.items()},
         "unreadable line": 65,
-        "unreachable": 66,
         "out of memory": 71,
         "out of time": 124,
         "crashed": 134,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from serde.batching.findings import Findings
 from serde.batching.ledger import Ledger, Seen, options_digest
-from serde.batching.looks import Looks, seal
+from serde.batching.looks import Looks
 from serde.batching.planning import Plan
 from serde.batching.records import Executor, Job, Outcome, Settings
 from serde.batching.report import BatchReport
@@ -73,7 +73,7 @@ class BatchRun:
         self._executor = executor
         self._retry_failed = retry_failed
         self._ledger = Ledger(ledger, settings.as_dict())
-        self._looks = Looks()
+        self._looks = Looks(settings.storage)
         self._limits = f"{settings.seconds} {settings.memory}"
         self._reused: deque[Outcome] = deque()
         self._running: dict[tuple[str, str], _Running] = {}
@@ -139,7 +139,7 @@ class BatchRun:
         """Whether an outcome of an earlier run stands, and its target is there as it was."""
         status = seen.outcome.status
         if seen.outcome.is_done:
-            return seen.seal != "" and seal(seen.outcome.target) == seen.seal
+            return seen.seal != "" and self._looks.seal(seen.outcome.target) == seen.seal
         if self._retry_failed or status in _ALWAYS_AGAIN:
             return False
         return status not in _LIMITED or seen.limits == self._limits
@@ -147,16 +147,19 @@ class BatchRun:
     def _keep(self, outcome: Outcome) -> Outcome:
         """Put an outcome into the ledger; of what was found unchanged, the earlier one counts."""
         running = self._running.pop((outcome.name, outcome.target))
-        files = outcome.report.get("files", ())
-        look = self._looks.of(outcome.sources, files) if outcome.content else ""
+        report = dict(outcome.report)
+        told = report.pop("batch", {})
+        outcome = replace(outcome, report=report)
+        look = told.get("look", "")
+        if told.get("files") and outcome.content:
+            look = self._looks.of(outcome.sources, told["files"])
         if outcome.status == "unchanged" and running.seen is not None:
             self._ledger.remember(outcome, look)
             return self._ledger.reuse(running.seen, running.job)
+        seal = told.get("seal", "")
+        if outcome.is_done and not seal:
+            seal = self._looks.seal(outcome.target)
         self._ledger.record(
-            outcome,
-            options=running.options,
-            limits=self._limits,
-            seal=seal(outcome.target) if outcome.is_done else "",
-            look=look,
+            outcome, options=running.options, limits=self._limits, seal=seal, look=look
         )
         return outcome

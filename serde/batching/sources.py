@@ -1,73 +1,101 @@
-"""Where the sources of a batch come from: local disk, or a store that they are fetched from."""
+"""Sources of a batch: what a path, glob or URL stands for, and how a target is called after one."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from typing import Any as AnyValue
+from typing import Final
 
-__all__ = ["Local", "stage_locally"]
+from serde.bridge import format_names, get_bridge
+from serde.errors import OptionError
+from serde.stores.listing import expand, is_pattern
+from serde.stores.urls import Address, is_url
 
+__all__ = ["find_sources", "join", "stem_of", "target_name"]
 
-@dataclass
-class Local:
-    source: str | list[str]
-    files: list[Path]
-    nbytes: int
-    digest: str
-    options: Mapping[str, AnyValue] = field(default_factory=dict)
-    notes: Sequence[str] = ()
+_MAGIC: Final = re.compile(r"[*?\[]")
 
 
-@contextmanager
-def stage_locally(
-    sources: Sequence[str], folder: str, options: Mapping[str, AnyValue]
-) -> Iterator[Local]:
-    files = [Path(each) for each in sources if os.path.isfile(each)]
-    first = sources[0]
-    if len(sources) == 1 and first.endswith("-symbol.json"):
-        files += sorted(Path(first).parent.glob(Path(first).name[:-12] + "-*.params"))
-    found = hashlib.blake2b(digest_size=32)
-    for path in files:
-        found.update(path.read_bytes())
-    size = sum(path.stat().st_size for path in files)
-    yield Local(first if len(sources) == 1 else list(sources), files, size, found.hexdigest())
+def find_sources(given: str, storage: Mapping[str, AnyValue]) -> Iterator[tuple[str, str]]:
+    """Yield the sources that a path, URL, glob or folder stands for, each with a name for it.
+
+    A name is relative to the folder that was named, or that the glob looks in.
+
+    Args:
+        given: A path or URL.
+        storage: What ``fsspec`` is given.
+
+    Raises:
+        FileNotFoundError: It stands for none.
+        StoreError: A store does not answer, or refuses.
+    """
+    pattern, found = is_pattern(given), False
+    ends = _ends() if pattern and given.endswith("*") else None
+    root = _root(given) if pattern else Address.of(given).path.strip("/")
+    for each in expand(given, storage_options=storage):
+        if ends is not None and not each.url.endswith(ends):
+            continue
+        found = True
+        path = Address.of(each.url).path.strip("/")
+        if path == root and not pattern:
+            yield each.url, path.rpartition("/")[2]
+        else:
+            yield each.url, posixpath.normpath(path.removeprefix(root).strip("/"))
+    if not found:
+        kind = "match of the pattern is a model" if pattern else "model is in the folder"
+        raise FileNotFoundError(0, f"no {kind}", given)
 
 
-def is_url(text: str) -> bool:
-    return "://" in text
+def _root(pattern: str) -> str:
+    """Return the path of the folder that a glob looks in."""
+    parts = Address.of(pattern).path.split("/")
+    first = next(index for index, part in enumerate(parts) if _MAGIC.search(part))
+    return "/".join(parts[:first]).strip("/")
 
 
-def is_pattern(text: str) -> bool:
-    return any(sign in text for sign in "*?[")
+def join(out: str, target: str) -> str:
+    """Return where a target is written: in `out`, unless it says a place of its own."""
+    if is_url(target) or os.path.isabs(target):
+        return target
+    if is_url(out):
+        return str(Address.of(out).within(target))
+    return os.path.normpath(os.path.join(Address.of(out).path, target))
 
 
-def root_of(pattern: str) -> str:
-    """Return the folder that a pattern looks in."""
-    if not is_pattern(pattern):
-        return pattern.rstrip("/") if os.path.isdir(pattern) else pattern.rpartition("/")[0]
-    parts = pattern.split("/")
-    first = next(i for i, part in enumerate(parts) if is_pattern(part))
-    return "/".join(parts[:first])
+def target_name(name: str, suffix: str) -> str:
+    """Return the name of a source with the suffix of the target in place of its own."""
+    return stem_of(name.rstrip("/")) + suffix
 
 
-def expand(pattern: str, _storage: Mapping[str, AnyValue]) -> Iterator[str]:
-    import glob
-
-    if is_pattern(pattern):
-        found = sorted(glob.glob(pattern, recursive=True))
-        yield from (each for each in found if not each.endswith(".params"))
-    else:
-        yield pattern
+def stem_of(name: str) -> str:
+    """Return a name without the longest suffix that some format gives it."""
+    ends = (*_ends(), *_companion_ends())
+    own = max((end for end in ends if name.endswith(end) and name != end), key=len, default="")
+    return name.removesuffix(own)
 
 
-def source_suffixes() -> tuple[str, ...]:
-    """Return the ends of the names of models of all formats that are read."""
-    from serde.bridge import format_names, get_bridge
+@cache
+def _ends() -> tuple[str, ...]:
+    """Return the ends of the names of models, as all formats that are read say them."""
+    found: dict[str, None] = {".mar": None}
+    for name in format_names():
+        with suppress(OptionError):
+            bridge = get_bridge(name)
+            if bridge.import_options is not None:
+                found.update(dict.fromkeys(bridge.suffixes))
+    return tuple(end for end in found if end not in _companion_ends())
 
-    bridges = [get_bridge(name) for name in format_names()]
-    return tuple(s for b in bridges if b.import_options is not None for s in b.suffixes)
+
+@cache
+def _companion_ends() -> tuple[str, ...]:
+    """Return the ends of the names of files that are read along with another."""
+    found: dict[str, None] = {}
+    for name in format_names():
+        with suppress(OptionError):
+            found.update(dict.fromkeys(get_bridge(name).companion_suffixes))
+    return tuple(found)

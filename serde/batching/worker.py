@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -17,18 +16,22 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.batching.child import CONVERT, IDENTIFY, PREPARE
-from serde.batching.isolation import Ending, Isolation, ServerEnded, isolation_here
+from serde.batching.child import CONVERT, IDENTIFY, PREPARE, one_line
+from serde.batching.endings import answered, died, outcome_of, was_killed_from_outside
+from serde.batching.isolation import Isolation, ServerEnded, isolation_here
+from serde.batching.looks import Looks
 from serde.batching.records import Job, Outcome, Settings
+from serde.errors import SerdeError
 from serde.io.staging import sweep
+from serde.outcome import OUTCOMES, exit_code
+from serde.stores.publishing import published
+from serde.stores.staging import Staged, stage
+from serde.stores.urls import Address
 
 __all__ = ["Runner", "run_job"]
 
 _WARMS_AT: Final = 3
 """Models of a format after which the server is made ready for more of them."""
-
-_NO_MEMORY: Final = ("bad_alloc", "MemoryError", "Cannot allocate memory", "out of memory")
-_FROM_OUTSIDE: Final = frozenset((signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)))
 
 
 def run_job(job: Job, settings: Settings) -> Outcome:
@@ -47,6 +50,14 @@ def run_job(job: Job, settings: Settings) -> Outcome:
 @cache
 def _shared_runner(_process: int, threads: int) -> Runner:
     return Runner(threads)
+
+
+class _Unpublished(Exception):
+    """Ends what would publish a target, of which there is none."""
+
+    def __init__(self, outcome: Outcome, again: bool) -> None:
+        self.outcome = outcome
+        self.again = again
 
 
 class Runner:
@@ -84,47 +95,81 @@ class Runner:
 
     def _attempt(self, job: Job, settings: Settings) -> tuple[Outcome, bool]:
         """Return how a model ended, and whether it may end otherwise if it is tried again."""
-        with tempfile.TemporaryDirectory(dir=settings.scratch or None) as scratch:
-            return self._convert(job, settings, job.target, scratch)
+        scratch = Path(settings.scratch or tempfile.gettempdir())
+        try:
+            with published(job.target, scratch, storage_options=settings.storage) as target:
+                if any(Address.of(each).protocol for each in job.sources):
+                    outcome, again = self._fetch_and_convert(job, settings, target, scratch)
+                else:
+                    sources = [Address.of(each).path for each in job.sources]
+                    outcome, again = self._convert(job, settings, sources, target, scratch)
+                if outcome.status != "done":
+                    raise _Unpublished(outcome, again)
+        except _Unpublished as unpublished:
+            return unpublished.outcome, unpublished.again
+        except (SerdeError, OSError) as error:
+            fault = "unreachable" if isinstance(error, OSError) else OUTCOMES[exit_code(error)]
+            return outcome_of(job, fault, error=one_line(error)), False
+        if Address.of(job.target).protocol:
+            outcome.report["batch"]["seal"] = Looks(settings.storage).seal(job.target)
+        return outcome, False
+
+    def _fetch_and_convert(
+        self, job: Job, settings: Settings, target: Path, scratch: Path
+    ) -> tuple[Outcome, bool]:
+        """Convert a model that lies in a store."""
+        options = {**settings.options, **job.options}
+        with stage(
+            job.sources,
+            scratch,
+            format=options.get("source_format"),
+            options=options,
+            storage_options=settings.storage,
+        ) as staged:
+            looks = Looks(settings.storage)
+            look = looks.of(job.sources, [*job.sources, *_companions(job, staged)])
+            if staged.digest == job.known:
+                outcome, again = outcome_of(job, "unchanged"), False
+            else:
+                paths = [os.fspath(path) for path in staged.paths]
+                local = replace(job, options={**staged.options, **job.options})
+                outcome, again = self._convert(local, settings, paths, target, scratch)
+            outcome = replace(
+                outcome,
+                error=staged.told(outcome.error),
+                content=staged.digest,
+                bytes_read=staged.nbytes,
+                report={**outcome.report, "batch": {"look": look}},
+            )
+            return outcome, again
 
     def _convert(
-        self, job: Job, settings: Settings, target: str, scratch: str
+        self, job: Job, settings: Settings, sources: Sequence[str], target: Path, scratch: Path
     ) -> tuple[Outcome, bool]:
         """Convert what lies on local disk."""
-        options = {"check": settings.check, **settings.options, **job.options}
+        common = {"check": settings.check, "overwrite": settings.overwrite}
         request = {
-            "sources": job.sources,
-            "target": target,
+            "sources": sources,
+            "target": os.fspath(target),
             "to": settings.to,
-            "options": {"overwrite": settings.overwrite, **options},
+            "options": {**common, **settings.options, **job.options},
             "known": job.known,
-            "scratch": scratch,
+            "scratch": os.fspath(scratch),
         }
+        limits: AnyValue = {"seconds": settings.seconds, "memory": settings.memory}
         try:
-            ending = self._isolation.call(
-                CONVERT, request, seconds=settings.seconds, memory=settings.memory
-            )
+            ending = self._isolation.call(CONVERT, request, **limits)
+            if ending.answer is not None:
+                self._learn(ending.answer, settings.to)
+                return answered(job, ending), False
+            for folder in (target.absolute().parent, scratch):
+                with suppress(OSError):
+                    sweep(folder)
+            identified = self._isolation.call(IDENTIFY, request, **limits).answer
         except ServerEnded:
             told = "the process that others are forked from was killed, and this one with it"
-            return _outcome(job, "crashed", error=told), True
-        if ending.answer is None:
-            with suppress(OSError):
-                sweep(Path(target).absolute().parent)
-            outcome = _died(job, ending, settings, self._identified(request, settings))
-            return outcome, ending.in_time and -ending.code in _FROM_OUTSIDE
-        self._learn(ending.answer, settings.to)
-        return _answered(job, ending), False
-
-    def _identified(
-        self, request: Mapping[str, AnyValue], settings: Settings
-    ) -> Mapping[str, AnyValue]:
-        """Return what is known of the bytes of a model whose process died of them."""
-        with suppress(ServerEnded):
-            ending = self._isolation.call(
-                IDENTIFY, request, seconds=settings.seconds, memory=settings.memory
-            )
-            return ending.answer or {}
-        return {}
+            return outcome_of(job, "crashed", error=told), True
+        return died(job, ending, settings, identified or {}), was_killed_from_outside(ending)
 
     def _learn(self, answer: Mapping[str, AnyValue], to: str) -> None:
         """Have the server import what the process of a model had to, for those that come."""
@@ -142,50 +187,7 @@ class Runner:
         self._isolation.prepare(PREPARE, {**new, "ways": ways})
 
 
-def _answered(job: Job, ending: Ending) -> Outcome:
-    answer = ending.answer
-    known = _known(answer, answer["report"])
-    written = answer.get("bytes_written", 0)
-    error = answer["error"]
-    return _outcome(
-        job, answer["status"], **known, error=error, bytes_written=written, memory=ending.memory
-    )
-
-
-def _known(answer: Mapping[str, AnyValue], report: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
-    """Return what an outcome says of the bytes that were read, as far as they were."""
-    return {
-        "content": answer.get("content", ""),
-        "bytes_read": answer.get("bytes_read", 0),
-        "report": {**report, "files": answer.get("files", [])},
-    }
-
-
-def _died(
-    job: Job, ending: Ending, settings: Settings, identified: Mapping[str, AnyValue]
-) -> Outcome:
-    """Return the outcome of a model whose process ended without an answer."""
-    said = f": {ending.said}" if ending.said else ""
-    if not ending.in_time:
-        status, error = "out of time", f"took more than {settings.seconds:g} s"
-    elif any(words in ending.said for words in _NO_MEMORY):
-        status, error = "out of memory", f"more memory is needed than it may take{said}"
-    elif -ending.code == getattr(signal, "SIGKILL", None):
-        status = "crashed"
-        error = "its process was killed (signal 9), as a system does that runs out of memory"
-    elif ending.code < 0:
-        status, error = "crashed", f"its process crashed ({_signal_name(-ending.code)}){said}"
-    else:
-        status, error = "crashed", f"its process ended (exit code {ending.code}){said}"
-    return _outcome(job, status, error=error, memory=ending.memory, **_known(identified, {}))
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _outcome(job: Job, status: str, **known: AnyValue) -> Outcome:
-    return Outcome(name=job.name, sources=job.sources, target=job.target, status=status, **known)
+def _companions(job: Job, staged: Staged) -> list[str]:
+    """Return the URLs of what came along with a source that was fetched."""
+    beside = Address.of(job.sources[0])
+    return [str(beside.beside(name)) for name in staged.facts.get("companions", ())]

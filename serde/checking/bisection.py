@@ -30,7 +30,7 @@ from serde.relay.ir.visit import children, post_order
 from serde.relay.run.interpreter import run
 from serde.weights import Array, numpy_dtype
 
-__all__ = ["Bisection", "InnerValue", "bisect_models"]
+__all__ = ["Bisection", "InnerValue", "bisect_models", "normalize_name"]
 
 _NOISE = 1e-6
 _NARROW = {"bfloat16": 8e-3, "float16": 1e-3}
@@ -79,6 +79,21 @@ class Bisection:
 
     values: tuple[InnerValue, ...]
     limit: float
+
+    def _repr_html_(self) -> str:
+        """Return what was found for a notebook: the values that differ, those at fault first."""
+        from serde.markup import escaped, figure, table
+
+        differing = sorted((v for v in self.values if not v.agrees), key=lambda v: not v.suspect)
+        rows = [
+            (v.name, v.op, f"{v.distance:.2e}", "at fault" if v.suspect else "differs")
+            for v in differing
+        ]
+        return figure(
+            f"{len(self.values):,} values compared, {len(rows):,} differ",
+            f"<p>{escaped(self.sentence)}</p>",
+            table(("value", "operator", "distance", ""), rows, right={2}),
+        )
 
     @property
     def first(self) -> InnerValue | None:
@@ -211,16 +226,16 @@ def _pairs(left: _Inside, right: _Inside) -> Iterator[tuple[str, str]]:
     """Yield the names of values that both models have, each once."""
     others: dict[str, str] = {}
     for name in right.values:
-        others.setdefault(_normalize_name(name), name)
+        others.setdefault(normalize_name(name), name)
     taken: set[Expr] = set()
     for name, value in left.values.items():
-        other = others.get(_normalize_name(name))
+        other = others.get(normalize_name(name))
         if other is not None and value not in taken:
             taken.add(value)
             yield name, other
 
 
-def _normalize_name(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a name without what formats add, and with what they replace."""
     return re.sub(r"\W", "_", _SUFFIX.sub(lambda found: f":{found[1]}" if found[1] else "", name))
 

@@ -22,10 +22,10 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
 
-__all__ = ["bisect", "check", "locate_difference"]
+__all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference"]
 
 
-@takes_options(reads="source_format")
+@takes_options(reads="source_format", stores=True)
 def check(
     source: AnyValue,
     target: PathLike,
@@ -40,14 +40,15 @@ def check(
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
 
     Args:
-        source: The model to be matched.
-        target: File of the model that must match it.
+        source: The model to be matched: a path or URL, several of these, bytes or a live object.
+        target: Path or URL of the model that must match it.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -61,6 +62,7 @@ def check(
         float16: The target computes in float16; it is judged by what that can hold. Of a target
             that is read as Relay, this is found out.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``; a target that does not say its
             shapes gets those of the source.
@@ -84,7 +86,7 @@ def check(
     with report.stage("check"), ExitStack() as running:
         own = reader.engine(loaded, model)
         running.enter_context(closing(own))
-        other = engine_for_path(writer, Path(target), _input_types(model))
+        other = engine_for_path(writer, Path(target), input_types(model))
         running.enter_context(closing(other))
         if not float16 and other.computes_float16:
             float16 = True
@@ -179,7 +181,22 @@ def _bisect(
     recorded: Sequence[str] | None = None,
 ) -> Bisection:
     """Compare the values inside a model and a file, on the first inputs of a check."""
-    other = read_target(writer, path, _input_types(model))[1]
+    other = read_target(writer, path, input_types(model))[1]
+    return bisect_read(model, other, dims, data, recorded)
+
+
+def bisect_read(
+    model: RelayModel,
+    other: RelayModel,
+    dims: Mapping[str, int] | None = None,
+    data: CheckData | None = None,
+    recorded: Sequence[str] | None = None,
+) -> Bisection:
+    """Compare the values inside two models that have been read, on the first inputs of a check.
+
+    Raises:
+        CheckError: They have no value in common, or one cannot be run.
+    """
     engines = RelayEngine(model), RelayEngine(other)
     sets = InputSets(model, *engines, report=Report(), dims=dims, data=data)
     inputs = next(iter(sets))
@@ -201,6 +218,6 @@ def _existing_target(target: PathLike, format_name: str | None) -> AnyBridge:
     return writer
 
 
-def _input_types(model: RelayModel) -> dict[str, TensorType]:
+def input_types(model: RelayModel) -> dict[str, TensorType]:
     """Return the types of a model's inputs that are tensors, for a target that tells none."""
     return {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}

@@ -24,7 +24,7 @@ from serde.relay.ir.visit import post_order
 from serde.report import Report
 from serde.weights import Array, Weight
 
-__all__ = ["ModelDiff", "PortDiff", "WeightDiff", "diff"]
+__all__ = ["DiffSide", "ModelDiff", "PortDiff", "WeightDiff", "diff", "diff_sides"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,24 @@ class ModelDiff:
         """Whether anything differs."""
         return not self.equal
 
+    def _repr_html_(self) -> str:
+        """Return what differs for a notebook."""
+        from serde.markup import escaped, figure, table
+
+        ports = [(p.kind, p.name, str(p.left), str(p.right)) for p in self.ports]
+        counts = [(name, left, right) for name, (left, right) in self.operators.items()]
+        weights = [
+            (w.name, w.renamed or "", "" if w.max_abs is None else f"{w.max_abs:.2e}")
+            for w in self.weights
+        ]
+        return figure(
+            "the models are equal" if self.equal else "the models differ",
+            "" if self.graph is None else f"<p>graph: {escaped(self.graph)}</p>",
+            table(("", "name", "left", "right"), ports),
+            table((f"operator ({self.operator_set})", "left", "right"), counts, right={1, 2}),
+            table(("weight that differs", "renamed", "max abs"), weights, right={2}),
+        )
+
     def as_dict(self) -> dict[str, AnyValue]:
         """Return all of it as values that JSON can hold."""
         return {"equal": self.equal, **asdict(self)}
@@ -144,13 +162,25 @@ def diff(
         _read_side(bridge, source, own, report)
         for bridge, source, own in zip(bridges, (left, right), bound, strict=True)
     ]
-    first, second = sides
-    same_format = first.format == second.format
-    counts = [side.native_operators if same_format else side.relay_operators for side in sides]
     with report.stage("compare"):
-        ports = _diff_ports(first.model, second.model)
-        graph = first_difference(_canonicalize(first.model), _canonicalize(second.model))
-        found, same = ((), None) if not weights else _diff_weights(first.model, second.model)
+        return diff_sides(*sides, weights=weights)
+
+
+def diff_sides(first: DiffSide, second: DiffSide, *, weights: bool = True) -> ModelDiff:
+    """Return what differs between two models that have been read.
+
+    Args:
+        first: The model on the left.
+        second: The model on the right.
+        weights: Whether the values of weights are compared.
+    """
+    same_format = first.format == second.format
+    counts = [
+        side.native_operators if same_format else side.relay_operators for side in (first, second)
+    ]
+    ports = _diff_ports(first.model, second.model)
+    graph = first_difference(_canonicalize(first.model), _canonicalize(second.model))
+    found, same = ((), None) if not weights else _diff_weights(first.model, second.model)
     return ModelDiff(
         formats=(first.format, second.format),
         versions=(first.version, second.version),
@@ -165,7 +195,16 @@ def diff(
 
 
 @dataclass(frozen=True)
-class _Side:
+class DiffSide:
+    """A model that is compared.
+
+    Attributes:
+        format: Name of its format.
+        version: Version of the format, or of what wrote it.
+        native_operators: Count of each operator, as the format calls them.
+        model: The model as Relay.
+    """
+
     format: str
     version: str
     native_operators: Counter[str]
@@ -173,6 +212,7 @@ class _Side:
 
     @property
     def relay_operators(self) -> Counter[str]:
+        """Count of each operator of Relay."""
         nodes = post_order(*self.model.mod.functions.values())
         calls = (node.op for node in nodes if isinstance(node, Call))
         return Counter(op.name for op in calls if isinstance(op, OpDef))
@@ -192,7 +232,7 @@ def _bind(bridges: tuple[AnyBridge, AnyBridge], options: Mapping[str, AnyValue])
     return bound
 
 
-def _read_side(bridge: AnyBridge, source: AnyValue, options: AnyValue, report: Report) -> _Side:
+def _read_side(bridge: AnyBridge, source: AnyValue, options: AnyValue, report: Report) -> DiffSide:
     """Load a model and bring it into Relay."""
     with report.stage("load"):
         native = bridge.load(source, None, options)
@@ -201,7 +241,7 @@ def _read_side(bridge: AnyBridge, source: AnyValue, options: AnyValue, report: R
     with report.stage(report.title):
         model = bridge.to_relay(native, options, report=report)
     version = bridge.summary(native).version or model.meta.source_version
-    return _Side(bridge.name, version, operators, model)
+    return DiffSide(bridge.name, version, operators, model)
 
 
 def _diff_ports(left: RelayModel, right: RelayModel) -> Iterable[PortDiff]:

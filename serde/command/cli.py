@@ -28,6 +28,7 @@ from serde.outcome import error_message, exit_code
 __all__ = ["cli", "find_command", "main"]
 
 COMMANDS = (
+    "batch",
     "bisect",
     "check",
     "completion",
@@ -37,6 +38,7 @@ COMMANDS = (
     "inspect",
     "ops",
     "partition",
+    "view",
     "schema",
 )
 """Names of the commands; each is ``command`` in the module of its name."""
@@ -92,7 +94,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     with usable_streams():
+        if _package_is_a_mere_folder():
+            from serde._installation import LOST
+
+            sys.stderr.write(f"serde: {LOST}\n")
+            return 6
         return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+def _package_is_a_mere_folder() -> bool:
+    """Whether ``serde/__init__.py`` is gone, as uninstalling pyserde leaves it."""
+    return getattr(sys.modules["serde"], "__file__", None) is None
 
 
 def _run(args: list[str]) -> int:

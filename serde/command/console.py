@@ -134,6 +134,19 @@ class Terminal:
             self._bar = Bar(self._console(sys.stderr), progress.stage)
         self._bar.show(progress)
 
+    def counting_bar(self, name: str, total: int) -> tuple[Any, Any]:
+        """Return a bar for so many things, and its task, whose field ``figures`` it shows."""
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        columns = [
+            BarColumn(),
+            TextColumn("{task.completed:,} of {task.total:,} {task.description}", markup=False),
+            TextColumn("{task.fields[figures]}", markup=False),
+        ]
+        bar = RichProgress(*columns, console=self._console(sys.stderr), transient=True)
+        return bar, bar.add_task(name, total=total, figures="")
+
     def _stop_bar(self) -> None:
         if self._bar is not None:
             self._bar.stop()

@@ -15,6 +15,7 @@ from serde.conversion.steps import load_model
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TupleType, Type
+from serde.relay.transform.cutting import NamedValue, nameable_values
 from serde.report import Report
 from serde.texts import size_text
 
@@ -38,6 +39,7 @@ class Inspection:
         summary: What the format says about it, and what conversion to Relay adds.
         operators: Count of each operator.
         relay_text: The model as Relay text, where asked for.
+        nodes: What a part of the model can begin and end at, where asked for.
         notes: Why something is not known.
     """
 
@@ -46,6 +48,7 @@ class Inspection:
     summary: ModelSummary
     operators: Counter[str]
     relay_text: str | None = None
+    nodes: list[NamedValue] | None = None
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, AnyValue]:
@@ -57,6 +60,7 @@ class Inspection:
             "nodes": self.operators.total(),
             "operators": dict(sorted(self.operators.items())),
             "relay": self.relay_text,
+            "values": None if self.nodes is None else [_value_dict(each) for each in self.nodes],
             "notes": self.notes,
         }
 
@@ -85,16 +89,33 @@ class Inspection:
         rows2 = [(name, str(count)) for name, count in counts]
         rows2.append(("total", str(self.operators.total())))
         found.append(Table(("operator", "count"), tuple(rows2), frozenset({1})))
+        if self.nodes is not None:
+            columns = ("node or value", "operator", "shape", "dtype", "also called")
+            found.append(Table(columns, tuple(_value_row(each) for each in self.nodes)))
         return found
 
 
-@takes_options(reads="format")
+def _value_dict(value: NamedValue) -> dict[str, AnyValue]:
+    tensor = TensorSummary.of(value.name, value.type)
+    return {**asdict(tensor), "operator": value.operator or None, "also": list(value.also)}
+
+
+def _value_row(value: NamedValue) -> tuple[str, ...]:
+    tensor = TensorSummary.of(value.name, value.type)
+    operator = value.operator or "input"
+    dtype = tensor.dtype or "unknown"
+    return (value.name, operator, shape_text(tensor.shape), dtype, ", ".join(value.also))
+
+
+@takes_options(reads="format", stores=True)
 def inspect_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: str | None = None,
     relay: bool = False,
+    storage_options: Mapping[str, AnyValue] | None = None,
+    nodes: bool = False,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Inspection:
@@ -105,17 +126,19 @@ def inspect_model(
     inspected all the same.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
+        source: A path or URL, several of these, bytes or a live object of a framework.
         params: Weights that belong to `source`, where it does not hold them.
         format: Name of the format; recognised by content if left out.
         relay: Whether the model's Relay text is wanted; then it must convert.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
+        nodes: Whether it is wanted what ``inputs`` and ``outputs`` take; likewise.
         report: Filled with stages.
         options: Options of the format.
 
     Raises:
         FormatError: The bytes are malformed.
         OptionError: An option is unknown.
-        UnsupportedModelError: Relay text is wanted, and some nodes cannot be converted.
+        UnsupportedModelError: Relay text or nodes are wanted, and some cannot be converted.
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
@@ -123,19 +146,20 @@ def inspect_model(
     native, _ = load_model(bridge, source, params, bound, report)
     operators = Counter(bridge.operators(native))
     report.title, report.nodes = f"{bridge.name} -> relay", operators.total()
-    summary, notes, text = bridge.summary(native), [], None
-    if relay or not summary.complete:
+    summary, notes, text, values = bridge.summary(native), [], None, None
+    if relay or nodes or not summary.complete:
         try:
             with report.stage(report.title):
                 model = bridge.to_relay(native, bound, report=report)
         except (OptionError, UnsupportedModelError) as error:
-            if relay or (options and isinstance(error, OptionError)):
+            if relay or nodes or (options and isinstance(error, OptionError)):
                 raise
             notes.append(str(error))
         else:
             summary = _complete_summary(summary, model)
             text = model.mod.astext(show_meta_data=False) if relay else None
-    return Inspection(bridge.name, bridge.title, summary, operators, text, notes)
+            values = nameable_values(model) if nodes else None
+    return Inspection(bridge.name, bridge.title, summary, operators, text, values, notes)
 
 
 def _complete_summary(summary: ModelSummary, model: RelayModel) -> ModelSummary:

@@ -35,6 +35,8 @@ __all__ = [
     "reading_options",
     "report_flag",
     "source_and_target",
+    "storage_options",
+    "store_flag",
     "writing_flag",
 ]
 
@@ -42,7 +44,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _BY_HAND = (
     "input_shapes", "input_dtypes", "allow", "converters", "keep_unknown", "result_types",
-    "custom_ops", "limits", "int8", "calibration",
+    "custom_ops", "labels", "limits", "int8", "calibration",
 )  # fmt: skip
 
 
@@ -135,6 +137,23 @@ def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tup
 
         classes.append(("", QuantizeOptions))
     return [*classes, ("", PrepareOptions)] if writes else classes
+
+
+store_flag = flag(
+    "--storage-option", "storage_options", also=["--storage-options"], multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of a URL's file system, such as anon=true; dots lead into mappings.",
+)  # fmt: skip
+"""Decorator with the flag of sources and targets that are URLs."""
+
+
+def storage_options(options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the options of file systems that stand on the command line."""
+    if not options["storage_options"]:
+        return None
+    from serde.stores.store import parse_storage_options
+
+    return parse_storage_options(options["storage_options"])
 
 
 def given_options(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:

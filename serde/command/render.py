@@ -27,6 +27,7 @@ __all__ = [
     "difference_lines",
     "difference_tables",
     "markdown_document",
+    "markdown_table",
     "shape_text",
     "tables",
     "verdict_line",
@@ -314,8 +315,8 @@ def as_markdown(report: Report, *, outcome: str, error: str | None) -> str:
         parts.append(f"```\n{printable(error)}\n```")
     if report.stages:
         rows = tuple((stage.name, f"{stage.seconds:.2f}") for stage in report.stages)
-        parts.append(_markdown_table(Table(("stage", "seconds"), rows, frozenset({1}))))
-    parts += [_markdown_table(table) for table in tables(report, ticks=("✓", "✗"))]
+        parts.append(markdown_table(Table(("stage", "seconds"), rows, frozenset({1}))))
+    parts += [markdown_table(table) for table in tables(report, ticks=("✓", "✗"))]
     line = verdict_line(report)
     if line:
         parts.append(line)
@@ -331,11 +332,12 @@ def markdown_document(title: str, found: Sequence[Table]) -> str:
         name = table.columns[0]
         rows = tuple((f"`{row[0]}`", *row[1:]) for row in table.rows)
         columns = ("operator", *table.columns[1:])
-        parts += [f"## {name}", _markdown_table(Table(columns, rows, table.right))]
+        parts += [f"## {name}", markdown_table(Table(columns, rows, table.right))]
     return "\n\n".join(parts)
 
 
-def _markdown_table(table: Table) -> str:
+def markdown_table(table: Table) -> str:
+    """Return a table as Markdown."""
     rule = ["--:" if i in table.right else "---" for i in range(len(table.columns))]
     lines = [table.columns, rule, *table.rows]
     return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)

@@ -4,6 +4,19 @@
 that it was never built for.
 """
 
+from typing import TYPE_CHECKING
+
 from serde.compat.mxnet_import import import_mxnet
 
 __all__ = ["import_mxnet"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        # pyserde has a module of this name. Its `__init__`, where it overwrote that of this
+        # package, first asks here for `SerdeError`.
+        from serde._installation import CLASH, lies_beside_pyserde
+
+        if lies_beside_pyserde():
+            raise ImportError(CLASH)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.report import Report
 from serde.walk.lacking import why_without_value
+from serde.weights import weights_text
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
 
@@ -202,9 +203,9 @@ def _note_scaled(model: RelayModel, report: Report) -> None:
     stored = [model.params[name] for name in names if model.params[name].source is not None]
     if stored:
         report.notes.append(
-            f"batch normalisations are folded into {len(stored)} weights of "
-            f"{sum(weight.nbytes for weight in stored):,} bytes, which are written for that; with "
-            "keep_batch_norm (--keep-batch-norm) they stay where they are"
+            f"batch normalisations are folded into "
+            f"{weights_text(len(stored), sum(weight.nbytes for weight in stored))}; with "
+            "keep_batch_norm (--keep-batch-norm) these stay where they are"
         )
 
 

@@ -7,6 +7,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -34,9 +35,11 @@ __all__ = [
     "PathLike",
     "bind_all",
     "bind_passes",
+    "call_anywhere",
     "check_mapping",
     "find_target",
     "load_model",
+    "may_lie_elsewhere",
     "read_model",
     "source_paths",
     "target_check",
@@ -47,6 +50,61 @@ __all__ = [
 PathLike = str | os.PathLike[str]
 
 _LOG = logging.getLogger(__name__)
+
+
+def call_anywhere(
+    function: Callable[..., AnyValue],
+    args: Sequence[AnyValue],
+    kwargs: Mapping[str, AnyValue],
+    *,
+    format: str,
+    writes: bool,
+) -> AnyValue:
+    """Call a function of local files with what may be URLs, or archives with more than a model.
+
+    Args:
+        function: It has a parameter ``source``, and perhaps ``target``.
+        args: What it was given by place.
+        kwargs: What it was given by name.
+        format: Name of the parameter that names the format of the source.
+        writes: Whether it writes the target; one that it has otherwise is read.
+    """
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    storage_options = given.pop("storage_options", None)
+    elsewhere = may_lie_elsewhere(given.get("source"), given.get("target"))
+    if not elsewhere or len(args) > len(names) or "source" not in given:
+        return function(*args, **kwargs)
+    from serde.stores.access import call_elsewhere
+
+    return call_elsewhere(
+        function, given, format=format, writes=writes, storage_options=storage_options
+    )
+
+
+_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".mar", ".model", ".zip")
+_MANIFEST = os.path.join("MAR-INF", "MANIFEST.json")
+
+
+def may_lie_elsewhere(*paths: AnyValue) -> bool:
+    """Whether a source or target may be a URL, or an archive with more than a model in it.
+
+    Plain local paths are told apart without loading what :mod:`serde.stores` needs.
+    """
+    return any(map(_may_lie_elsewhere, paths))
+
+
+def _may_lie_elsewhere(path: AnyValue) -> bool:
+    if isinstance(path, (tuple, list)):
+        return may_lie_elsewhere(*path)
+    if not isinstance(path, (str, os.PathLike)):
+        return False
+    text = os.fspath(path)
+    if not isinstance(text, str) or text[:1] in ("{", "#", "["):  # Bytes, or a model's own text.
+        return False
+    if "://" in text[:64] or text.endswith(_ARCHIVES):
+        return True
+    return os.path.isfile(os.path.join(text, _MANIFEST))
 
 
 def check_mapping(path: PathLike, target: PathLike, known: Sequence[Path]) -> None:
@@ -94,6 +152,8 @@ def read_model(
     with report.stage(report.title):
         expect("nodes", report.nodes)
         model = bridge.to_relay(native, options, report=report)
+    if options.labels and not model.meta.labels:
+        model = replace(model, meta=replace(model.meta, labels=options.labels))
     if not stored:
         budget().grow(nbytes=sum(weight.held for weight in model.params.values()))
     return native, model

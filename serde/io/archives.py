@@ -15,6 +15,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from serde.errors import FormatError, OptionError
@@ -22,7 +23,7 @@ from serde.io.atomic import write_all
 from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
 from serde.weights import FileRange, OpenFile
 
-__all__ = ["SpooledFile", "is_tar", "spool", "tar_extract", "tar_names"]
+__all__ = ["SpooledFile", "is_tar", "spool", "tar_copy", "tar_extract", "tar_names"]
 
 _BLOCK = 512
 _GZIP = b"\x1f\x8b"
@@ -130,6 +131,41 @@ def tar_extract(
             if member.name in found:
                 raise stream.error(f"{member.name} occurs twice")
             found[member.name] = _spool(stream, member)
+    return found
+
+
+def tar_copy(
+    path: str | os.PathLike[str], place: Callable[[str, int], Path | None]
+) -> dict[str, int]:
+    """Copy members of a tar archive to files; return the names and lengths of all there are.
+
+    Names that lead out of the archive are left out.
+
+    Args:
+        path: The archive, plain or gzip-compressed.
+        place: Returns where a member of this name and length goes, None if nowhere; what is
+            there must be a new file in a folder that there is.
+
+    Raises:
+        FormatError: It is not an archive, is damaged or goes beyond the limits; a member that is
+            copied is a link or a device.
+        OSError: A file cannot be written.
+    """
+    found: dict[str, int] = {}
+    with _Stream(path) as stream:
+        for member in _members(stream):
+            wanted = None
+            if not member.special and not _leads_out(member.name):
+                if member.name in found:
+                    raise stream.error(f"{member.name} occurs twice")
+                found[member.name] = member.size
+                wanted = place(member.name, member.size)
+            if wanted is None:
+                stream.skip(member.size)
+                continue
+            with wanted.open("xb", buffering=0) as file:
+                for piece in stream.pieces(member.size):
+                    write_all(file.fileno(), piece)
     return found
 
 

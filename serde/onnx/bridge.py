@@ -16,7 +16,7 @@ from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
 from serde.relay.ir.foreign import Foreign, has_foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
-from serde.weights import Array
+from serde.weights import Array, weights_text
 
 if TYPE_CHECKING:
     import onnx
@@ -286,7 +286,7 @@ def _linked_files(model: OnnxModel) -> str:
         lengths = [
             each.length for each in found if each and Path(each.path).as_posix().endswith(end)
         ]
-        rows.append(f"{link.location}: {len(lengths)} weights of {sum(lengths):,} bytes, unchanged")
+        rows.append(f"{link.location}: {weights_text(len(lengths), sum(lengths))}, unchanged")
     return "; ".join(rows)
 
 

@@ -149,7 +149,8 @@ def _links(model: OnnxModel, target: Path, *, full: bool) -> Mapping[str, Linked
         return _NO_LINKS
     from serde.onnx.links import link_files
 
-    return link_files((model.weights[name] for name in model.to_link), target, full=full)
+    linked = [weight for name, weight in model.weights.items() if name in model.to_link]
+    return link_files(linked, target, full=full)
 
 
 def _external_layout(

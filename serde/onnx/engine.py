@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
@@ -100,9 +101,10 @@ class RuntimeEngine(Engine):
             options.add_session_config_entry(_FOLDER_OF_DATA, folder)
             model = _moved_to(path, folder).SerializeToString()
         try:
-            self._session = onnxruntime.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"]
-            )
+            with _working_in(folder):
+                self._session = onnxruntime.InferenceSession(
+                    model, options, providers=["CPUExecutionProvider"]
+                )
         except Exception as error:
             raise CheckError(f"{self.name} refuses {path}: {first_line(error)}") from error
         self.outputs = [output.name for output in self._session.get_outputs()]
@@ -129,6 +131,20 @@ _DTYPES: Mapping[str, str] = {
 
 _FOLDER_OF_DATA = "session.model_external_initializers_file_folder_path"
 """What ONNX Runtime calls the folder that external data of a model in memory lies in."""
+
+
+@contextmanager
+def _working_in(folder: str | None) -> Iterator[None]:
+    """Work in a folder, where ONNX Runtime below 1.20 looks for such data; None for no other."""
+    if folder is None:
+        yield
+        return
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def _moved_to(path: str | os.PathLike[str], folder: str) -> onnx.ModelProto:

@@ -169,7 +169,7 @@ class ExternalFiles:
                 where, f"external location {location!r} leaves the directory of the model"
             )
         with self._opened(location, resolved) as opened:
-            if os.fstat(opened.fd).st_nlink > 1:
+            if opened.names > 1:
                 raise self._error(
                     where, f"external location {location!r} has several hard links; use a copy"
                 )

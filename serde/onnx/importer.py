@@ -50,6 +50,7 @@ from serde.walk.holes import Hole
 from serde.walk.importer import Graph, ImportWalk, Node
 from serde.walk.inputs import check_rank
 from serde.walk.table import ConverterTable
+from serde.walk.tracing import note_node
 from serde.weights import Weight
 
 if TYPE_CHECKING:
@@ -422,7 +423,7 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
             reason = "the model names no version of its operator set"
         if reason is not None:
             self.report.add(op, label, reason, KEEP_HINT if table is None else None)
-            return [Hole() for _ in wanted]
+            return list(note_node(op, label, inputs, {}, [Hole() for _ in wanted]))
         try:
             values = {name: attribute_value(each) for name, each in attributes.items()}
         except FormatError as error:

@@ -21,7 +21,7 @@ from serde.io.fingerprint import DIGEST_BYTES, MOST_RANGES, Fingerprint, sha1_of
 from serde.io.packed import stored_source
 from serde.onnx.model import EMBEDDED_BYTES, LINKED_PROPERTY
 from serde.report import Report
-from serde.weights import FileRange, Weight, numpy_dtype
+from serde.weights import FileRange, Weight, numpy_dtype, weights_text
 
 if TYPE_CHECKING:
     import onnx
@@ -72,7 +72,7 @@ def linkable_weights(weights: Mapping[str, Weight], report: Report) -> frozenset
             others.setdefault(reason, []).append(name)
     for name in _overlapping(found):
         del found[name]
-        others.setdefault("overlap with another", []).append(name)
+        others.setdefault("overlapping others", []).append(name)
     sizes = {name: weight.nbytes for name, weight in weights.items()}
     report.facts |= {
         "linked_weights": len(found),
@@ -88,13 +88,13 @@ def _obstacle(weight: Weight, source: FileRange | None) -> str | None:
     """Return why a model cannot refer to a weight."""
     nbytes = weight.nbytes if source is None else source.length
     if nbytes < EMBEDDED_BYTES:
-        return f"have less than {EMBEDDED_BYTES} bytes"
+        return f"smaller than {EMBEDDED_BYTES} bytes"
     if source is None:
-        return "lie in no file" if weight.held else "the conversion makes anew"
+        return "in no file" if weight.held else "made anew by the conversion"
     if source.handle is not None:
-        return "lie in a compressed archive"
+        return "in a compressed archive"
     if source.offset % numpy_dtype(weight.dtype).itemsize:
-        return "start at no multiple of their elements' length"
+        return "not aligned to their elements"
     return None
 
 
@@ -116,7 +116,7 @@ def _overlapping(ranges: Mapping[str, FileRange]) -> list[str]:
 def _note(reason: str, names: Sequence[str], sizes: Mapping[str, int]) -> str:
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     total = sum(sizes[name] for name in names)
-    return f"not linked: {len(names)} weights of {total:,} bytes that {reason} ({shown})"
+    return f"not linked, {reason}: {weights_text(len(names), total)} ({shown})"
 
 
 def link_files(weights: Iterable[Weight], target: Path, *, full: bool) -> dict[str, LinkedFile]:
@@ -144,7 +144,7 @@ def _link_file(path: str, ranges: Sequence[FileRange], target: Path, *, full: bo
     with ranges[0].open() as opened:
         if any(each.stamp != opened.stamp for each in ranges):
             raise FormatError("the file changed while it was being read", path=path)
-        if os.fstat(opened.fd).st_nlink > 1:
+        if opened.names > 1:
             raise OptionError(
                 f"{path}: has several hard links, and ONNX takes no weights from such a file; "
                 "link to a copy of it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from serde.errors import OptionError
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.options import ExportOptions, ImportOptions
 
@@ -68,6 +69,11 @@ class OnnxExportOptions(ExportOptions):
         default=False,
         metadata={"help": "Write functions as local functions, from opset 15 on."},
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.link_digest != "sampled" and not self.link_weights:
+            raise OptionError(f"link_digest={self.link_digest!r}: only with link_weights")
 
     @property
     def keeps_functions(self) -> bool:

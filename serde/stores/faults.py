@@ -181,15 +181,16 @@ def is_missing(error: BaseException) -> bool:
 
 def is_transient(error: BaseException) -> bool:
     """Whether a fault may pass: of the network or of a server that is overloaded."""
+    names = _names(error)
+    if names & _REFUSED_NAMES:
+        return False
+    if isinstance(error, (ConnectionError, TimeoutError)) or names & _TRANSIENT_NAMES:
+        return True
     if is_missing(error) or isinstance(error, (PermissionError, IsADirectoryError)):
         return False
     status = _status(error)
     if status is not None:
         return status in _TRANSIENT_STATUS or _code(error) in _TRANSIENT_CODES
-    if _names(error) & _REFUSED_NAMES:
-        return False
-    if isinstance(error, (ConnectionError, TimeoutError)) or _names(error) & _TRANSIENT_NAMES:
-        return True
     return any(isinstance(e, OSError) and e.errno in _TRANSIENT_ERRNO for e in _causes(error))
 
 

@@ -17,7 +17,7 @@ from serde.stores.faults import Retries
 from serde.stores.store import Entry, open_store
 from serde.stores.urls import Address, safe_url
 
-__all__ = ["LISTED", "Found", "expand", "is_pattern"]
+__all__ = ["LISTED", "Found", "expand", "is_pattern", "model_suffixes"]
 
 LISTED: Final = 1_000_000
 """Names that one pattern may look at unless another limit is given."""
@@ -73,11 +73,10 @@ class _Local:
             for each in sorted(items, key=lambda item: (item.name != "MAR-INF", item.name)):
                 path = os.path.join(folder, each.name)
                 with suppress(OSError):
-                    if deep and each.is_dir(follow_symlinks=False):
-                        if not each.name.startswith("."):
-                            yield from self.entries(path, deep=True)
-                    else:
+                    if not deep or not each.is_dir():
                         yield _local_entry(path, each.stat(), each.is_dir())
+                    elif not each.is_symlink() and not each.name.startswith("."):
+                        yield from self.entries(path, deep=True)
 
 
 def _local_entry(path: str, status: os.stat_result, is_folder: bool) -> Entry:
@@ -181,7 +180,7 @@ def _plain(tree: _Tree, address: Address, path: str) -> Iterator[Entry]:
 
 
 def _is_model(entry: Entry) -> bool:
-    return entry.is_folder or entry.path.endswith(_model_suffixes())
+    return entry.is_folder or entry.path.endswith(model_suffixes())
 
 
 def _matches(tree: _Tree, folder: str, parts: list[str]) -> Iterator[Entry]:
@@ -310,7 +309,7 @@ def _bridges() -> Iterator[AnyBridge]:
 
 
 @cache
-def _model_suffixes() -> tuple[str, ...]:
+def model_suffixes() -> tuple[str, ...]:
     """Return the ends of the names of files that are models, or lead to the rest of one."""
     found = {suffix for bridge in _bridges() for suffix in bridge.suffixes}
     beside = {suffix for bridge in _bridges() for suffix in bridge.companion_suffixes}

@@ -7,13 +7,14 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import OptionError, StoreError
 from serde.io.staging import staging_directory
+from serde.report import Report
 from serde.stores.faults import Retries
 from serde.stores.store import Store, open_store
 from serde.stores.urls import Address, is_url, safe_url
@@ -31,13 +32,19 @@ _ATOMIC: Final = frozenset(
 )
 
 
+# Where the first part of a path is a bucket.
+_BUCKETS: Final = frozenset({"abfs", "abfss", "az", "gcs", "gs", "s3", "s3a"})
+
+
 @contextmanager
 def published(
     target: str | os.PathLike[str],
     folder: str | os.PathLike[str] | None = None,
     *,
+    overwrite: bool = True,
     storage_options: Mapping[str, AnyValue] | None = None,
     retries: Retries | None = None,
+    report: Report | None = None,
 ) -> Iterator[Path]:
     """Yield the local path at which a target is made, and publish it if the body succeeds.
 
@@ -47,12 +54,14 @@ def published(
     Args:
         target: A path or URL.
         folder: Where it is made; the directory of temporary files if left out.
+        overwrite: Whether objects beside the target may be replaced, which nobody named.
         storage_options: What ``fsspec`` gives to the file system; the environment otherwise.
         retries: How often and after how long what may pass is tried again.
+        report: Gets a stage.
 
     Raises:
         MissingDependency: The package of the protocol is not installed.
-        OptionError: The URL names no object, or cannot be written.
+        OptionError: The URL names no object, or cannot be written, or there is something beside.
         StoreError: The store does not answer, or refuses.
     """
     address = Address.of(target)
@@ -61,19 +70,43 @@ def published(
         return
     url = os.fspath(target)
     name = _checked_name(url)
-    open_store(address, storage_options, retries)  # Says what is wrong before there is work.
+    # Says what is wrong before there is work.
+    store, own = open_store(address, storage_options, retries)
     with staging_directory(Path(tempfile.gettempdir() if folder is None else folder)) as hidden:
         place = hidden / name
         yield place
         beside = sorted(each for each in hidden.iterdir() if each != place)
-        publish(place, url, beside=beside, storage_options=storage_options, retries=retries)
+        if not overwrite:
+            _check_free(store, own, beside)
+        with nullcontext() if report is None else report.stage("publish"):
+            publish(place, url, beside=beside, storage_options=storage_options, retries=retries)
+
+
+def _check_free(store: Store, own: str, beside: Sequence[Path]) -> None:
+    """Refuse to replace what lies beside the target, of which nobody knows who wrote it."""
+    folder = own.rstrip("/").rpartition("/")[0]
+    for each in beside:
+        path = f"{folder}/{each.name}"
+        if store.find(path) is not None:
+            raise OptionError(
+                f"{safe_url(store.url(path))}: would be replaced, though it was not named; take "
+                "another name, or --overwrite (overwrite=True)"
+            )
 
 
 def _checked_name(url: str) -> str:
-    name = Address.of(url).name
-    if not name or name in (".", "..") or "\\" in name:
+    """Return the name of the object that a URL stands for, if one can be written there.
+
+    Raises:
+        OptionError: None can.
+    """
+    address = Address.of(url)
+    if address.protocol in ("http", "https") or address.rest:
+        raise OptionError(f"{safe_url(url)}: nothing can be written there")
+    no_object = address.protocol in _BUCKETS and not address.parent
+    if no_object or address.name in ("", ".", "..") or "\\" in address.name:
         raise OptionError(f"{safe_url(url)}: expected the name of an object")
-    return name
+    return address.name
 
 
 def publish(
@@ -131,8 +164,6 @@ def _put(store: Store, path: Path, target: str) -> int:
     size = path.stat().st_size
     protocols = store.fs.protocol
     known = {protocols} if isinstance(protocols, str) else {*protocols}
-    if known & {"http", "https"} or "::" in store.address.rest:
-        raise OptionError(f"{safe_url(store.url(target))}: nothing can be written there")
     if known & _ATOMIC:
         store.ask(lambda: _send(store, path, target), target)
         _verify(store, target, size)

@@ -31,6 +31,7 @@ from serde.io.atomic import write_all
 from serde.io.contained import location_fault
 from serde.io.staging import staging_directory
 from serde.limits import MAX_ARCHIVE_MEMBERS
+from serde.stores.archives import Unpacked, is_archive, unpack
 from serde.stores.faults import Retries, Truncated
 from serde.stores.listing import Found
 from serde.stores.store import Entry, Store, open_store
@@ -61,9 +62,11 @@ class Staged:
             of the source, or the name relative to it.
         nbytes: Bytes of all of them.
         options: What an archive says of the model, as options of a conversion: ``input_shapes``,
-            ``input_dtypes``, ``class_labels``.
+            ``input_dtypes``, ``labels``.
         facts: What was done: bytes fetched, seconds that took, names that came along.
         notes: What people should know of how the model was found.
+        fetched: Digests of the files that were fetched.
+        places: Folders of this run, and what stands for each in a message.
     """
 
     paths: tuple[Path, ...]
@@ -74,6 +77,7 @@ class Staged:
     facts: Mapping[str, AnyValue] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     fetched: Mapping[Path, str] = field(default_factory=dict, repr=False)
+    places: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def source(self) -> str | list[str]:
@@ -101,12 +105,8 @@ class Staged:
         return whole.hexdigest()
 
     def told(self, text: str) -> str:
-        """Return a text in which staged files are called as the source is."""
-        for path, name in zip(self.paths, self.names, strict=True):
-            text = text.replace(os.fspath(path), name)
-            if self.fetched or self.options:
-                text = text.replace(os.fspath(path.parent), name.rpartition("/")[0])
-        return text
+        """Return a text in which files of this run are called as their sources are."""
+        return str(_told(text, self.places))
 
 
 def digest_file(path: Path) -> str:
@@ -157,7 +157,28 @@ def stage(
     parent = Path(tempfile.gettempdir() if folder is None else folder)
     with ExitStack() as stack:
         run = _Run(stack, parent, storage_options or {}, retries or Retries())
-        yield run.bring(listed, format, options or {})
+        with _telling(run.places):
+            yield run.bring(listed, format, options or {})
+
+
+@contextmanager
+def _telling(places: Mapping[str, str]) -> Iterator[None]:
+    """Let errors call files of a run as their sources are called."""
+    try:
+        yield
+    except SerdeError as error:
+        error.args = tuple(_told(each, places) for each in error.args)
+        if isinstance(error, FormatError) and error.path is not None:
+            error.path = str(_told(error.path, places))
+        raise
+
+
+def _told(text: AnyValue, places: Mapping[str, str]) -> AnyValue:
+    """Return a text with the names that people know; anything else as it is."""
+    if isinstance(text, str):
+        for place, name in places.items():
+            text = text.replace(place, name)
+    return text
 
 
 class _Run:
@@ -176,6 +197,7 @@ class _Run:
         self._retries = retries
         self._hidden: Path | None = None
         self._digests: dict[Path, str] = {}
+        self.places: dict[str, str] = {}
         self._fetched = 0
 
     def bring(
@@ -197,7 +219,8 @@ class _Run:
             paths.append(found[0])
             files += found[1]
         along: list[str] = []
-        if len(sources) == 1 and paths[0].is_file():
+        unpacked = self._unpack(paths, names, format, options)
+        if unpacked is None and len(sources) == 1 and paths[0].is_file():
             along = self._companions(sources[0], paths[0], files, format, options)
         facts: dict[str, AnyValue] = {}
         if self._digests:
@@ -205,15 +228,46 @@ class _Run:
         if along:
             facts["companions"] = along
         nbytes = sum(_size(path) for _, path in files)
+        if unpacked is not None:
+            if paths[0] in self._digests:
+                paths[0].unlink()
+            paths[0] = unpacked.path
         return Staged(
-            tuple(paths), tuple(names), tuple(files), nbytes, facts=facts, fetched=self._digests
+            tuple(paths),
+            tuple(names),
+            tuple(files),
+            nbytes,
+            options={} if unpacked is None else unpacked.options,
+            facts=facts,
+            notes=() if unpacked is None else unpacked.notes,
+            fetched=self._digests,
+            places=self.places,
         )
+
+    def _unpack(
+        self,
+        paths: Sequence[Path],
+        names: Sequence[str],
+        format: str | None,
+        options: Mapping[str, AnyValue],
+    ) -> Unpacked | None:
+        """Take the model out of an archive, if it is one with more than a format reads."""
+        if len(paths) != 1 or not is_archive(paths[0]):
+            return None
+        return unpack(paths[0], lambda: self._new_folder(f"{names[0]}:"), options, format)
 
     def _room(self) -> Path:
         """Return the hidden folder; it is made when it is first needed."""
         if self._hidden is None:
             self._hidden = self._stack.enter_context(staging_directory(self._parent))
         return self._hidden
+
+    def _new_folder(self, shown: Address | str) -> Path:
+        """Return a new folder, and note what it stands for."""
+        folder = self._room() / str(len(self.places))
+        folder.mkdir()
+        self.places[f"{folder}{os.sep}"] = safe_url(str(shown))
+        return folder
 
     def _open(self, address: Address) -> tuple[Store, str]:
         return open_store(address, self._storage_options, self._retries)
@@ -223,8 +277,7 @@ class _Run:
     ) -> tuple[Path, list[tuple[str, Path]]]:
         """Fetch an object or all that is in a folder; return its place, and its files."""
         store, path = self._open(address)
-        place = self._room() / str(number)
-        place.mkdir()
+        place = self._new_folder(address.beside(""))
         target = place / _local_name(address)
         entry = _known_entry(known, path) or store.look(path)
         if not entry.is_folder:
@@ -352,10 +405,13 @@ class _LocalNeighbours:
     folder: Path
 
     def names(self, start: str) -> Sequence[str]:
-        head, _, _ = start.rpartition("/")
-        found = (self.folder / head).rglob("*") if not start else (self.folder / head).iterdir()
-        names = (each.relative_to(self.folder).as_posix() for each in found if each.is_file())
-        return sorted(name for name in names if name.startswith(start))
+        if not start:
+            found = (each for each in self.folder.rglob("*") if each.is_file())
+            return sorted(each.relative_to(self.folder).as_posix() for each in found)
+        head, slash, own = start.rpartition("/")
+        with os.scandir(self.folder / head) as entries:  # Which may be many thousands.
+            near = [each for each in entries if each.name.startswith(own)]
+        return sorted(head + slash + each.name for each in near if each.is_file())
 
     def has(self, name: str) -> bool:
         return (self.folder / name).is_file()

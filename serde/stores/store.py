@@ -250,9 +250,10 @@ def open_store(
     require("fsspec")
     from fsspec import available_protocols
     from fsspec.core import url_to_fs
+    from fsspec.registry import registry
 
     url = str(address)
-    known = set(available_protocols())
+    known = {*available_protocols(), *registry}
     options = _options_for(url, storage_options or {}, known)
     secrets = tuple(sorted(_texts(options), key=len, reverse=True))
     for protocol in _schemes(url):

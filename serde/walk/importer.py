@@ -34,6 +34,7 @@ from serde.walk.inputs import bind_inputs, check_names, missing_shapes_text
 from serde.walk.lacking import require_countable
 from serde.walk.scope import Scope
 from serde.walk.table import ConverterTable
+from serde.walk.tracing import note_node, note_outputs
 
 __all__ = ["Graph", "ImportWalk", "Node"]
 
@@ -212,7 +213,10 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
                 if name != "":
                     self.bind(node, name, value, scope)
             count(1)
-        return [self.output(name, scope) for name in graph.outputs]
+        found = [self.output(name, scope) for name in graph.outputs]
+        if not scope.prefix:
+            note_outputs(graph.outputs, found)
+        return found
 
     def bind(self, node: Node[SourceT], name: Hashable, value: AnyValue, scope: ScopeT) -> None:
         """Give a value that a node gives its name."""
@@ -260,6 +264,19 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             names: What users may call the operator, if not `op`.
             foreign: Says what the node is, where it may be kept without a converter.
         """
+        found = self._converted(table, ctx, op, inputs, attributes, names, foreign)
+        return note_node(op, ctx.node, inputs, attributes, found)
+
+    def _converted(
+        self,
+        table: ConverterTable,
+        ctx: ImportContext,
+        op: str,
+        inputs: Sequence[Expr | None],
+        attributes: Mapping[str, AnyValue],
+        names: Sequence[str],
+        foreign: Callable[[], Foreign] | None,
+    ) -> Sequence[Expr]:
         own = self.fallback.converter(*(names or (op,))) if self.fallback.any else None
         keep = own is None and foreign is not None and self.fallback.keep
         if keep and foreign is not None and table.importer(op, ctx.version) is None:

@@ -15,6 +15,7 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "relax", "relayfile"}
 LAYERS = [
     {
         "_version",
+        "_installation",
         "errors",
         "limits",
         "weights",
@@ -26,18 +27,25 @@ LAYERS = [
         "_optional",
         "_lazy",
         "texts",
+        "markup",
     },
     {"relay"},
     {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "batching", "checking", "conversion", "quantization", "serving", "stores", "target"},
+    {
+        *("api", "batching", "checking", "conversion", "quantization", "serving", "stores"),
+        *("target", "viewing"),
+    },
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
 LOWEST_ORDER = [
     "_version",
+    "texts",
+    "markup",
     "progress",
+    "_installation",
     "report",
     "errors",
     "lossy",
@@ -47,7 +55,6 @@ LOWEST_ORDER = [
     "allocation",
     "_optional",
     "_lazy",
-    "texts",
 ]
 CATEGORIES = {
     *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),

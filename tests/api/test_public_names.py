@@ -37,6 +37,7 @@ PUBLIC = {
     "serving",
     "target",
     "to_relay",
+    "view",
 }
 
 

@@ -53,6 +53,8 @@ def printed(
 
 
 LINES = {
+    "batch none.onnx --to relay --out out": 101,
+    "batch none.onnx": 2,
     "bisect m.toy m.toy": 0,
     "bisect m.toy other.toy": 4,
     "bisect m.toy missing.toy": 2,
@@ -74,6 +76,7 @@ LINES = {
     "formats": 0,
     "inspect m.toy": 0,
     "inspect m.toy --relay": 0,
+    "inspect m.toy --nodes": 0,
     "inspect chip.json": 3,
     "ops --format onnx": 0,
     "ops --format none": 2,
@@ -82,6 +85,8 @@ LINES = {
     "partition m.toy out --supported wrong.json": 2,
     "schema convert": 0,
     "schema convrt": 2,
+    "view m.toy": 0,
+    "view missing.toy": 2,
 }
 """Commands with their exit codes."""
 

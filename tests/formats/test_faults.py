@@ -18,6 +18,7 @@ from support.fault_cases import (
     convert_with_files,
     faults_found,
     kills_found,
+    link_weights,
     make_folders,
     split_model,
     without_processes,
@@ -91,7 +92,11 @@ KINDS |= {
 }
 NEED_TVM = frozenset(kind for kind in KINDS if "relax" in kind or "library" in kind)
 NEED_TORCH = frozenset(kind for kind in KINDS if "torch program" in kind or "torch script" in kind)
-KINDS |= {"report and mapping": convert_with_files, "split": split_model}
+KINDS |= {
+    "report and mapping": convert_with_files,
+    "split": split_model,
+    "linked weights": link_weights,
+}
 
 
 def _make(kind: str, folder: Path) -> Case:

@@ -53,7 +53,7 @@ def test_a_command_of_the_page_runs(command: str, made: Path) -> None:
 
 def test_the_text_of_the_page_is_what_is_written(made: Path) -> None:
     text = (made / "net_nnef" / "graph.nnef").read_text(encoding="utf-8")
-    block = re.search(r"^```\n(version 1\.0;.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    block = re.search(r"^```text\n(version 1\.0;.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert block is not None
     for line in block[1].splitlines():
         assert line.strip() == "..." or line in text.splitlines()

@@ -22,7 +22,7 @@ from serde.weights import ArrayWeight
 pytest.importorskip("tvm")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compile-with-tvm.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^```(python)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [(kind, body) for kind, body in BLOCK.findall(PAGE) if not body.startswith("pip ")]
 
 pytestmark = pytest.mark.wide
@@ -53,7 +53,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for kind, text in BLOCKS:
-            if kind:
+            if kind == "python":
                 exec(compile(text, "page", "exec"), names)
                 continue
             commands = [line for line in text.splitlines() if line.startswith("serde ")]

@@ -240,6 +240,31 @@ def convert(folder: Path, source: str, target: str, *, fresh: bool = False) -> C
     return Case(folder, run, described, read if target in ("mxnet", "relay") else None)
 
 
+def link_weights(folder: Path) -> Case:
+    """Return a conversion to a model above its source, of whose weights one stays there."""
+    make_folders(folder)
+    rng = np.random.default_rng(1)
+    values = {name: rng.normal(size=(32, 32)).astype(np.float32) for name in ("kept", "scaled")}
+    nodes = [
+        onnx.helper.make_node("Gemm", ["x", "kept"], ["h"], transB=1),
+        onnx.helper.make_node("Mul", ["scaled", "half"], ["weight"]),
+        onnx.helper.make_node("Gemm", ["h", "weight"], ["y"], transB=1),
+    ]
+    values["half"] = np.array(0.5, np.float32)
+    source = folder / "out" / "weights" / "s.onnx"
+    source.parent.mkdir()
+    ends = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 32]) for name in "xy"
+    ]
+    tensors = [onnx.numpy_helper.from_array(value, name) for name, value in values.items()]
+    graph = onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], tensors)
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    onnx.save_model(model, source, save_as_external_data=True, location="s.data")
+    place = save(net(2), folder / "out" / "m.onnx", "onnx", save_as_external_data=True)
+    return Case(folder, lambda: serde.convert(source, place, link_weights=True), _describe_external)
+
+
 def _describe_external(folder: Path) -> Any:
     """Return the model in a folder with its data, whatever its files are called."""
     found = contents(folder)

@@ -152,7 +152,10 @@ function detailsRow(row) {
     ["stages", row[at.stages].map(([name, seconds]) => name + " " + seconds.toFixed(2) + " s").join(", ")],
     ["engines", row[at.engines].join(" against ")],
   ];
-  for (const [what, text] of facts) if (text) list.append(make("dt", what), make("dd", text, "name"));
+  const prose = ["error", "notes", "allowed", "stages", "tried"];
+  for (const [what, text] of facts) {
+    if (text) list.append(make("dt", what), make("dd", text, prose.includes(what) ? "" : "name"));
+  }
   cell.append(list);
   if (row[at.gaps].length) {
     cell.append(table(["operator", "on the way", "why", "nodes", ""], row[at.gaps].map(gapRow)));

@@ -19,6 +19,8 @@ from serde.command.parameters import (
     reading_options,
     report_flag,
     source_and_target,
+    storage_options,
+    store_flag,
     writing_flag,
 )
 
@@ -51,6 +53,7 @@ __all__ = ["command"]
     help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
 )  # fmt: skip
 @checking_flags
+@store_flag
 @report_flag
 @printing_flags
 @click.pass_context
@@ -71,6 +74,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         runs=options["runs"],
         float16=options["float16"],
         check_images=parse_images(options["check_images"]),
+        storage_options=storage_options(options),
         report=run.report,
         **checking_options(options),
         **reading_options(options),

@@ -22,6 +22,8 @@ from serde.command.parameters import (
     reading_options,
     report_flag,
     source_and_target,
+    storage_options,
+    store_flag,
     writing_flag,
 )
 from serde.command.serving import asks_for_server, serving_flags, write_served
@@ -69,6 +71,7 @@ _NETRON = "view it at https://netron.app"
     help="Replace an MXNet pair, or Relay's parameters, that serde did not write.",
 )
 @serving_flags
+@store_flag
 @report_flag
 @printing_flags
 @click.pass_context
@@ -85,6 +88,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     given = {
         "check": options["check"] or False,
         "tensor_mapping": options["tensor_mapping"],
+        "storage_options": storage_options(options),
         **checking_options(options),
         **reading_options(options),
         **given_options(ctx, options),

@@ -14,6 +14,8 @@ from serde.command.parameters import (
     printing_flags,
     reading_flags,
     reading_options,
+    storage_options,
+    store_flag,
 )
 
 __all__ = ["command"]
@@ -22,9 +24,16 @@ __all__ = ["command"]
 def _properties() -> dict[str, Any]:
     from collections import Counter
 
-    from serde.command.schemas import properties_of, schema_of
-    from serde.summary import ModelSummary
+    from serde.command.schemas import object_of, properties_of, schema_of
+    from serde.summary import ModelSummary, TensorSummary
 
+    value = object_of(
+        {
+            **properties_of(TensorSummary),
+            "operator": schema_of(str | None),
+            "also": schema_of(list[str]),
+        }
+    )
     return {
         "format": schema_of(str),
         "title": schema_of(str),
@@ -32,6 +41,10 @@ def _properties() -> dict[str, Any]:
         "nodes": schema_of(int),
         "operators": schema_of(Counter[str]),
         "relay": {"description": "The model as Relay text, if asked for.", **schema_of(str | None)},
+        "values": {
+            "description": "The values inside, if asked for.",
+            "anyOf": [{"type": "array", "items": value}, {"type": "null"}],
+        },
         "notes": schema_of(list[str]),
     }
 
@@ -45,6 +58,7 @@ def _properties() -> dict[str, Any]:
     examples=[
         "serde inspect resnet50.onnx",
         "serde inspect resnet50-symbol.json --input-shape data:1,3,224,224 --relay",
+        "serde inspect resnet50.onnx --nodes",
         "serde inspect Resnet50.mlpackage --json",
     ],
 )
@@ -53,6 +67,10 @@ def _properties() -> dict[str, Any]:
 )
 @reading_flags("format")
 @click.option("--relay", is_flag=True, help="Also print the model as Relay text.")
+@store_flag
+@click.option(
+    "--nodes", is_flag=True, help="Also list the names that --inputs and --outputs of convert take."
+)
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -66,6 +84,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         paths[0] if len(paths) == 1 else list(paths),
         format=options["source_format"],
         relay=options["relay"],
+        storage_options=storage_options(options),
+        nodes=options["nodes"],
         report=run.report,
         **reading_options(options),
         **given_options(ctx, options),

@@ -9,12 +9,17 @@ from __future__ import annotations
 import importlib
 from typing import Any as AnyValue
 
-__all__ = ["call", "parser", "printer", "standard", "type_args"]
+__all__ = ["call", "highlighting", "parser", "printer", "showing", "standard", "type_args"]
 
 
 def call(name: str, /, *operands: AnyValue, **attrs: AnyValue) -> AnyValue:
     """Build a call of an operator; see :func:`serde.relay.ir.registry.call`."""
     return importlib.import_module("serde.relay.ir.registry").call(name, *operands, **attrs)
+
+
+def highlighting() -> AnyValue:
+    """Return the module :mod:`serde.relay.text.highlighting`."""
+    return importlib.import_module("serde.relay.text.highlighting")
 
 
 def parser() -> AnyValue:
@@ -25,6 +30,11 @@ def parser() -> AnyValue:
 def printer() -> AnyValue:
     """Return the module :mod:`serde.relay.text.printer`."""
     return importlib.import_module("serde.relay.text.printer")
+
+
+def showing() -> AnyValue:
+    """Return the module :mod:`serde.relay.ir.showing`."""
+    return importlib.import_module("serde.relay.ir.showing")
 
 
 def standard() -> AnyValue:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any as AnyValue
 from typing import Final
 
+from serde.relay.ir import hooks
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TupleType
@@ -96,6 +97,11 @@ class RelayModel:
             return True
         nodes = post_order(self.main)
         return len(self.mod.functions) == 1 and all(node.type is not None for node in nodes)
+
+    def _repr_html_(self) -> str:
+        """Return inputs, outputs, operators and weights for a notebook."""
+        found: str = hooks.showing().model_html(self)
+        return found
 
     def evolve(self, **changes: AnyValue) -> RelayModel:
         """Return a copy with some attributes replaced."""

@@ -239,6 +239,11 @@ class IRModule:
     def __contains__(self, name: object) -> bool:
         return name in (self._names if isinstance(name, str) else self.functions)
 
+    def _repr_html_(self) -> str:
+        """Return the text for a notebook, the beginning of a long one."""
+        found: str = hooks.highlighting().module_html(self)
+        return found
+
     def astext(
         self,
         show_meta_data: bool = True,

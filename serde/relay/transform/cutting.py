@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from serde.errors import OptionError
-from serde.relay.ir.expr import Call, Expr, Function, Let, Span, Tuple, TupleGetItem, Var
+from serde.relay.ir.expr import Call, Expr, Function, Let, Op, Span, Tuple, TupleGetItem, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
@@ -15,7 +15,24 @@ from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline_calls import ToGraphNormalForm
 from serde.relay.transform.remove_dead_code import unused_params
 
-__all__ = ["cut", "named_values", "results_of"]
+__all__ = ["NamedValue", "cut", "nameable_values", "named_values", "results_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedValue:
+    """A value that can be an input or output of a part of a model.
+
+    Attributes:
+        name: What the source calls the node that gives it, or else the value.
+        also: What else it can be called.
+        operator: The Relay operator that yields it; empty for an input.
+        type: Its type.
+    """
+
+    name: str
+    also: tuple[str, ...]
+    operator: str
+    type: TensorType
 
 
 def cut(model: RelayModel, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> RelayModel:
@@ -80,6 +97,55 @@ def named_values(model: RelayModel) -> tuple[RelayModel, Mapping[str, Expr]]:
     """Return a model without lets, and what can be named in it, as :func:`cut` names it."""
     model = _normalize(model)
     return model, _names(model).values
+
+
+def nameable_values(model: RelayModel) -> list[NamedValue]:
+    """Return the tensors that :func:`cut` takes by name as outputs, in order, weights left out.
+
+    What lies inside a function that the model calls cannot be cut out.
+    """
+    model = _normalize(model)
+    names: dict[Expr, list[str]] = {}
+    for name, value in _names(model).values.items():
+        names.setdefault(value, []).append(name)
+    inside = _inside_functions(model.main)
+    inputs = set(model.inputs())
+    order = [*model.inputs(), *(n for n in post_order(model.main.body) if not isinstance(n, Var))]
+    known = set(order)
+    # A field of a tuple result has no node of its own; it stands where its call does.
+    order += [value for value in names if value not in known and not isinstance(value, Var)]
+    found = []
+    for value in order:
+        if value not in names or value in inside or not isinstance(value.type, TensorType):
+            continue
+        label = _label(value)
+        own = sorted(names[value], key=lambda name: name != label)
+        operator = "" if value in inputs else _operator(value)
+        found.append(NamedValue(own[0], tuple(own[1:]), operator, value.type))
+    return found
+
+
+def _operator(value: Expr) -> str:
+    node = value.tuple_value if isinstance(value, TupleGetItem) else value
+    if isinstance(node, Call):
+        return node.op.name if isinstance(node.op, Op) else "call"
+    return type(node).__name__.lower()
+
+
+def _inside_functions(main: Function) -> set[Expr]:
+    """Return the nodes of a body that depend on a parameter of a function inside it."""
+    own = set(main.params)
+    free: dict[Expr, frozenset[Var]] = {}
+    for node in post_order(main.body):
+        if isinstance(node, Var):
+            needed = frozenset() if node in own else frozenset([node])
+        else:
+            needed = frozenset().union(*(free[child] for child in node.below if child in free))
+        if isinstance(node, Function):
+            needed -= frozenset(node.params)
+        if needed:
+            free[node] = needed
+    return set(free)
 
 
 def results_of(model: RelayModel) -> list[Expr]:

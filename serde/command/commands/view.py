@@ -1,0 +1,135 @@
+"""``serde view``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serde.command.completion import complete_paths
+from serde.command.invocation import Invocation
+from serde.command.parameters import (
+    FormatCommand,
+    flag,
+    given_options,
+    printing_flags,
+    reading_flags,
+    reading_options,
+)
+from serde.command.written import check_written
+from serde.texts import size_text
+
+__all__ = ["command"]
+
+
+def _properties() -> dict[str, Any]:
+    from serde.command.schemas import schema_of
+
+    return {
+        "path": schema_of(str),
+        "bytes": schema_of(int),
+        "models": {"description": "Nodes by model.", **schema_of(dict[str, int])},
+    }
+
+
+@click.command(
+    "view",
+    cls=FormatCommand,
+    result=_properties,
+    reads=True,
+    writes=False,
+    examples=[
+        "serde view resnet50.onnx -o resnet50.html",
+        "serde view net-symbol.json --input-shape data:1,3,224,224 --open",
+        "serde view net-symbol.json net.onnx --input-shape data:1,3,224,224 -o compared.html",
+    ],
+)
+@click.argument("model", metavar="MODEL", shell_complete=complete_paths)
+@click.argument("other", required=False, metavar="[OTHER]", shell_complete=complete_paths)
+@flag(
+    "-o",
+    "--output",
+    also=["--path"],
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PAGE",
+    help="The page; MODEL.html beside the model if left out.",
+)
+@click.option("--params", type=click.Path(), metavar="FILE", help="Weights that lie elsewhere.")
+@reading_flags("format")
+@flag(
+    "--to",
+    "target_format",
+    also=["--other-format"],
+    metavar="FORMAT",
+    help="Format of the other model.",
+)
+@click.option("--weights/--no-weights", default=True, help="Read weights: figures, histograms.")
+@flag(
+    "--weights-seconds",
+    also=["--seconds"],
+    type=click.FloatRange(min=0),
+    default=20.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time for them; of what is left then, samples are read.",
+)
+@click.option(
+    "--values/--no-values", default=True, help="With two models, run both to compare values inside."
+)
+@flag(
+    "--check-dim",
+    also=["--dims"],
+    multiple=True,
+    metavar="NAME=LENGTH",
+    help="Length of a dynamic dimension.",
+)
+@click.option(
+    "--check-data",
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Inputs to run with instead of seeded ones.",
+)
+@click.option("--open", "shown", is_flag=True, help="Open the page in the browser.")
+@printing_flags
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Show a model as a page of HTML, or what differs between two."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    from serde.command.flags import parse_lengths
+    from serde.viewing.viewer import view
+
+    models = [options["model"], *([] if options["other"] is None else [options["other"]])]
+    path = _page_path(options["model"]) if options["output"] is None else options["output"]
+    check_written(path, models, "--output", (".html", ".htm"))
+    page = view(
+        options["model"],
+        options["other"],
+        path=path,
+        params=options["params"],
+        format=options["source_format"],
+        other_format=options["target_format"],
+        weights=options["weights"],
+        seconds=options["weights_seconds"],
+        values=options["values"],
+        dims=parse_lengths(options["check_dim"]),
+        check_data=options["check_data"],
+        report=run.report,
+        **reading_options(options),
+        **given_options(ctx, options),
+    )
+    size = len(page.html.encode())
+    if run.as_json:
+        run.print_result({"path": str(path), "bytes": size, "models": page.facts})
+    else:
+        run.terminal.line(f"{path}  ({size_text(size)})")
+    if options["shown"]:
+        click.launch(path.absolute().as_uri())
+
+
+def _page_path(model: str) -> Path:
+    """Return where the page goes if nothing is said: beside the model."""
+    path = Path(os.path.normpath(model))
+    return path.with_name(f"{path.name}.html")

@@ -1,0 +1,123 @@
+"""What the public functions do for a source or target that is no plain local path.
+
+The source is brought to local disk, the same function called with what lies there, and its result
+published: conversions themselves know neither URLs nor the archives of servers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any as AnyValue
+from typing import NamedTuple
+
+from serde.errors import OptionError
+from serde.report import Report
+from serde.stores.publishing import published
+from serde.stores.staging import stage
+from serde.stores.urls import is_url, safe_url
+
+__all__ = ["AtHand", "at_hand", "call_elsewhere"]
+
+
+class AtHand(NamedTuple):
+    """A source on local disk.
+
+    Attributes:
+        source: What the public functions take.
+        options: What an archive says of the model, as options of the conversion.
+    """
+
+    source: AnyValue
+    options: Mapping[str, AnyValue]
+
+
+@contextmanager
+def at_hand(
+    source: AnyValue,
+    format: str | None,
+    options: Mapping[str, AnyValue],
+    report: Report,
+    storage_options: Mapping[str, AnyValue] | None = None,
+) -> Iterator[AtHand]:
+    """Yield a source on local disk; errors of the body name it as the caller did.
+
+    Args:
+        source: What a public function was given: a path or URL, several, or anything else, which
+            is yielded as it is.
+        format: Name of its format; recognised by content if left out.
+        options: Options of the conversion.
+        report: Gets a stage, and notes.
+        storage_options: What ``fsspec`` gives to the file system; the environment otherwise.
+
+    Raises:
+        SerdeError: As :func:`serde.stores.staging.stage`.
+    """
+    named = list(source) if isinstance(source, (tuple, list)) else [source]
+    if not all(isinstance(each, (str, os.PathLike)) for each in named):
+        yield AtHand(source, {})
+        return
+    with ExitStack() as stack:
+        with report.stage("fetch") if any(map(is_url, named)) else nullcontext():
+            staged = stack.enter_context(
+                stage(named, format=format, options=options, storage_options=storage_options)
+            )
+        report.notes += staged.notes
+        yield AtHand(staged.source if staged.places else source, staged.options)
+
+
+def call_elsewhere(
+    function: Callable[..., AnyValue],
+    given: dict[str, AnyValue],
+    *,
+    format: str,
+    writes: bool,
+    storage_options: Mapping[str, AnyValue] | None,
+) -> AnyValue:
+    """Return what a public function returns for a source or target that lies elsewhere.
+
+    Args:
+        function: What takes local files.
+        given: Its arguments by name: ``source``, perhaps ``target``, and options.
+        format: Name of the argument that names the source's format.
+        writes: Whether ``target`` is written; it is read otherwise.
+        storage_options: What ``fsspec`` gives to the file systems; the environment otherwise.
+
+    Raises:
+        SerdeError: As `function`, and where a store or an archive is not as it should be.
+    """
+    report = given["report"] = given.get("report") or Report()
+    target: AnyValue = given.get("target")
+    with ExitStack() as stack:
+        if writes:
+            _refuse_same(given["source"], target)
+            given["target"] = stack.enter_context(
+                published(
+                    os.fspath(target),
+                    storage_options=storage_options,
+                    overwrite=given.get("overwrite", False),
+                    report=report,
+                )
+            )
+        with ExitStack() as reading:
+
+            def bring(source: AnyValue, format: str | None) -> AtHand:
+                return reading.enter_context(
+                    at_hand(source, format, given, report, storage_options)
+                )
+
+            found = bring(given["source"], given.get(format))
+            if target is not None and not writes:
+                given["target"] = bring(target, given.get("target_format")).source
+            result = function(**{**given, **found.options, "source": found.source})
+    if writes and is_url(target):
+        report.facts["path"] = safe_url(os.fspath(target))
+    return result
+
+
+def _refuse_same(source: AnyValue, target: AnyValue) -> None:
+    """Refuse a target that is a source; local files are compared where they are written."""
+    sources = source if isinstance(source, (tuple, list)) else [source]
+    if is_url(target) and target in [each for each in sources if isinstance(each, str)]:
+        raise OptionError(f"{safe_url(target)}: is the same object as the source")

@@ -1,0 +1,98 @@
+"""The page: one file of HTML that holds its data, its style and its scripts, and asks for nothing.
+
+The policy in its head allows the very style and scripts that stand in it, by their digests, and no
+request at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any as AnyValue
+from typing import Final
+
+__all__ = ["Page", "make_page"]
+
+_SCRIPTS: Final = ("dagre.min.js", "model.js", "layout.js", "drawing.js", "panel.js", "page.js")
+_STYLE: Final = "page.css"
+_LICENSE: Final = "dagre.LICENSE.txt"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SOURCE_MAP: Final = re.compile("^//# sourceMappingURL=.*$", re.MULTILINE)
+_NOTEBOOK_HEIGHT: Final = 640
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that shows a model.
+
+    Attributes:
+        html: All of it.
+        path: Where it was written, if it was.
+        facts: What it says of the model, for programs.
+    """
+
+    html: str = field(repr=False)
+    path: Path | None = None
+    facts: Mapping[str, AnyValue] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """Return the page for a notebook, in a frame that can reach nothing of it."""
+        return (
+            f'<iframe sandbox="allow-scripts" style="width:100%;height:{_NOTEBOOK_HEIGHT}px;'
+            f'border:1px solid #8884" srcdoc="{html.escape(self.html)}"></iframe>'
+        )
+
+
+def make_page(title: str, data: Mapping[str, AnyValue]) -> str:
+    """Return the page of `data`, which ``model.js`` describes."""
+    style = _asset(_STYLE)
+    scripts = [_asset(name) for name in _SCRIPTS]
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src '{_digest(style)}'",
+            f"script-src {' '.join(_quoted(map_) for map_ in scripts)}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    shell = _asset("page.html")
+    parts = {
+        "title": html.escape(_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", title)),
+        "policy": html.escape(policy, quote=True),
+        "license": _asset(_LICENSE).replace("--", "- -"),
+        "style": f"<style>{style}</style>",
+        "data": _embedded(data),
+        "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], shell)
+
+
+def _quoted(text: str) -> str:
+    return f"'{_digest(text)}'"
+
+
+def _digest(text: str) -> str:
+    found = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(found).decode('ascii')}"
+
+
+def _embedded(data: Mapping[str, AnyValue]) -> str:
+    """Return JSON that can end no element and open none, whatever names it holds."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return _SURROGATE.sub("\\\\ufffd", text)
+
+
+@cache
+def _asset(name: str) -> str:
+    text = files("serde.viewing").joinpath("assets", name).read_text("utf-8")
+    return _SOURCE_MAP.sub("", text).strip("\n")

@@ -1,0 +1,16 @@
+"""What README.md takes for granted: a checkpoint, its labels, a symbol, a block and images."""
+
+import numpy as np
+from support.page_nets import draw_params, write_checkpoint, write_labels
+
+from serde.compat import import_mxnet
+
+mx = import_mxnet()
+sym = write_checkpoint("resnet50")
+params = draw_params(sym)
+write_labels()
+images = np.random.default_rng(3).normal(size=(2, 3, 224, 224)).astype(np.float32)
+net = mx.gluon.nn.HybridSequential()
+net.add(mx.gluon.nn.Conv2D(4, 3), mx.gluon.nn.GlobalAvgPool2D(), mx.gluon.nn.Dense(4))
+net.initialize()
+net(mx.nd.array(images))
