@@ -419,12 +419,12 @@ def convert(
     saving = ExitStack()
 
     def verify(path: Path) -> None:
+        if written is None or not checks:
+            return
         from serde.checking.checks import locate_difference
         from serde.checking.engines import engine_for_path
         from serde.checking.verdict import compare, raise_if_differs
 
-        if written is None or not checks:
-            return
         with report.stage("check"), ExitStack() as running:
             compare(
                 running.enter_context(closing(written.open_source())),
