@@ -1,4 +1,4 @@
-"""What docs/serve.md takes for granted: a net of four classes as MXNet and ONNX, and their names."""
+"""What docs/serve.md takes for granted: a net of four classes, and their names."""
 
 from support.page_nets import write_checkpoint, write_labels
 
