@@ -75,6 +75,7 @@ bench: setup $(TORCH_STAMP)
 	$(BIN)/python benchmarks/load.py row
 	$(BIN)/python benchmarks/load.py weights
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/batch.py --dask
 	$(BIN)/python benchmarks/link.py
 	$(BIN)/python benchmarks/onnx_import.py
 	$(TORCH_BIN)/python benchmarks/coreml.py

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
@@ -172,9 +172,8 @@ def export_model(
     report = Report() if report is None else report
     reader, writer = source_bridge(model), find_target(format, path)
     quantizing, rest = bind_options(QuantizeOptions, options)
-    own, passes, target = bind_all(reader, writer, rest)
-    if quantizing.is_asked:
-        writer.check_compression(quantizing, target)
+    own, passes, target = bind_all(reader, writer, rest, bound=[QuantizeOptions])
+    quantizing = _checked_quantizing(quantizing, writer, target)
     known = [*source_paths(model), *source_paths(params)]
     check = None if path is None else target_check(writer, path, target, known, overwrite)
     loaded, relay_model = read_model(reader, model, params, own, report, check)
@@ -323,10 +322,29 @@ def import_to_gluon(
     return to_block(symbol, values, ctx)
 
 
-def _check_data(given: AnyValue) -> CheckData:
+def _check_data(given: AnyValue, option: str = "check_data") -> CheckData:
     from serde.checking.data import as_check_data
 
-    return as_check_data(given)
+    return as_check_data(given, option=option)
+
+
+def _checked_quantizing(
+    wanted: QuantizeOptions, writer: AnyBridge, options: AnyValue
+) -> QuantizeOptions:
+    """Refuse what cannot be made smaller before anything is converted; look at what data there is.
+
+    Raises:
+        OptionError: The format has no tool for it, or there are no samples.
+    """
+    if not wanted.is_asked:
+        return wanted
+    writer.check_compression(wanted, options)
+    if wanted.calibration is None:
+        return wanted
+    data = _check_data(wanted.calibration, "calibration")
+    if not data.sources:
+        raise OptionError("calibration: there are no samples")
+    return replace(wanted, calibration=data)
 
 
 @takes_options(
@@ -397,9 +415,8 @@ def convert(
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     quantizing, rest = bind_options(QuantizeOptions, options)
-    own, passes, bound = bind_all(reader, writer, rest)
-    if quantizing.is_asked:
-        writer.check_compression(quantizing, bound)
+    own, passes, bound = bind_all(reader, writer, rest, bound=[QuantizeOptions])
+    quantizing = _checked_quantizing(quantizing, writer, bound)
     data = None if check_data is None else _check_data(check_data)
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)

@@ -92,7 +92,7 @@ class _Server:
         _close(files[1:])
         _tell(ends, {"pid": pid})
         self._children[pid] = ends
-        self._selector.register(ends, selectors.EVENT_READ, lambda: _kill(pid))
+        self._selector.register(ends, selectors.EVENT_READ, lambda: _abandon(pid, ends))
         return True
 
     def _reap(self) -> None:
@@ -148,6 +148,13 @@ class _Server:
         for each in (self._requests, self._died, self._dies, *self._children.values()):
             each.close()
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _abandon(pid: int, ends: socket.socket) -> None:
+    """Kill a child that nobody waits for any more, or no longer."""
+    with contextlib.suppress(OSError):  # What is not read would keep its end from being told.
+        ends.recv(16)
+    _kill(pid)
 
 
 def _kill(pid: int) -> None:

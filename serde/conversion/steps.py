@@ -228,7 +228,11 @@ def bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[s
 
 
 def bind_all(
-    reader: AnyBridge, writer: AnyBridge, options: Mapping[str, AnyValue]
+    reader: AnyBridge,
+    writer: AnyBridge,
+    options: Mapping[str, AnyValue],
+    *,
+    bound: Sequence[type[AnyValue]] = (),
 ) -> tuple[AnyValue, PrepareOptions, AnyValue]:
     if reader.import_options is None:
         raise OptionError(f"format {reader.name} cannot be read")
@@ -243,7 +247,7 @@ def bind_all(
     passes, not_passes = bind_options(PrepareOptions, options)
     target, not_target = bind_options(writer.export_options, options)
     unknown = {k: v for k, v in not_own.items() if k in not_passes and k in not_target}
-    _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options])
+    _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options, *bound])
     return own, passes, target
 
 

@@ -29,7 +29,15 @@ try:
 except ImportError:  # Not on Windows, where nothing is ever swept.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["REPEATS", "commit", "final_directory", "pending", "staging_directory", "sweep"]
+__all__ = [
+    "REPEATS",
+    "commit",
+    "final_directory",
+    "is_staged",
+    "pending",
+    "staging_directory",
+    "sweep",
+]
 
 _PREFIX: Final = ".serde-"
 _LOCK: Final = "lock"
@@ -92,6 +100,11 @@ def final_directory(path: str | os.PathLike[str]) -> str | None:
     if directory not in _ACTIVE.get():
         return None
     return os.path.dirname(os.path.dirname(directory))
+
+
+def is_staged(path: str | os.PathLike[str]) -> bool:
+    """Whether a path leads through such a directory, which goes with the run that made it."""
+    return any(map(_NAME.fullmatch, Path(path).parts))
 
 
 def _make(parent: Path) -> tuple[Path, int]:

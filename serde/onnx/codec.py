@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import onnx
 
@@ -35,12 +35,9 @@ from serde.onnx.data_files import (
     outdated_data,
 )
 from serde.onnx.messages import LAYOUT
-from serde.onnx.model import EMBEDDED_BYTES, OnnxModel, weight_bytes, weight_chunks
+from serde.onnx.model import EMBEDDED_BYTES, LinkedFile, OnnxModel, weight_bytes, weight_chunks
 from serde.onnx.reader import detect, load
 from serde.progress import expect
-
-if TYPE_CHECKING:
-    from serde.onnx.links import LinkedFile
 
 __all__ = ["OnnxModel", "detect", "external_locations", "load", "save", "source_paths"]
 

@@ -30,7 +30,7 @@ from serde.weights import FileRange, OpenFile
 if TYPE_CHECKING:
     import onnx
 
-    from serde.onnx.links import LinkedFile
+    from serde.onnx.model import LinkedFile
 
 __all__ = ["ExternalFiles"]
 

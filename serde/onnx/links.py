@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
@@ -19,7 +18,8 @@ from serde.errors import FormatError, OptionError
 from serde.io.contained import location_fault
 from serde.io.fingerprint import DIGEST_BYTES, MOST_RANGES, Fingerprint, sha1_of
 from serde.io.packed import stored_source
-from serde.onnx.model import EMBEDDED_BYTES, LINKED_PROPERTY
+from serde.io.staging import is_staged
+from serde.onnx.model import EMBEDDED_BYTES, LINKED_PROPERTY, LinkedFile
 from serde.report import Report
 from serde.weights import FileRange, Weight, numpy_dtype, weights_text
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import onnx
 
 __all__ = [
-    "LinkedFile",
     "drop_links",
     "link_files",
     "linkable_weights",
@@ -37,21 +36,6 @@ __all__ = [
 
 _MOST_TEXT: Final = 2**26
 _SHOWN: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedFile:
-    """A file that a model's weights stay in.
-
-    Attributes:
-        location: Where it is, from the model's folder.
-        fingerprint: What it was like when the model was written.
-        checksum: SHA-1 of all of it, as external data may have one; None if not asked for.
-    """
-
-    location: str
-    fingerprint: Fingerprint
-    checksum: str | None = None
 
 
 def linkable_weights(weights: Mapping[str, Weight], report: Report) -> frozenset[str]:
@@ -157,9 +141,14 @@ def _location(path: str, target: Path) -> str:
     """Return where a file is from the folder of a model.
 
     Raises:
-        OptionError: It is not in it, or cannot be named in a model.
+        OptionError: It is not in it, will not stay there, or cannot be named in a model.
     """
     real, folder = os.path.realpath(path), os.path.realpath(target.parent)
+    if is_staged(real):
+        raise OptionError(
+            f"{target}: cannot refer to the weights in {os.path.basename(path)}, which was fetched "
+            "or unpacked for this run alone; have it in a folder of yours first"
+        )
     inside = os.path.join(folder, "")
     if not real.startswith(inside):
         raise OptionError(

@@ -19,13 +19,14 @@ from serde.onnx.sparse import SparseWeight
 from serde.weights import ArrayWeight, Weight
 
 if TYPE_CHECKING:
-    from serde.onnx.links import LinkedFile
+    from serde.io.fingerprint import Fingerprint
 
 __all__ = [
     "EMBEDDED_BYTES",
     "LINKED_PROPERTY",
     "MARKER",
     "PRODUCER",
+    "LinkedFile",
     "OnnxModel",
     "element_of",
     "inline_fault",
@@ -51,6 +52,21 @@ _MOST_ELEMENTS: Final = 2**58
 """NumPy has no array of more elements, be it one of which another length is 0."""
 
 _TYPED_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedFile:
+    """A file that a model's weights stay in (:mod:`serde.onnx.links`).
+
+    Attributes:
+        location: Where it is, from the model's folder.
+        fingerprint: What it was like when the model was written.
+        checksum: SHA-1 of all of it, as external data may have one; None if not asked for.
+    """
+
+    location: str
+    fingerprint: Fingerprint
+    checksum: str | None = None
 
 
 def tensors(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:

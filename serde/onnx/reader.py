@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
@@ -21,13 +21,18 @@ from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
 from serde.onnx.elements import ELEMENTS, Element
 from serde.onnx.external import ExternalFiles
 from serde.onnx.messages import LAYOUT
-from serde.onnx.model import LINKED_PROPERTY, MARKER, OnnxModel, inline_fault, shape_fault, tensors
+from serde.onnx.model import (
+    LINKED_PROPERTY,
+    MARKER,
+    LinkedFile,
+    OnnxModel,
+    inline_fault,
+    shape_fault,
+    tensors,
+)
 from serde.onnx.text import detect_text, is_text, read_text
 from serde.onnx.versions import NEWEST_IR
 from serde.weights import FileRange, FileWeight, OpenFile, Weight
-
-if TYPE_CHECKING:
-    from serde.onnx.links import LinkedFile
 
 __all__ = ["check_links", "detect", "detect_bytes", "load"]
 

@@ -89,6 +89,11 @@ def call_elsewhere(
     """
     report = given["report"] = given.get("report") or Report()
     target: AnyValue = given.get("target")
+    if given.get("link_weights"):
+        raise OptionError(
+            "link_weights: weights that lie in a store or in an archive can be copied, but not "
+            "referred to"
+        )
     with ExitStack() as stack:
         if writes:
             _refuse_same(given["source"], target)

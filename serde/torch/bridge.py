@@ -35,7 +35,6 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
     name = "torch"
     title = "PyTorch (torch.export, TorchScript, nn.Module)"
     suffixes = (".pt2", ".pt", _FOLDER)
-    package_suffixes = (_FOLDER,)
     import_options = TorchImportOptions
     export_options = TorchExportOptions
 

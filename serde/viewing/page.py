@@ -36,12 +36,12 @@ class Page:
     Attributes:
         html: All of it.
         path: Where it was written, if it was.
-        facts: What it says of the model, for programs.
+        models: Title, number of nodes and number of gaps of each model.
     """
 
     html: str = field(repr=False)
     path: Path | None = None
-    facts: Mapping[str, AnyValue] = field(default_factory=dict)
+    models: tuple[Mapping[str, AnyValue], ...] = ()
 
     def _repr_html_(self) -> str:
         """Return the page for a notebook, in a frame that can reach nothing of it."""

@@ -99,10 +99,13 @@ def view(
     with report.stage("draw"):
         data = _page_data(sides, comparison, seconds if weights else None)
         page = make_page(" and ".join(side.title for side in sides), data)
-    facts = {side.title: len(side.graph.nodes) for side in sides}
+    models = tuple(
+        {"title": side.title, "nodes": len(side.graph.nodes), "gaps": len(side.issues)}
+        for side in sides
+    )
     if path is not None:
         write_text(path, page)
-    return Page(page, None if path is None else Path(path), facts)
+    return Page(page, None if path is None else Path(path), models)
 
 
 @dataclass

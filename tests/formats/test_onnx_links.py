@@ -404,6 +404,21 @@ def test_links_are_followed(tmp_path: Path) -> None:
     onnx.checker.check_model(tmp_path / "c" / "m.onnx")
 
 
+def test_what_lies_there_for_one_run_alone_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "n-symbol.json", "mxnet")
+    for name in ("n-symbol.json", "n-0000.params"):
+        (tmp_path / ".serde-abcdefgh").mkdir(exist_ok=True)
+        (tmp_path / name).rename(tmp_path / ".serde-abcdefgh" / name)
+    with pytest.raises(OptionError, match=r"in n-0000\.params, which was fetched or unpacked"):
+        link(tmp_path / ".serde-abcdefgh" / "n-symbol.json", tmp_path / "m.onnx")
+
+
+def test_quantising_leaves_nothing_to_link(tmp_path: Path) -> None:
+    source = write(tmp_path / "n.onnx", "onnx")
+    with pytest.raises(OptionError, match="link_weights: int8 makes the weights anew"):
+        link(source, tmp_path / "m.onnx", int8="dynamic")
+
+
 def test_a_file_with_several_names_is_refused(tmp_path: Path) -> None:
     source = write(tmp_path / "n-symbol.json", "mxnet")
     os.link(tmp_path / "n-0000.params", tmp_path / "other")

@@ -70,8 +70,8 @@ _NETRON = "view it at https://netron.app"
     is_flag=True,
     help="Replace an MXNet pair, or Relay's parameters, that serde did not write.",
 )
-@serving_flags
 @store_flag
+@serving_flags
 @report_flag
 @printing_flags
 @click.pass_context

@@ -25,12 +25,14 @@ __all__ = ["command"]
 
 
 def _properties() -> dict[str, Any]:
-    from serde.command.schemas import schema_of
+    from serde.command.schemas import object_of, schema_of
 
+    counts = {"nodes": schema_of(int), "gaps": schema_of(int)}
+    model = object_of({"title": schema_of(str), **counts})
     return {
         "path": schema_of(str),
         "bytes": schema_of(int),
-        "models": {"description": "Nodes by model.", **schema_of(dict[str, int])},
+        "models": {"type": "array", "items": model},
     }
 
 
@@ -122,7 +124,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     )
     size = len(page.html.encode())
     if run.as_json:
-        run.print_result({"path": str(path), "bytes": size, "models": page.facts})
+        run.print_result({"path": str(path), "bytes": size, "models": list(page.models)})
     else:
         run.terminal.line(f"{path}  ({size_text(size)})")
     if options["shown"]:
