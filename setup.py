@@ -46,8 +46,6 @@ EXTRAS = {
     "batch": ["fsspec>=2024.6", "pyarrow>=16"],
     "dask": ["distributed>=2024.6"],
     "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27"],
-    # ONNX Runtime's tools, and what coremltools makes palettes with.
-    "quantize": ["onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     "fuzz": [
         "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
         "coverage>=7.6",
