@@ -53,6 +53,7 @@ EXTRAS = {
 }
 EXTRAS["all"] = [
     requirement
+    for extra in ("coreml", "nnef", "check", "quantize", "batch", "dask")
     for extra in ("coreml", "nnef", "check", "quantize", "stores", "batch", "dask")
     for requirement in EXTRAS[extra]
 ]
