@@ -13,6 +13,7 @@ import numpy as np
 import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from serde import relay as relay
+from serde import serving as serving
 from serde import target as target
 from serde._version import __version__ as __version__
 from serde.batching.records import Outcome
@@ -8984,6 +8985,7 @@ __all__ = [
     "register_kernel",
     "register_runner",
     "relay",
+    "serving",
     "target",
     "to_relay",
     "view",

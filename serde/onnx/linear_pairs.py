@@ -129,7 +129,7 @@ def _as_pair(node: Expr) -> Expr:
         return node
     real: Expr
     if name in _MOVES:
-        real: Expr = call(name, _real(data, scale), *node.args[1:], span=node.span, **node.attrs)
+        real = call(name, _real(data, scale), *node.args[1:], span=node.span, **node.attrs)
     elif name == "maximum" and _is_zero(node.args[1]):
         real = relay.nn.relu(_real(data, scale))
     elif name == "cast" and _is_positive(data):
