@@ -13,6 +13,7 @@ import numpy as np
 import onnx  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from serde import relay as relay
+from serde import serving as serving
 from serde import target as target
 from serde._version import __version__ as __version__
 from serde.batching.records import Outcome
@@ -8155,12 +8156,12 @@ def to_relay(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["coreml"],
-    other_format: str | None = None,
+    source_format: Literal["coreml"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8201,12 +8202,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["coreml"],
-    other_format: str | None = None,
+    source_format: Literal["coreml"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8247,12 +8248,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["mxnet"],
-    other_format: str | None = None,
+    source_format: Literal["mxnet"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8292,12 +8293,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["mxnet"],
-    other_format: str | None = None,
+    source_format: Literal["mxnet"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8337,12 +8338,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["nnef"],
-    other_format: str | None = None,
+    source_format: Literal["nnef"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8378,12 +8379,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["nnef"],
-    other_format: str | None = None,
+    source_format: Literal["nnef"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8419,12 +8420,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["onnx"],
-    other_format: str | None = None,
+    source_format: Literal["onnx"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8461,12 +8462,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["onnx"],
-    other_format: str | None = None,
+    source_format: Literal["onnx"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8503,12 +8504,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["relax"],
-    other_format: str | None = None,
+    source_format: Literal["relax"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8546,12 +8547,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["relax"],
-    other_format: str | None = None,
+    source_format: Literal["relax"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8589,12 +8590,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["relay"],
-    other_format: str | None = None,
+    source_format: Literal["relay"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8628,12 +8629,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["relay"],
-    other_format: str | None = None,
+    source_format: Literal["relay"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8667,12 +8668,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["torch"],
-    other_format: str | None = None,
+    source_format: Literal["torch"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8716,12 +8717,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["torch"],
-    other_format: str | None = None,
+    source_format: Literal["torch"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8765,12 +8766,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: None = None,
-    other_format: str | None = None,
+    source_format: None = None,
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8814,11 +8815,11 @@ def view(
 
     Args:
         source: A path, several paths, bytes or a live object of a framework.
-        other: Another model that is compared with it, likewise.
+        target: Another model that is compared with it, likewise.
         path: Where to write the page.
         params: Weights that belong to `source`, where it does not hold them.
-        format: Name of the format of `source`; recognised by content if left out.
-        other_format: Name of the format of `other`, likewise.
+        source_format: Name of the format of `source`; recognised by content if left out.
+        target_format: Name of the format of `target`, likewise.
         weights: Whether weights are read: their statistics and histograms, and with two models
             which of them differ.
         seconds: Time for the statistics of a model's weights; of what is left then, samples are
@@ -8827,7 +8828,7 @@ def view(
         dims: Lengths of dynamic dimensions by name, for that run.
         check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
         report: Filled with stages and gaps.
-        options: Options of the source's format, such as ``input_shapes``; the other model gets
+        options: Options of the source's format, such as ``input_shapes``; the target gets
             those that its format has.
 
     Returns:
@@ -8901,12 +8902,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str] | None = None,
     params: AnyValue = None,
-    format: FormatName,
-    other_format: str | None = None,
+    source_format: FormatName,
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8920,12 +8921,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str] | None = None,
     params: AnyValue = None,
-    format: str | None = None,
-    other_format: FormatName,
+    source_format: str | None = None,
+    target_format: FormatName,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8939,12 +8940,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str] | None = None,
     params: AnyValue = None,
-    format: str,
-    other_format: str | None = None,
+    source_format: str,
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8994,6 +8995,7 @@ __all__ = [
     "register_kernel",
     "register_runner",
     "relay",
+    "serving",
     "target",
     "to_relay",
     "view",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
@@ -487,6 +487,12 @@ def convert(
         files = [*known, *reader.files(loaded)]
         writer.save(native, path, bound, sources=files, before_commit=before_commit)
     report.facts |= {"path": str(path), "bytes": sizes[0]}
+    summary = writer.summary(native)
+    for kind, ports in (("inputs", summary.inputs), ("outputs", summary.outputs)):
+        if ports is not None:
+            report.facts[kind] = [asdict(port) for port in ports]
+    if part.meta.labels:
+        report.facts["labels"] = list(part.meta.labels)
     return report
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
+from serde.bridge import Bridge, ModelSummary, ServedFile, TensorNames, TensorSummary
 from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, OptionError
 from serde.io.atomic import check_files
@@ -16,7 +16,8 @@ from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
 from serde.relay.ir.foreign import Foreign, has_foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
-from serde.weights import Array, weights_text
+from serde.texts import weights_text
+from serde.weights import Array
 
 if TYPE_CHECKING:
     import onnx
@@ -247,6 +248,10 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             for node in nodes
         ]
 
+    def served_file(self) -> ServedFile:
+        """Return what Triton calls models that ONNX Runtime runs."""
+        return ServedFile("onnxruntime", "model.onnx")
+
     def summary(self, model: OnnxModel) -> ModelSummary:
         """Return the operator sets, the types of inputs and outputs, and the weights."""
         proto = model.proto
@@ -282,7 +287,7 @@ def _linked_files(model: OnnxModel) -> str:
         lengths = [
             each.length for each in found if each and Path(each.path).as_posix().endswith(end)
         ]
-        rows.append(f"{link.location}: {weights_text(len(lengths), sum(lengths))}, unchanged")
+        rows.append(f"{link.location}: {weights_text(lengths)}, unchanged")
     return "; ".join(rows)
 
 
