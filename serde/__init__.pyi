@@ -8157,6 +8157,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8203,6 +8204,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8249,6 +8251,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8294,6 +8297,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8339,6 +8343,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8380,6 +8385,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8421,6 +8427,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8463,6 +8470,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8505,6 +8513,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8548,6 +8557,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8591,6 +8601,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8630,6 +8641,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8669,6 +8681,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8718,6 +8731,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8767,6 +8781,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8817,6 +8832,7 @@ def view(
         values: With two models, whether both are run to compare the values inside.
         dims: Lengths of dynamic dimensions by name, for that run.
         check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with stages and gaps.
         options: Options of the source's format, such as ``input_shapes``; the target gets
             those that its format has.
@@ -8903,6 +8919,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Page:
@@ -8922,6 +8939,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Page:
@@ -8941,6 +8959,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},

@@ -22,7 +22,7 @@ PUBLISHED = Path(__file__).parents[2] / "docs" / "schemas" / f"v{VERSION}"
 def schema_for(name: str) -> dict[str, Any]:
     command = find_command(name)
     assert isinstance(command, Command)
-    return command_schema(name, command.result)
+    return command_schema(name, command.result, command.codes)
 
 
 def without_others(schema: Any) -> Any:
