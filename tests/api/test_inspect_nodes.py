@@ -67,9 +67,14 @@ def test_names_inside_branches_are_accepted(tmp_path: Path) -> None:
 def test_what_lies_inside_a_called_function_is_left_out() -> None:
     x = relay.var("x", shape=(2,), dtype="float32")
     inner = relay.var("y", shape=(2,), dtype="float32")
-    function = relay.Function([inner], relay.exp(inner))
+    within = relay.exp(inner)
+    within.span = relay.Span("within")
+    function = relay.Function([inner], within)
     module = relay.IRModule.from_expr(relay.Function([x], relay.tanh(relay.Call(function, [x]))))
-    (only, *rest) = nameable_values(serde.to_relay(module))
+    model = serde.to_relay(module)
+    with pytest.raises(serde.OptionError, match="inside a function"):
+        cut(model, outputs=["within"])
+    (only, *rest) = nameable_values(model)
     assert (only.name, only.operator) == ("x", "")
     assert [each.operator for each in rest] == ["tanh"]
 
