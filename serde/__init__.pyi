@@ -8167,6 +8167,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8213,6 +8214,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8259,6 +8261,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8304,6 +8307,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8349,6 +8353,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8390,6 +8395,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8431,6 +8437,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8473,6 +8480,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8515,6 +8523,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8558,6 +8567,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8601,6 +8611,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8640,6 +8651,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8679,6 +8691,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8728,6 +8741,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8777,6 +8791,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -8827,6 +8842,7 @@ def view(
         values: With two models, whether both are run to compare the values inside.
         dims: Lengths of dynamic dimensions by name, for that run.
         check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with stages and gaps.
         options: Options of the source's format, such as ``input_shapes``; the target gets
             those that its format has.
@@ -8913,6 +8929,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Page:
@@ -8932,6 +8949,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Page:
@@ -8951,6 +8969,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},

@@ -52,6 +52,7 @@ def view(
     values: bool = True,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Page:
@@ -75,6 +76,7 @@ def view(
         values: With two models, whether both are run to compare the values inside.
         dims: Lengths of dynamic dimensions by name, for that run.
         check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with stages and gaps.
         options: Options of the source's format, such as ``input_shapes``; the target gets
             those that its format has.
