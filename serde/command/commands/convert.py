@@ -43,7 +43,6 @@ _NETRON = "view it at https://netron.app"
     examples=[
         "serde convert resnet50-symbol.json resnet50.onnx --input-shape data:1,3,224,224 --check",
         "serde convert resnet50.onnx Resnet50.mlpackage --image data --class-labels synset.txt",
-        "serde convert bert.onnx Bert.mlpackage --allow int64-as-int32 --check 3",
         "serde convert resnet50.onnx --triton models --class-labels synset.txt --check",
         "serde convert resnet50.onnx resnet50-int8.onnx --int8 --calibration photos",
     ],
