@@ -36,6 +36,8 @@ EXTRAS = {
     "torch": ["safetensors>=0.5", "torch==2.13.0"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],
+    # ONNX Runtime's tools, and what coremltools makes palettes with.
+    "quantize": ["onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     # URLs as sources and targets: s3:// and https://, and further protocols by their packages.
     "stores": ["aiohttp>=3.9", "fsspec>=2024.6", "s3fs>=2024.6"],
     "az": ["adlfs>=2024.4", "fsspec>=2024.6"],
@@ -44,43 +46,14 @@ EXTRAS = {
     "batch": ["fsspec>=2024.6", "pyarrow>=16"],
     "dask": ["distributed>=2024.6"],
     "docs": ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.27"],
-    # ONNX Runtime's tools, and what coremltools makes palettes with.
-    "quantize": ["onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     "fuzz": [
         "atheris>=3.0; python_version >= '3.11' and sys_platform == 'linux'",
         "coverage>=7.6",
     ],
-    "dev": [
-        "apache-tvm==0.27.0.post1",
-        "apache-tvm-ffi>=0.1.14.post0,<0.1.15",
-        "bandit>=1.8",
-        "basedpyright>=1.31",
-        "build>=1.2",
-        "coremltools>=9.0",
-        "hypothesis>=6.100",
-        "mypy>=1.15",
-        "nnef>=1.0.10",
-        "pytest>=8.2",
-        "pytest-xdist>=3.6",
-        "ruff>=0.9",
-        "safetensors>=0.5",
-        "scikit-learn>=1.3",
-        "tflite>=2.18",
-        "wheel>=0.43",
-        # What MXNet imports; `make setup` installs MXNet itself without its pins.
-        "requests>=2.20",
-        "setuptools>=77",
-        # What gluoncv imports, and what builds gluonnlp; they too come without their pins.
-        "cython>=3",
-        "pillow>=10",
-        "portalocker>=2.10",
-        "scipy>=1.11",
-        "tqdm>=4.60",
-    ],
 }
 EXTRAS["all"] = [
     requirement
-    for extra in ("coreml", "nnef", "check", "batch", "dask")
+    for extra in ("coreml", "nnef", "check", "quantize", "stores", "batch", "dask")
     for requirement in EXTRAS[extra]
 ]
 EXTRAS["dev"] = [
@@ -96,17 +69,18 @@ EXTRAS["dev"] = [
     "pytest-xdist>=3.6",
     "ruff>=0.9",
     "safetensors>=0.5",
+    "scikit-learn>=1.3",
     "tflite>=2.18",
     "twine>=6.1",
     "wheel>=0.43",
     # What tests of stores, pages, servers, notebooks and files for GitHub are judged by.
     "check-jsonschema>=0.30",
+    "duckdb>=1.1",
     "ipykernel>=6.29",
     "jsonschema>=4.20",
     "moto[server]>=5.0",
     "nbclient>=0.10",
     "nbformat>=5.10",
-    "s3fs>=2024.6",
     "selenium>=4.20",
     "torch-model-archiver>=0.12",
     "tritonclient[grpc]>=2.41",
@@ -153,12 +127,9 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
-    package_data={
-        "": ["*.pyi", "*.rly", "index.json"],
-        "serde": ["py.typed"],
-        "serde.relay": ["_builders/**/*.pyi"],
-        "serde.viewing": ["assets/*"],
-    },
+    # Stubs, indices, pages and what else MANIFEST.in names.
+    include_package_data=True,
+    exclude_package_data={"": ["ruff.toml"]},
     python_requires=">=3.10,<3.14",
     install_requires=[
         "numpy>=1.26",

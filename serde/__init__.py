@@ -23,6 +23,7 @@ _HOMES = {
     "imports": "serde.walk.user_converters",
     "register_kernel": "serde.engine.foreign",
     "relay": "serde.relay",
+    "serving": "serde.serving",
     "register_runner": "serde.target.runners",
     "target": "serde.target",
     "to_relay": "serde.api",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
@@ -171,9 +172,8 @@ def export_model(
     report = Report() if report is None else report
     reader, writer = source_bridge(model), find_target(format, path)
     quantizing, rest = bind_options(QuantizeOptions, options)
-    own, passes, target = bind_all(reader, writer, rest)
-    if quantizing.is_asked:
-        writer.check_compression(quantizing, target)
+    own, passes, target = bind_all(reader, writer, rest, bound=[QuantizeOptions])
+    quantizing = _checked_quantizing(quantizing, writer, target)
     known = [*source_paths(model), *source_paths(params)]
     check = None if path is None else target_check(writer, path, target, known, overwrite)
     loaded, relay_model = read_model(reader, model, params, own, report, check)
@@ -322,10 +322,29 @@ def import_to_gluon(
     return to_block(symbol, values, ctx)
 
 
-def _check_data(given: AnyValue) -> CheckData:
+def _check_data(given: AnyValue, option: str = "check_data") -> CheckData:
     from serde.checking.data import as_check_data
 
-    return as_check_data(given)
+    return as_check_data(given, option=option)
+
+
+def _checked_quantizing(
+    wanted: QuantizeOptions, writer: AnyBridge, options: AnyValue
+) -> QuantizeOptions:
+    """Refuse what cannot be made smaller before anything is converted; look at what data there is.
+
+    Raises:
+        OptionError: The format has no tool for it, or there are no samples.
+    """
+    if not wanted.is_asked:
+        return wanted
+    writer.check_compression(wanted, options)
+    if wanted.calibration is None:
+        return wanted
+    data = _check_data(wanted.calibration, "calibration")
+    if not data.sources:
+        raise OptionError("calibration: there are no samples")
+    return replace(wanted, calibration=data)
 
 
 @takes_options(
@@ -396,9 +415,8 @@ def convert(
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     quantizing, rest = bind_options(QuantizeOptions, options)
-    own, passes, bound = bind_all(reader, writer, rest)
-    if quantizing.is_asked:
-        writer.check_compression(quantizing, bound)
+    own, passes, bound = bind_all(reader, writer, rest, bound=[QuantizeOptions])
+    quantizing = _checked_quantizing(quantizing, writer, bound)
     data = None if check_data is None else _check_data(check_data)
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)
@@ -418,12 +436,12 @@ def convert(
     saving = ExitStack()
 
     def verify(path: Path) -> None:
+        if written is None or not checks:
+            return
         from serde.checking.checks import locate_difference
         from serde.checking.engines import engine_for_path
         from serde.checking.verdict import compare, raise_if_differs
 
-        if written is None or not checks:
-            return
         with report.stage("check"), ExitStack() as running:
             compare(
                 running.enter_context(closing(written.open_source())),
@@ -469,6 +487,12 @@ def convert(
         files = [*known, *reader.files(loaded)]
         writer.save(native, path, bound, sources=files, before_commit=before_commit)
     report.facts |= {"path": str(path), "bytes": sizes[0]}
+    summary = writer.summary(native)
+    for kind, ports in (("inputs", summary.inputs), ("outputs", summary.outputs)):
+        if ports is not None:
+            report.facts[kind] = [asdict(port) for port in ports]
+    if part.meta.labels:
+        report.facts["labels"] = list(part.meta.labels)
     return report
 
 

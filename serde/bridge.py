@@ -27,7 +27,7 @@ from serde.options import ExportOptions, ImportOptions, bind_options
 from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
-from serde.summary import ModelSummary, TensorNames, TensorSummary
+from serde.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
 from serde.weights import Array
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ __all__ = [
     "ImportOptions",
     "ModelSummary",
     "ReadOnlyBridge",
+    "ServedFile",
     "TensorNames",
     "TensorSummary",
     "WriteOnlyBridge",
@@ -344,6 +345,14 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     def names(self, model: ModelT) -> TensorNames:
         """Return what a native model calls its tensors and nodes."""
 
+    def served_file(self) -> ServedFile | None:
+        """Return what Triton calls the files of this format; None where it does not run them."""
+        return None
+
+    def writes_source(self) -> bool:
+        """Whether there is a folder of Python source with weights that TorchServe can run."""
+        return False
+
     def bind_import(self, given: Mapping[str, AnyValue]) -> AnyValue:
         """Return the options of reading made of `given`.
 
@@ -516,6 +525,12 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
         if bridge.detect(Path(first)):
             return bridge
     if not os.path.exists(first):
+        scheme, is_url, _ = os.fspath(first).partition("://")
+        if is_url and scheme.isalnum():
+            raise OptionError(
+                f"{scheme}://...: expected a local path; URLs are taken by convert, check and "
+                "inspect, and serde.stores.staging.stage brings a model to local disk"
+            )
         raise OptionError(f"{os.fspath(first)}: there is no such file or model")
     for bridge in bridges:
         if bridge.import_options is not None and os.fspath(first).endswith(bridge.suffixes):

@@ -72,7 +72,7 @@ class ImportOptions:
         default_factory=dict,
         metadata={"accepts": Mapping[str, str | TensorType | Sequence[str | TensorType]]},
     )
-    labels: tuple[str, ...] = field(default=(), metadata={"accepts": Sequence[str]})
+    labels: tuple[str, ...] = field(default=(), metadata={"accepts": Sequence[str], "flag": None})
     limits: Limits = field(default=Limits(), metadata=_LIMITS)
 
     def __post_init__(self) -> None:

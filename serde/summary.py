@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 
 from serde.relay.ir.types import TensorType, Type
 
-__all__ = ["ModelSummary", "TensorNames", "TensorSummary"]
+__all__ = ["ModelSummary", "ServedFile", "TensorNames", "TensorSummary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +75,21 @@ class TensorNames:
     weights: tuple[str, ...]
     nodes: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedFile:
+    """What Triton calls a format whose files it runs.
+
+    Attributes:
+        backend: Name of the backend that does.
+        filename: Name of a model's file.
+        platform: What the backend needs to be told besides.
+        by_place: Whether inputs and outputs are called ``name__0``, ``name__1`` by their places,
+            because the file does not hold their names.
+    """
+
+    backend: str
+    filename: str
+    platform: str = ""
+    by_place: bool = False

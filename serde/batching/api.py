@@ -236,10 +236,9 @@ def _plain(name: str, value: AnyValue) -> AnyValue:
         value = dataclasses.asdict(value)
     try:
         return json.loads(json.dumps(value, default=_simple))
-    except TypeError:
-        kind = type(value).__name__
+    except TypeError as error:
         told = "what no text can hold goes into a file, whose name is given"
-        raise OptionError(f"{name}: a batch cannot take a {kind} ({told})") from None
+        raise OptionError(f"{name}: a batch cannot take a {error} ({told})") from None
 
 
 def _simple(value: AnyValue) -> AnyValue:
@@ -251,7 +250,7 @@ def _simple(value: AnyValue) -> AnyValue:
         return f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if hasattr(value, "__index__"):
         return value.__index__()
-    raise TypeError
+    raise TypeError(type(value).__name__)
 
 
 def _check_out(writer: AnyBridge, settings: Settings) -> str:

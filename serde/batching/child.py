@@ -33,17 +33,17 @@ def convert_model(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 
     Args:
         request: ``sources``, ``target``, ``to``, ``options`` of :func:`serde.convert`, ``known``
-            (as in a job) and ``scratch``, a directory for what is unpacked.
+            (as in a job), ``scratch``, a directory for what is unpacked, and ``folder``, from
+            which relative paths are taken.
     """
     report, before = Report(), len(sys.modules)
     answer: dict[str, AnyValue] = {"status": "done", "error": "", "content": "", "bytes_read": 0}
     try:
         _convert(request, report, answer)
-    except MemoryError:
-        answer |= {"status": "out of memory", "error": "more memory is needed than it may take"}
     except (Exception, KeyboardInterrupt) as error:
-        status = _status(error, request)
-        answer |= {"status": status, "error": one_line(error)}
+        answer |= {"status": _status(error, request), "error": one_line(error)}
+        if answer["status"] == "out of memory":
+            answer["error"] = "more memory is needed than it may take"
     new = islice(reversed(sys.modules), len(sys.modules) - before)
     modules = [name for name in new if name.startswith("serde.")][::-1]
     known = {"modules": modules, "engines": forked_engines()}
@@ -77,8 +77,11 @@ def identify(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 def _staged(
     request: Mapping[str, AnyValue], options: Mapping[str, AnyValue]
 ) -> AbstractContextManager[Staged]:
+    os.chdir(request["folder"])  # The process that this one was forked from began in another.
+    # Files of converters are run when they are read: that is left to the conversion.
+    plain = {name: value for name, value in options.items() if name != "converters"}
     form = options.get("source_format")
-    return stage(request["sources"], request["scratch"], format=form, options=options)
+    return stage(request["sources"], request["scratch"], format=form, options=plain)
 
 
 def _known(model: Staged) -> dict[str, AnyValue]:
@@ -103,6 +106,11 @@ def _live(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 
 def _status(error: BaseException, request: Mapping[str, AnyValue]) -> str:
     """Return the word for an error; a source or disk that is not there says nothing of a model."""
+    cause: BaseException | None = error
+    while cause is not None:  # It may have struck in code of others, who made another error of it.
+        if isinstance(cause, MemoryError):
+            return "out of memory"
+        cause = cause.__cause__ or cause.__context__
     missing = not any(os.path.lexists(source) for source in request["sources"])
     if isinstance(error, OptionError) and missing:
         return "unreachable"

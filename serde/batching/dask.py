@@ -9,15 +9,15 @@ are on the cluster at the same time that its workers never wait, whatever the nu
 from __future__ import annotations
 
 import logging
-import threading
+import os
 import time
 import uuid
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any as AnyValue
 from typing import Final
 
@@ -25,10 +25,11 @@ from serde._optional import is_installed, require
 from serde._version import __version__
 from serde.batching.pool import usable_cores
 from serde.batching.records import Job, Outcome, Settings
-from serde.batching.worker import Runner
+from serde.batching.remote import dask_setup, end_run, run_model
 from serde.errors import ClusterError, OptionError
+from serde.stores.urls import Address
 
-__all__ = ["LOCAL", "DaskExecutor", "UnfitWorker", "end_run", "is_client", "run_model"]
+__all__ = ["LOCAL", "DaskExecutor", "is_client"]
 
 LOCAL: Final = "dask"
 """What stands for a cluster of this machine, in the place of an address."""
@@ -51,58 +52,11 @@ _CLOSELY: Final = 0.5
 _WATCH: Final = 5.0
 """Seconds between looks at results, at a task that may kill its worker, and at the cluster."""
 
-_RUNS: Final = 4
-"""Batches that a worker keeps processes for; those of one that was cut off go when others come."""
-
 _UNREADABLE: Final = "Error during deserialization of the task graph"
 """What a scheduler answers that cannot import what a task calls."""
 
-_RUNNERS_LOCK: Final = threading.Lock()
-
-
-class UnfitWorker(Exception):
-    """Raised on a worker that has another version of serde than who asks."""
-
-
-def run_model(
-    job: Mapping[str, AnyValue], settings: Mapping[str, AnyValue], version: str, run: str
-) -> dict[str, AnyValue]:
-    """Run one model on a worker.
-
-    Args:
-        job: :meth:`Job.as_dict`.
-        settings: :meth:`Settings.as_dict`.
-        version: Version of serde that asks.
-        run: What tells batches apart that use the same worker.
-
-    Returns:
-        The fields of an outcome.
-
-    Raises:
-        UnfitWorker: The worker has another version.
-    """
-    if version != __version__:
-        raise UnfitWorker(f"serde {__version__} there, {version} here")
-    given = Settings(**settings)
-    outcome = _runner(run, given.threads).run(Job(**job), given)
-    fields = outcome.as_dict()
-    del fields["exit_code"]
-    return fields
-
-
-def end_run(run: str, threads: int) -> None:
-    """Kill what a worker still runs of a batch, and what it has kept for it."""
-    _runner(run, threads).close()
-
-
-def _runner(run: str, threads: int) -> Runner:
-    with _RUNNERS_LOCK:
-        return _kept_runner(run, threads)
-
-
-@lru_cache(maxsize=_RUNS)
-def _kept_runner(_run: str, threads: int) -> Runner:
-    return Runner(threads)
+_OPTIONS_OF_PATHS: Final = frozenset(("check_data", "converters"))
+"""Options that are paths of files."""
 
 
 class DaskExecutor:
@@ -142,11 +96,15 @@ class DaskExecutor:
             ClusterError: The scheduler cannot be reached, is lost, or has no worker for long; or
                 no worker has this version of serde.
         """
+        coming = iter(jobs)
+        first = next(coming, None)
+        if first is None:  # Everything is done already: there is no need of a cluster.
+            return
         with ExitStack() as stack:
             batch = _Batch(self._connect(stack), settings)
             batch.check_workers()
             stack.callback(batch.close)
-            yield from batch.outcomes(jobs)
+            yield from batch.outcomes(chain((first,), coming))
 
     def _connect(self, stack: ExitStack) -> AnyValue:
         """Return a client, which is closed with the stack if it is of our making."""
@@ -170,6 +128,7 @@ class DaskExecutor:
 
     def _local_cluster(self, distributed: AnyValue) -> AnyValue:
         """Start a cluster of this machine; its dashboard too, if that is installed."""
+        preloaded = require("dask").config.get("distributed.worker.preload", ())
         try:
             cluster = distributed.LocalCluster(
                 n_workers=self._workers or usable_cores(),
@@ -178,6 +137,7 @@ class DaskExecutor:
                 memory_limit=None,
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
+                preload=[dask_setup.__module__, *preloaded],
             )
         except (OSError, RuntimeError, TimeoutError) as error:
             raise ClusterError(f"a cluster of this machine: {_line(error)}") from error
@@ -224,7 +184,8 @@ class _Batch:
     def __init__(self, client: AnyValue, settings: Settings) -> None:
         self._client = client
         self._address = client.scheduler.address
-        self._settings = settings
+        scratch = settings.scratch and os.path.abspath(settings.scratch)
+        self._settings = replace(settings, scratch=scratch, options=_with_places(settings.options))
         self._run = uuid.uuid4().hex[:12]
         self._numbers = 0
         self._tasks: dict[AnyValue, _Task] = {}
@@ -256,8 +217,8 @@ class _Batch:
         self._numbers += 1
         future = self._client.submit(
             run_model,
-            job.as_dict(),
-            self._settings.as_dict(),
+            _located(job).as_dict(),
+            self._settings,
             __version__,
             self._run,
             key=(f"serde-batch-{self._run}", self._numbers),
@@ -310,7 +271,7 @@ class _Batch:
         if task is None:
             return
         if future.status == "finished":
-            yield Outcome(**result)
+            yield Outcome(**{**result, "sources": task.job.sources, "target": task.job.target})
         elif future.status == "error":
             yield from self._failed(task, result[1])
         elif task.tries > _RESUBMITTED:
@@ -331,10 +292,8 @@ class _Batch:
             )
         if isinstance(error, require("distributed").KilledWorker):
             self._suspects.append(task.job)
-        elif _is_unfit(error) and task.tries <= _RESUBMITTED and self._exclude_unfit():
+        elif task.tries <= _RESUBMITTED and self._exclude_unfit():
             self._submit(task.job, task.tries + 1)
-        elif _is_unfit(error):
-            yield _outcome(task.job, "package missing", f"on its worker: {_line(error)}")
         else:
             told = f"on its worker: {type(error).__name__}: {_line(error)}"
             yield _outcome(task.job, "internal error", told)
@@ -429,10 +388,32 @@ class _Batch:
             self._client.run(end_run, self._run, self._settings.threads, on_error="ignore")
 
 
-def _is_unfit(error: BaseException) -> bool:
-    """Whether an error says that the worker has no serde, or another one."""
-    missing = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("serde")
-    return missing or isinstance(error, UnfitWorker)
+def _located(job: Job) -> Job:
+    """Return a job with paths that mean the same in whatever directory a worker runs."""
+    return replace(
+        job,
+        sources=tuple(_absolute(source) for source in job.sources),
+        target=_absolute(job.target),
+        options=_with_places(job.options),
+    )
+
+
+def _with_places(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Return options in which those that name files do so likewise."""
+    found = dict(options)
+    for name in _OPTIONS_OF_PATHS & set(found):
+        value = found[name]
+        if isinstance(value, str):
+            found[name] = _absolute(value)
+        elif isinstance(value, (list, tuple)):
+            found[name] = [_absolute(each) for each in value]
+    return found
+
+
+def _absolute(place: str) -> str:
+    """Return a path as an absolute one, and a URL as it is."""
+    address = Address.of(place)
+    return place if address.protocol else os.path.abspath(address.path)
 
 
 def _killed(job: Job) -> Outcome:

@@ -55,6 +55,7 @@ class _Server:
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
+        self._pid = os.getpid()
         self._children: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._died, self._dies = socket.socketpair()
@@ -92,7 +93,7 @@ class _Server:
         _close(files[1:])
         _tell(ends, {"pid": pid})
         self._children[pid] = ends
-        self._selector.register(ends, selectors.EVENT_READ, lambda: _kill(pid))
+        self._selector.register(ends, selectors.EVENT_READ, lambda: _abandon(pid, ends))
         return True
 
     def _reap(self) -> None:
@@ -133,13 +134,12 @@ class _Server:
 
     def _leave(self, ends: int, errors: int) -> None:
         """Let go of what belongs to the server, and be killed if that dies."""
-        server = os.getppid()
         os.setsid()
         signal.set_wakeup_fd(-1)
         for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != server:
+        if os.getppid() != self._pid:  # It died before that could be asked for.
             os._exit(1)
         os.dup2(errors, 1)
         os.dup2(errors, 2)
@@ -148,6 +148,13 @@ class _Server:
         for each in (self._requests, self._died, self._dies, *self._children.values()):
             each.close()
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _abandon(pid: int, ends: socket.socket) -> None:
+    """Kill a child that nobody waits for any more, or no longer."""
+    with contextlib.suppress(OSError):  # What is not read would keep its end from being told.
+        ends.recv(16)
+    _kill(pid)
 
 
 def _kill(pid: int) -> None:

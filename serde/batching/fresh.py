@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 
 __all__ = ["main"]
 
@@ -25,11 +26,18 @@ def main() -> None:
     asked = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_input, daemon=True).start()
     module, name = asked["function"]
-    said = getattr(importlib.import_module(module), name)(asked["request"])
-    with answers:
-        answers.write(json.dumps({"answer": said, "memory": _largest_memory()}).encode())
-    sys.stderr.flush()
-    os._exit(0)
+    code = 1
+    try:
+        said = getattr(importlib.import_module(module), name)(asked["request"])
+        text = json.dumps({"answer": said, "memory": _largest_memory()}).encode()
+        with answers:
+            answers.write(text)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _end_with_input() -> None:

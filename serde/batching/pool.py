@@ -25,7 +25,7 @@ class LocalPool:
 
     Args:
         workers: How many; as there are cores if left out.
-        runner: What runs a model; one of its own for each run if left out.
+        runner: What runs a model, which stays open; one of its own for each run if left out.
     """
 
     def __init__(self, workers: int | None = None, runner: Runner | None = None) -> None:
@@ -48,7 +48,8 @@ class LocalPool:
         finally:
             for _ in threads:
                 waiting.put(None)
-            runner.close()
+            if self._runner is None:
+                runner.close()
             for thread in threads:
                 thread.join(_PATIENCE)
 

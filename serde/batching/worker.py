@@ -21,6 +21,7 @@ from serde.batching.endings import answered, died, outcome_of, was_killed_from_o
 from serde.batching.isolation import Isolation, ServerEnded, isolation_here
 from serde.batching.looks import Looks
 from serde.batching.records import Job, Outcome, Settings
+from serde.bridge import get_bridge
 from serde.errors import SerdeError
 from serde.io.staging import sweep
 from serde.outcome import OUTCOMES, exit_code
@@ -31,7 +32,10 @@ from serde.stores.urls import Address
 __all__ = ["Runner", "run_job"]
 
 _WARMS_AT: Final = 3
-"""Models of a format after which the server is made ready for more of them."""
+"""Models of a format after which the server converts a net of its own, for more of them."""
+
+_ALWAYS: Final = ("serde.api", "serde.batching.child", "serde.stores.staging")
+_NOTHING: Final[Mapping[str, AnyValue]] = {"engines": [], "ways": []}
 
 
 def run_job(job: Job, settings: Settings) -> Outcome:
@@ -74,6 +78,7 @@ class Runner:
         self._lock = threading.Lock()
         self._ways: Counter[tuple[str, str]] = Counter()
         self._prepared: set[str] = set()
+        self._begun: set[str] = set()
 
     def run(self, job: Job, settings: Settings) -> Outcome:
         """Return how one model ended, tried again where it died by no fault of its own."""
@@ -122,8 +127,8 @@ class Runner:
         with stage(
             job.sources,
             scratch,
-            format=options.get("source_format"),
-            options=options,
+            format=options.pop("source_format", None),
+            options={name: value for name, value in options.items() if name != "converters"},
             storage_options=settings.storage,
         ) as staged:
             looks = Looks(settings.storage)
@@ -154,8 +159,10 @@ class Runner:
             "to": settings.to,
             "options": {**common, **settings.options, **job.options},
             "known": job.known,
-            "scratch": os.fspath(scratch),
+            "scratch": os.fspath(scratch.absolute()),
+            "folder": os.getcwd(),
         }
+        self._begin(settings.to)
         limits: AnyValue = {"seconds": settings.seconds, "memory": settings.memory}
         try:
             ending = self._isolation.call(CONVERT, request, **limits)
@@ -171,19 +178,28 @@ class Runner:
             return outcome_of(job, "crashed", error=told), True
         return died(job, ending, settings, identified or {}), was_killed_from_outside(ending)
 
+    def _begin(self, to: str) -> None:
+        """Have the server import what every conversion to a format needs, once."""
+        with self._lock:
+            if to in self._begun:
+                return
+            self._begun.add(to)
+            bridge = type(get_bridge(to)).__module__
+            self._isolation.prepare(PREPARE, {"modules": [*_ALWAYS, bridge], **_NOTHING})
+
     def _learn(self, answer: Mapping[str, AnyValue], to: str) -> None:
         """Have the server import what the process of a model had to, for those that come."""
-        way = answer["report"]["facts"].get("source"), to
+        if answer["status"] != "done":
+            return
+        way = answer["report"]["facts"]["source"], to
         with self._lock:
             self._ways[way] += 1
-            if self._ways[way] < _WARMS_AT or answer["status"] != "done":
-                return
             loaded = answer["loaded"]
             new = {kind: [n for n in loaded[kind] if n not in self._prepared] for kind in loaded}
-            ways = [way] if f"{way}" not in self._prepared else []
+            ways = [way] if self._ways[way] == _WARMS_AT else []
             if not (ways or any(new.values())):
                 return
-            self._prepared.update(*new.values(), map(str, ways))
+            self._prepared.update(*new.values())
         self._isolation.prepare(PREPARE, {**new, "ways": ways})
 
 

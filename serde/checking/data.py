@@ -43,13 +43,16 @@ _CHANNELS = {1: "GRAYSCALE", 3: "RGB"}
 """The colour layout of so many channels, where nothing is said of it."""
 
 
-def as_check_data(given: AnyValue, images: Mapping[str, str] | None = None) -> CheckData:
+def as_check_data(
+    given: AnyValue, images: Mapping[str, str] | None = None, *, option: str = "check_data"
+) -> CheckData:
     """Return what a user gave as inputs.
 
     Args:
         given: A path; an array; a mapping of arrays by the name of the input; or a list of
             arrays or mappings, one for each sample.
         images: Colour layout of inputs that image files are for, by name; empty for the usual.
+        option: What it was given as, for messages.
 
     Raises:
         OptionError: There is no such file, or it is none of these.
@@ -64,20 +67,20 @@ def as_check_data(given: AnyValue, images: Mapping[str, str] | None = None) -> C
     if isinstance(given, (str, os.PathLike)):
         path = Path(given)
         if not path.exists():
-            raise OptionError(f"check_data: {path}: there is no such file or directory")
-        files, skipped = _sample_files(path)
-        return CheckData(str(path), files, skipped, layouts)
+            raise OptionError(f"{option}: {path}: there is no such file or directory")
+        files, skipped = _sample_files(path, option)
+        return CheckData(str(path), files, skipped, layouts, option)
     samples = list(given) if isinstance(given, (list, tuple)) else [given]
     for index, sample in enumerate(samples):
         if not isinstance(sample, (Mapping, np.ndarray, np.generic)):
             kind = type(sample).__name__
             raise OptionError(
-                f"check_data: sample {index}: expected an array or a mapping, found {kind}"
+                f"{option}: sample {index}: expected an array or a mapping, found {kind}"
             )
-    return CheckData("arrays", samples, (), layouts)
+    return CheckData("arrays", samples, (), layouts, option)
 
 
-def _sample_files(path: Path) -> tuple[list[Path], tuple[str, ...]]:
+def _sample_files(path: Path, option: str) -> tuple[list[Path], tuple[str, ...]]:
     """Return the files or directories that hold a sample each, and names of those that do not.
 
     Raises:
@@ -86,14 +89,14 @@ def _sample_files(path: Path) -> tuple[list[Path], tuple[str, ...]]:
     if not path.is_dir():
         if _is_sample(path):
             return [path], ()
-        raise OptionError(f"check_data: {path}: expected .npy, .npz, an image or a directory")
+        raise OptionError(f"{option}: {path}: expected .npy, .npz, an image or a directory")
     if _holds_tensors(path):
         return [path], ()
     entries = sorted(path.iterdir(), key=_by_number)
     found = [each for each in entries if _is_sample(each) or _holds_tensors(each)]
     if not found:
         raise OptionError(
-            f"check_data: {path}: expected files .npy, .npz or images, or test_data_set_0 "
+            f"{option}: {path}: expected files .npy, .npz or images, or test_data_set_0 "
             "with input_0.pb; found none"
         )
     others = (each.name for each in entries if each not in found)
@@ -123,12 +126,14 @@ class CheckData:
         sources: What holds one sample each: paths, mappings of arrays, or arrays.
         skipped: Names in the directory that were taken for no sample.
         images: Colour layout of inputs that image files are for.
+        option: What they were given as, for messages.
     """
 
     name: str
     sources: Sequence[AnyValue]
     skipped: tuple[str, ...] = ()
     images: Mapping[str, str] | None = None
+    option: str = "check_data"
 
     def samples(
         self, model: RelayModel, dims: Mapping[str, int], report: Report
@@ -147,23 +152,24 @@ class CheckData:
         """
         if self.skipped:
             names = ", ".join(self.skipped[:5]) + (", ..." if len(self.skipped) > 5 else "")
-            report.notes.append(f"check_data: {self.name}: not read: {names}")
+            report.notes.append(f"{self.option}: {self.name}: not read: {names}")
         for index, source in enumerate(self.sources):
             where = str(source) if isinstance(source, Path) else f"sample {index}"
-            yield _Sample(where, model, dims, self.images or {}).read(source)
+            yield _Sample(self, where, model, dims).read(source)
 
 
 class _Sample:
     """One sample while it is read."""
 
     def __init__(
-        self, where: str, model: RelayModel, dims: Mapping[str, int], images: Mapping[str, str]
+        self, data: CheckData, where: str, model: RelayModel, dims: Mapping[str, int]
     ) -> None:
+        self._option = data.option
         self._where = where
         self._model = model
         self._inputs = {variable.name_hint: variable for variable in model.inputs()}
         self._lengths = dict(dims)
-        self._images = images
+        self._images = data.images or {}
 
     def read(self, source: AnyValue) -> dict[str, Array]:
         """Return the inputs of a sample."""
@@ -198,7 +204,8 @@ class _Sample:
         unknown = [name for name in given if name not in names.values()]
         if unknown:
             raise OptionError(
-                f"check_data: {self._where}: no input is called {unknown[0]} (there are: {known})"
+                f"{self._option}: {self._where}: no input is called {unknown[0]} "
+                f"(there are: {known})"
             )
         return names
 
@@ -206,14 +213,14 @@ class _Sample:
         if len(self._inputs) != 1:
             names = ", ".join(self._inputs) or "none"
             raise OptionError(
-                f"check_data: {self._where}: {what} is for a model with one input, "
+                f"{self._option}: {self._where}: {what} is for a model with one input, "
                 f"found inputs {names}; give them by name (.npz)"
             )
         return next(iter(self._inputs))
 
     def _fault(self, name: str, expected: str, found: str) -> OptionError:
         return OptionError(
-            f"check_data: {self._where}: input {name}: expected {expected}, found {found}"
+            f"{self._option}: {self._where}: input {name}: expected {expected}, found {found}"
         )
 
     def _check_shape(self, name: str, shape: Sequence[int], dtype: str) -> None:
@@ -258,14 +265,18 @@ class _Sample:
                         found[name] = self._read_array(name, stream, path, member.file_size)
                 return found
         except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, EOFError) as error:
-            raise FormatError(f"check_data: expected a .npz file: {error}", path=path) from error
+            raise FormatError(
+                f"{self._option}: expected a .npz file: {error}", path=path
+            ) from error
 
     def _read_array(self, name: str, stream: IO[bytes], path: Path, size: int) -> Array:
         """Read one array, after its shape is known to fit and its bytes to be there."""
         try:
             shape, by_column, dtype = _read_header(stream)
         except (ValueError, EOFError, SyntaxError, TypeError) as error:
-            raise FormatError(f"check_data: expected a .npy array: {error}", path=path) from error
+            raise FormatError(
+                f"{self._option}: expected a .npy array: {error}", path=path
+            ) from error
         if dtype.hasobject:
             raise self._fault(name, "numbers", "pickled Python objects, which are not read")
         if dtype.kind not in "biuf":
@@ -274,13 +285,13 @@ class _Sample:
         count = math.prod(shape)
         if count * dtype.itemsize > size:
             raise FormatError(
-                f"check_data: expected {count * dtype.itemsize} bytes of values, "
+                f"{self._option}: expected {count * dtype.itemsize} bytes of values, "
                 f"found a file of {size}",
                 path=path,
             )
         data = stream.read(count * dtype.itemsize)
         if len(data) != count * dtype.itemsize:
-            raise FormatError("check_data: the values end early", path=path)
+            raise FormatError(f"{self._option}: the values end early", path=path)
         value = np.frombuffer(data, dtype).reshape(shape, order="F" if by_column else "C")
         return self._check_value(name, np.ascontiguousarray(value.astype(dtype.newbyteorder("="))))
 
@@ -295,9 +306,9 @@ class _Sample:
             try:
                 tensor.ParseFromString(file.read_bytes())
             except Exception as error:
-                raise FormatError("check_data: expected an ONNX tensor", path=file) from error
+                raise FormatError(f"{self._option}: expected an ONNX tensor", path=file) from error
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                raise FormatError("check_data: its values are in another file", path=file)
+                raise FormatError(f"{self._option}: its values are in another file", path=file)
             tensors.append(tensor)
         own = [tensor.name for tensor in tensors]
         usable = len(set(own)) == len(own) and set(own) <= set(self._inputs)
@@ -312,7 +323,7 @@ class _Sample:
             except (TypeError, ValueError) as error:
                 if isinstance(error, OptionError):
                     raise
-                raise FormatError(f"check_data: no ONNX tensor: {error}", path=file) from error
+                raise FormatError(f"{self._option}: no ONNX tensor: {error}", path=file) from error
         return found
 
     def _read_image(self, path: Path) -> dict[str, Array]:
@@ -334,7 +345,7 @@ class _Sample:
                     raise self._fault(name, "an image of 8 bits", f"mode {image.mode}")
                 pixels = np.asarray(image.convert(_PILLOW_MODES[layout]))
         except (OSError, SyntaxError, image_module.DecompressionBombError) as error:
-            raise FormatError(f"check_data: expected an image: {error}", path=path) from error
+            raise FormatError(f"{self._option}: expected an image: {error}", path=path) from error
         pixels = pixels.reshape(*size, channels)
         if layout == "BGR":
             pixels = pixels[..., ::-1]

@@ -3,7 +3,8 @@
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
 model is refused (of ``diff``, as of diff(1): the models differ; of ``partition``: some of
 it stays on the host), 2 usage, 3 malformed input, 4 the check failed, 5 it could not be
-made or says nothing, 6 a package is missing, 70 a defect of serde, 130 interrupted.
+made or says nothing, 6 a package is missing, 7 a store fails, 70 a defect of serde,
+130 interrupted.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _BY_HAND = (
     "input_shapes", "input_dtypes", "allow", "converters", "keep_unknown", "result_types",
-    "custom_ops", "labels", "limits", "int8", "calibration",
+    "custom_ops", "limits", "int8", "calibration",
 )  # fmt: skip
 
 

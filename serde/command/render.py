@@ -36,7 +36,9 @@ __all__ = [
 _SHOWN_BEFORE, _SHOWN_VALUES = 4, 12
 """How many values are shown in front of the first one at fault, and in all."""
 
-_SHOWN_FACTS_APART = ("path", "bytes", "parameters", "source", "target")
+_SHOWN_FACTS_APART = frozenset((
+    "path", "bytes", "parameters", "source", "target", "inputs", "outputs", "labels",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,10 @@ def call_anywhere(
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     storage_options = given.pop("storage_options", None)
-    elsewhere = may_lie_elsewhere(given.get("source"), given.get("target"))
+    target = given.get("target")
+    elsewhere = may_lie_elsewhere(given.get("source"))
+    # What is written is no archive that would have to be opened.
+    elsewhere |= "://" in str(target)[:64] if writes else may_lie_elsewhere(target)
     if not elsewhere or len(args) > len(names) or "source" not in given:
         return function(*args, **kwargs)
     from serde.stores.access import call_elsewhere
@@ -228,7 +231,11 @@ def bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[s
 
 
 def bind_all(
-    reader: AnyBridge, writer: AnyBridge, options: Mapping[str, AnyValue]
+    reader: AnyBridge,
+    writer: AnyBridge,
+    options: Mapping[str, AnyValue],
+    *,
+    bound: Sequence[type[AnyValue]] = (),
 ) -> tuple[AnyValue, PrepareOptions, AnyValue]:
     if reader.import_options is None:
         raise OptionError(f"format {reader.name} cannot be read")
@@ -243,7 +250,7 @@ def bind_all(
     passes, not_passes = bind_options(PrepareOptions, options)
     target, not_target = bind_options(writer.export_options, options)
     unknown = {k: v for k, v in not_own.items() if k in not_passes and k in not_target}
-    _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options])
+    _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options, *bound])
     return own, passes, target
 
 

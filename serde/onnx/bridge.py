@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
+from serde.bridge import Bridge, ModelSummary, ServedFile, TensorNames, TensorSummary
 from serde.engine.base import Engine, Samples
 from serde.errors import CheckError, OptionError
 from serde.io.atomic import check_files
@@ -247,6 +247,10 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             f"{node.domain}.{node.op_type}" if node.domain not in PLAIN else node.op_type
             for node in nodes
         ]
+
+    def served_file(self) -> ServedFile:
+        """Return what Triton calls models that ONNX Runtime runs."""
+        return ServedFile("onnxruntime", "model.onnx")
 
     def summary(self, model: OnnxModel) -> ModelSummary:
         """Return the operator sets, the types of inputs and outputs, and the weights."""

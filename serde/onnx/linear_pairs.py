@@ -22,10 +22,10 @@ from typing import ClassVar, Final
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import rewrite_function, use_counts
+from serde.relay.ir.visit import children, post_order, rewrite_function, use_counts
 from serde.relay.transform import FunctionPass
 
 __all__ = ["LevelsAsPairs", "SignedPairs", "SumsBetweenPairs", "UnsignedPairs", "loses_levels"]
@@ -127,8 +127,9 @@ def _as_pair(node: Expr) -> Expr:
     scale = _scale(data)
     if scale is None:
         return node
+    real: Expr
     if name in _MOVES:
-        real: Expr = call(name, _real(data, scale), *node.args[1:], span=node.span, **node.attrs)
+        real = call(name, _real(data, scale), *node.args[1:], span=node.span, **node.attrs)
     elif name == "maximum" and _is_zero(node.args[1]):
         real = relay.nn.relu(_real(data, scale))
     elif name == "cast" and _is_positive(data):
@@ -147,17 +148,18 @@ def _mean_pair(node: Call) -> Expr:
     """Return a mean of levels that was rounded to levels as a mean of what they stand for."""
     if _scale(node) != 1.0 or _name(node.args[0]) not in _MEANS:
         return node
-    inner, path = node.args[0], list[Call]()
-    while isinstance(inner, Call) and _name(inner) in _MEANS:
-        path.append(inner)
-        inner = inner.args[0]
-    levels = inner.args[0] if isinstance(inner, Call) and _name(inner) == "cast" else None
-    scale = None if levels is None else _scale(levels)
-    if levels is None or scale is None or _dtype(levels) != _dtype(node):
+    path = [node.args[0]]
+    while isinstance(path[-1], Call) and _name(path[-1]) in _MEANS:
+        path.append(path[-1].args[0])
+    inner = path.pop()
+    levels = inner.args[0] if isinstance(inner, Call) and _name(inner) == "cast" else inner
+    scale = _scale(levels)
+    if scale is None or _dtype(levels) != _dtype(node):
         return node
     real = _real(levels, scale)
     for each in reversed(path):
-        real = call(_name(each), real, *each.args[1:], span=each.span, **each.attrs)
+        if isinstance(each, Call):
+            real = call(_name(each), real, *each.args[1:], span=each.span, **each.attrs)
     return _levels(real, scale, _dtype(node), node)
 
 
@@ -268,30 +270,41 @@ class UnsignedPairs(FunctionPass):
     """Hold all activations as uint8, those of int8 around the level 128; write all zero points.
 
     The numbers stay the same.
+
+    Attributes:
+        weights: Names of the variables that are weights.
     """
 
     name: ClassVar[str] = "UnsignedPairs"
 
+    weights: frozenset[str]
+
     def transform(self, function: Function) -> Function:
         """Rewrite dequantisations, with what quantises for nothing else."""
-        return _with_other_levels(function, "int8", _as_unsigned, _with_zero_point)
+        return _with_other_levels(function, self.weights, "int8", _as_unsigned, _with_zero_point)
 
 
 Levels = Callable[[Call, float], tuple[Expr, float, int]]
 
 
 def _with_other_levels(
-    function: Function, dtype: str, change: Levels, finish: Callable[[Expr], Expr]
+    function: Function,
+    weights: frozenset[str],
+    dtype: str,
+    change: Levels,
+    finish: Callable[[Expr], Expr],
 ) -> Function:
     """Return a function whose activations of one dtype have other levels.
 
     Args:
         function: The function.
+        weights: Names of the variables that are weights.
         dtype: The dtype.
-        change: Returns for a quantisation and its scale another one, its scale and zero point.
+        change: Returns for a quantisation and its scale another one, how many times as large its
+            scale is, and its zero point.
         finish: Rewrites all other dequantisations.
     """
-    kept = _read_as_levels(function)
+    activations = _activations(function, weights)
     made: dict[Expr, tuple[Expr, float, int]] = {}
 
     def replace(old: Expr, new: Expr) -> Expr:
@@ -299,29 +312,48 @@ def _with_other_levels(
             return new
         levels = new.args[0]
         scale = _scale(levels)
-        if scale is None or _dtype(levels) != dtype or old.args[0] in kept:
+        if scale is None or _dtype(levels) != dtype or old.args[0] not in activations:
             return finish(new)
         if levels not in made and isinstance(levels, Call):
             made[levels] = change(levels, scale)
-        other, step, zero = made[levels]
-        return finish(_real(other, step, zero))
+        other, factor, zero = made[levels]
+        own = _scaled(new.args[1], factor)
+        shape = own.type.concrete_shape if isinstance(own.type, TensorType) else None
+        if shape is None:
+            return new
+        point = Constant(np.full(shape, zero, _dtype(other)))
+        return finish(call(_DEQUANTIZE, other, own, point, span=new.span, **new.attrs))
 
     return rewrite_function(function, replace)
 
 
 def _as_unsigned(node: Call, scale: float) -> tuple[Expr, float, int]:
-    return _levels(node.args[0], scale, "uint8", node, _MIDDLE), scale, _MIDDLE
+    return _levels(node.args[0], scale, "uint8", node, _MIDDLE), 1.0, _MIDDLE
 
 
-def _read_as_levels(function: Function) -> set[Expr]:
-    """Return what something else than a dequantisation reads, the results of the function too."""
-    kept: set[Expr] = {function.body}
-    for node in use_counts(function):
-        if isinstance(node, Tuple):
-            kept.update(node.fields)
-        elif isinstance(node, Call) and _name(node) != _DEQUANTIZE:
-            kept.update(node.args)
-    return kept
+def _scaled(scale: Expr, factor: float) -> Expr:
+    """Return a scale that is larger; that of numbers ranged at run time is computed."""
+    if factor == 1.0:
+        return scale
+    if isinstance(scale, Constant):
+        return Constant((scale.data.astype(np.float64) * factor).astype(np.float32))
+    return relay.multiply(scale, relay.const(np.float32(factor)))
+
+
+def _activations(function: Function, weights: frozenset[str]) -> set[Expr]:
+    """Return what depends on an input, and is read by dequantisations alone."""
+    found: set[Expr] = set()
+    read: set[Expr] = {function.body}
+    for node in post_order(function.body):
+        if isinstance(node, Var):
+            is_input = node.name_hint not in weights
+        else:
+            is_input = any(child in found for child in children(node))
+        if is_input:
+            found.add(node)
+        if not isinstance(node, Call) or _name(node) != _DEQUANTIZE:
+            read.update(children(node))
+    return found - read
 
 
 def _with_zero_point(node: Expr) -> Expr:
@@ -341,21 +373,26 @@ class SignedPairs(FunctionPass):
     """Hold all activations as int8 around zero, zero points left out, and biases as floats.
 
     Those of uint8 keep the end of their range and half of their levels.
+
+    Attributes:
+        weights: Names of the variables that are weights.
     """
 
     name: ClassVar[str] = "SignedPairs"
 
+    weights: frozenset[str]
+
     def transform(self, function: Function) -> Function:
         """Rewrite dequantisations, with what quantises for nothing else."""
-        return _with_other_levels(function, "uint8", _as_signed, _without_zero_point)
+        return _with_other_levels(function, self.weights, "uint8", _as_signed, _without_zero_point)
 
 
 def _as_signed(node: Call, scale: float) -> tuple[Expr, float, int]:
     """Return levels of int8; what cut numbers below zero off, as uint8 does, is written."""
-    wider = float(np.float32(scale * 255 / 127))
+    factor = 255 / 127
     real = node.args[0]
     real = real if _is_not_negative(real) else relay.nn.relu(real)
-    return _levels(real, wider, "int8", node), wider, 0
+    return _levels(real, scale * factor, "int8", node), factor, 0
 
 
 def _is_not_negative(real: Expr) -> bool:

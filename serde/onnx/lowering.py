@@ -58,12 +58,14 @@ def for_runtime(
     Raises:
         UnsupportedModelError: Such a step is not allowed.
     """
+    weights = frozenset(model.params)
+    passes: list[transform.Pass]
     if runtime == "onnxruntime":
-        passes = [LevelsAsPairs(), SumsBetweenPairs(), UnsignedPairs()]
+        passes = [LevelsAsPairs(), SumsBetweenPairs(), UnsignedPairs(weights)]
     else:
-        passes = [LevelsAsPairs(), SignedPairs()]
+        passes = [LevelsAsPairs(), SignedPairs(weights)]
         if loses_levels(model.main):
-            reason = "activations of uint8 become int8 with half as many levels"
+            reason = "activations of uint8 become int8"
             UINT8_AS_INT8.record(report, allow, op="quantize", node="main", reason=reason)
             raise_if_refused(report)
     mod = transform.Sequential([*passes, transform.RemoveDeadCode()]).run(model.mod)[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any as AnyValue
 
-from serde.checking.data import CheckData, as_check_data
+from serde.checking.data import CheckData
 from serde.checking.engines import engine_for_path
 from serde.checking.inputs import InputSets
 from serde.checking.written import WrittenModel
@@ -26,16 +26,15 @@ __all__ = ["Shrinking"]
 class _GivenSamples:
     """All samples of a user, one at a time."""
 
-    def __init__(self, data: CheckData, model: RelayModel, dims: Mapping[str, int]) -> None:
+    def __init__(self, data: CheckData, model: RelayModel) -> None:
         self._data = data
         self._model = model
-        self._dims = dims
 
     def __len__(self) -> int:
         return len(self._data.sources)
 
     def __iter__(self) -> Iterator[Mapping[str, Array]]:
-        return self._data.samples(self._model, self._dims, Report())
+        return self._data.samples(self._model, {}, Report())
 
 
 class Shrinking:
@@ -43,7 +42,7 @@ class Shrinking:
 
     Args:
         written: The model.
-        wanted: What is to be made smaller, and how.
+        wanted: What is to be made smaller, and how; its calibration as ``CheckData``.
         report: Filled with accuracy and facts.
         dims: Lengths of dynamic dimensions.
         data: Inputs on which accuracy is told; those of the calibration if left out, or else
@@ -66,8 +65,7 @@ class Shrinking:
         self._report = report
         self._dims = dict(dims or {})
         self._runs = max(1, runs)
-        given = wanted.calibration
-        self._calibration = None if given is None else as_check_data(given)
+        self._calibration: CheckData | None = wanted.calibration
         self._data = self._calibration if data is None else data
         self._float_path = Path()
 
@@ -88,7 +86,7 @@ class Shrinking:
             samples = None
             if self._calibration is not None:
                 expected = self._written.expected
-                samples = _GivenSamples(self._calibration, expected, self._dims)
+                samples = _GivenSamples(self._calibration, expected)
             with self._report.stage("quantize"):
                 native = self._written.writer.compress(
                     self._float_path, self._wanted, samples, folder=workplace, report=self._report
@@ -134,7 +132,8 @@ class Shrinking:
             )
             sets = InputSets(
                 written.expected, source, before,
-                report=Report(), runs=self._runs, dims=self._dims, data=self._data,
+                report=Report(), runs=self._runs, data=self._data,
+                dims={} if self._data is self._calibration is not None else self._dims,
                 float16=written.computes_float16,
             )  # fmt: skip
             rows, count = measure_accuracy(sets.reference, before, after, sets, written.outputs)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from serde.errors import OptionError
 from serde.report import Report
+from serde.stores.archives import is_archive
 from serde.stores.publishing import published
 from serde.stores.staging import stage
 from serde.stores.urls import is_url, safe_url
@@ -55,7 +56,9 @@ def at_hand(
         SerdeError: As :func:`serde.stores.staging.stage`.
     """
     named = list(source) if isinstance(source, (tuple, list)) else [source]
-    if not all(isinstance(each, (str, os.PathLike)) for each in named):
+    if not all(isinstance(each, (str, os.PathLike)) for each in named) or not any(
+        is_url(each) or is_archive(each) for each in named
+    ):
         yield AtHand(source, {})
         return
     with ExitStack() as stack:
@@ -89,6 +92,11 @@ def call_elsewhere(
     """
     report = given["report"] = given.get("report") or Report()
     target: AnyValue = given.get("target")
+    if given.get("link_weights"):
+        raise OptionError(
+            "link_weights: weights that lie in a store or in an archive can be copied, but not "
+            "referred to"
+        )
     with ExitStack() as stack:
         if writes:
             _refuse_same(given["source"], target)

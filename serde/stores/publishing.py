@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any as AnyValue
-from typing import Final
+from typing import BinaryIO, Final
 
 from serde.errors import OptionError, StoreError
 from serde.io.staging import staging_directory
+from serde.progress import counting, expect
 from serde.report import Report
 from serde.stores.faults import Retries
+from serde.stores.listing import model_suffixes
 from serde.stores.store import Store, open_store
 from serde.stores.urls import Address, is_url, safe_url
 
@@ -137,6 +138,7 @@ def publish(
     address = Address.of(url)
     store, own = open_store(address, storage_options, retries)
     folder = own.rstrip("/").rpartition("/")[0]
+    expect("bytes", sum(file.stat().st_size for file in _all_files(path, *beside)))
     sent = 0
     for each in map(Path, beside):
         for file, name in _files(each):
@@ -146,17 +148,27 @@ def publish(
     return sent
 
 
+def _all_files(*paths: str | os.PathLike[str]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        for file, _ in _files(path):
+            yield file
+
+
 def _files(path: Path) -> list[tuple[Path, str]]:
     """Return the files of a file or folder and what follows its own name, in order of upload.
 
-    In a folder those at the top come last, and of them what tells of the others: readers begin
-    there, be it a graph, a program or a manifest.
+    In a folder those at the top come last, and of them a file with a format's suffix, then small
+    ones: readers begin with a graph, a program or a manifest.
     """
     if not path.is_dir():
         return [(path, "")]
-    inside = [each for each in path.rglob("*") if each.is_file()]
-    ranked = sorted(inside, key=lambda each: (-len(each.relative_to(path).parts), each.as_posix()))
-    return [(each, "/" + each.relative_to(path).as_posix()) for each in ranked]
+
+    def rank(file: Path) -> tuple[int, bool, int, str]:
+        depth = len(file.relative_to(path).parts)
+        return -depth, file.name.endswith(model_suffixes()), -file.stat().st_size, file.name
+
+    inside = sorted((each for each in path.rglob("*") if each.is_file()), key=rank)
+    return [(each, "/" + each.relative_to(path).as_posix()) for each in inside]
 
 
 def _put(store: Store, path: Path, target: str) -> int:
@@ -193,7 +205,7 @@ def _send(store: Store, path: Path, target: str) -> None:
     remote = store.fs.open(target, "wb", block_size=_PART)
     try:
         with path.open("rb") as file:
-            shutil.copyfileobj(file, remote, _READ)
+            _copy(file, remote)
     except BaseException:
         # Closing it would complete the upload with what is there so far.
         with suppress(Exception):
@@ -201,6 +213,13 @@ def _send(store: Store, path: Path, target: str) -> None:
         remote.closed = True
         raise
     remote.close()
+
+
+def _copy(source: BinaryIO, target: BinaryIO) -> None:
+    count = counting("bytes")
+    while data := source.read(_READ):
+        target.write(data)
+        count(len(data))
 
 
 def _verify(store: Store, target: str, size: int) -> None:

@@ -31,6 +31,7 @@ from serde.io.atomic import write_all
 from serde.io.contained import location_fault
 from serde.io.staging import staging_directory
 from serde.limits import MAX_ARCHIVE_MEMBERS
+from serde.progress import counting, expect
 from serde.stores.archives import Unpacked, is_archive, unpack
 from serde.stores.faults import Retries, Truncated
 from serde.stores.listing import Found
@@ -311,6 +312,7 @@ class _Run:
                 f"{self._parent}: no room for {url}, which has {entry.size:,} bytes; "
                 f"{free:,} are free"
             )
+        expect("bytes", entry.size or 0)
         try:
             self._digests[target] = fetch(store, entry, target)
         except OSError as error:
@@ -473,6 +475,7 @@ class _Sink:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self._count = counting("bytes")
         self.digest = blake2b(digest_size=32)
         self.at = 0
 
@@ -480,6 +483,7 @@ class _Sink:
         write_all(self._file.fileno(), data)
         self.digest.update(data)
         self.at += len(data)
+        self._count(len(data))
 
     def restart(self) -> None:
         self._file.seek(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
+from serde.bridge import Bridge, ModelSummary, ServedFile, TensorNames, TensorSummary
 from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.io.atomic import check_files
@@ -35,7 +35,6 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
     name = "torch"
     title = "PyTorch (torch.export, TorchScript, nn.Module)"
     suffixes = (".pt2", ".pt", _FOLDER)
-    package_suffixes = (_FOLDER,)
     import_options = TorchImportOptions
     export_options = TorchExportOptions
 
@@ -176,17 +175,30 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
             nodes=tuple(node.name for node in model.nodes()),
         )
 
+    def served_file(self) -> ServedFile:
+        """Return what Triton calls TorchScript."""
+        return ServedFile("pytorch", "model.pt", "pytorch_libtorch", by_place=True)
+
+    def writes_source(self) -> bool:
+        """Whether there is a folder of Python source: yes, ``_torch``."""
+        return True
+
     def summary(self, model: TorchModel | TorchProgram) -> ModelSummary:
-        """Return the inputs and the weights."""
+        """Return the inputs, the weights, and of a module that is written the outputs."""
         weights = model.weights.values()
         inputs = []
         for each in model.inputs:
             known = each.shape is not None and each.dtype is not None
             type_ = TensorType(each.shape or (), each.dtype or "float32") if known else None
             inputs.append(TensorSummary.of(each.name, type_))
+        types = getattr(model, "output_types", None)
+        outputs = None
+        if types:
+            outputs = tuple(map(TensorSummary.of, model.outputs, types))
         return ModelSummary(
             version=model.version,
             inputs=tuple(inputs),
+            outputs=outputs,
             parameters=sum(weight.size for weight in weights),
             parameter_bytes=sum(weight.nbytes for weight in weights),
         )

@@ -85,15 +85,19 @@ def fold(members: Sequence[int], leaves: Leaves) -> list[Item]:
         members: Numbers of its nodes, each after those that it reads.
         leaves: What is known of them.
     """
-    return _without_wrapper(_Folder(members, leaves).level(members, 0))
+    named = sum(bool(leaves.names[member]) for member in members)
+    return _without_wrapper(_Folder(members, leaves).level(members, 0), named)
 
 
-def _without_wrapper(items: list[Item]) -> list[Item]:
-    """Return items with what is in the only scope in its place, where it holds nearly all."""
+def _without_wrapper(items: list[Item], named: int) -> list[Item]:
+    """Return items with what is in the only scope in its place, where it holds most that is named.
+
+    Inputs and outputs have no name here.
+    """
     groups = [item for item in items if isinstance(item, Group)]
     while len(groups) == 1 and groups[0].kind == "scope":
         (only,) = groups
-        if only.size < _MOST_OF_ALL * sum(map(_size, items)):
+        if only.size < _MOST_OF_ALL * named:
             break
         if len(items) + len(only.children) > MOST_CHILDREN:
             break
@@ -267,12 +271,12 @@ class _Folder:
                 if len(found[length]) > 2:
                     heapq.heappop(found[length])
         runs = [(saved, length, starts) for length, of in found.items() for saved, _, starts in of]
-        crossing = self._crossing(items)
+        crossing, readers = self._crossing(items)
         best: tuple[float, int, Sequence[int]] = (0.0, 0, ())
         for _, length, given in heapq.nlargest(_MOST_RUNS, runs, key=lambda run: run[0]):
             if is_periodic(tokens[given[0] : given[0] + length]):
                 continue
-            turned = _turned(tokens, length, given, crossing)
+            turned = _turned(tokens, length, given, crossing, readers)
             cut = sum(crossing[start] + crossing[start + length] for start in turned)
             score = (len(turned) - 1) * (length - 1) / max(1.0, cut / (2 * len(turned)))
             score *= 1 + _joined(turned, length) / len(turned)
@@ -280,19 +284,24 @@ class _Folder:
                 best = (score, length, turned)
         return None if best[0] == 0 else (best[1], best[2])
 
-    def _crossing(self, items: Sequence[Item]) -> list[int]:
-        """Return, for each border between items, how many values lead over it."""
+    def _crossing(self, items: Sequence[Item]) -> tuple[list[int], list[int]]:
+        """Return, for each border between items, how many values lead over it, and readers.
+
+        These are the nodes that read what stands before the border.
+        """
         where = _owners(items)
         last: dict[int, int] = {}
+        readers = [0] * (len(items) + 1)
         for member, place in where.items():
             for source in self._leaves.sources[member]:
                 if source in where:
                     last[source] = max(last.get(source, 0), place)
+                    readers[where[source] + 1] += 1
         change = [0] * (len(items) + 2)
         for source, end in last.items():
             change[where[source] + 1] += 1
             change[end + 1] -= 1
-        return list(accumulate(change))
+        return list(accumulate(change)), readers
 
     def _as_blocks(self, items: list[Item], length: int, starts: Sequence[int]) -> list[Item]:
         blocks = {s: self._finish(Group("", "block", items[s : s + length])) for s in starts}
@@ -375,9 +384,16 @@ def _joined(starts: Sequence[int], length: int) -> int:
 
 
 def _turned(
-    tokens: Sequence[Hashable], length: int, starts: Sequence[int], crossing: Sequence[int]
+    tokens: Sequence[Hashable],
+    length: int,
+    starts: Sequence[int],
+    crossing: Sequence[int],
+    readers: Sequence[int],
 ) -> Sequence[int]:
-    """Return the places moved to where fewest values lead from one block into the next."""
+    """Return the places moved to where fewest values lead from one block into the next.
+
+    Of several such, those behind the value that most nodes read: a residual that goes on.
+    """
     if _joined(starts, length) < len(starts) // 2:
         return starts
 
@@ -388,7 +404,11 @@ def _turned(
 
     return min(
         (found for turn in range(length) if len(found := at(turn)) >= max(2, len(starts) - 1)),
-        key=lambda found: (sum(crossing[s] for s in found) / len(found), -len(found)),
+        key=lambda found: (
+            sum(crossing[s] for s in found) / len(found),
+            -sum(readers[s] for s in found[1:]) / len(found),
+            -len(found),
+        ),
         default=starts,
     )
 

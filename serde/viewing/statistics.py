@@ -7,6 +7,7 @@ next become bins twice as wide without a look back, whatever range is found late
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -73,7 +74,15 @@ class Histogram:
     def edges(self) -> tuple[float, float]:
         """Where the first bin begins and the last one ends."""
         last = self.first + self.counts.size
-        return math.ldexp(self.first, self.exponent), math.ldexp(last, self.exponent)
+        return _scaled(self.first, self.exponent), _scaled(last, self.exponent)
+
+
+def _scaled(number: int, exponent: int) -> float:
+    """Return a number times a power of two, the last that there is where it lies beyond."""
+    try:
+        return math.ldexp(number, exponent)
+    except OverflowError:
+        return math.copysign(sys.float_info.max, number)
 
 
 def _exponent(low: float, high: float) -> int:

@@ -137,9 +137,9 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["serde", "conv"], {"convert"}),
+        pytest.param(["serde", "conv"], {"convert"}, marks=pytest.mark.wide),
         (["serde", "convert", "a.onnx", "--allow", "o"], {"other-lengths"}),
-        (["serde", "check", "--fr"], {"--from"}),
+        pytest.param(["serde", "check", "--fr"], {"--from"}, marks=pytest.mark.wide),
     ],
     ids=["command", "value", "flag"],
 )
@@ -151,6 +151,7 @@ def test_bash(command: dict[str, str], words: list[str], expected: set[str]) -> 
     assert set(run.stdout.split()) == expected, run.stderr
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
 def test_fish(command: dict[str, str]) -> None:
     script = "serde completion fish | source; complete --do-complete 'serde convert --allow other'"
@@ -161,6 +162,7 @@ def test_fish(command: dict[str, str]) -> None:
     assert run.stdout.strip().split("\t") == [step.name, step.loses], run.stderr
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh(command: dict[str, str]) -> None:
     """The function that the script defines offers what it is to, in the form of ``_describe``."""
@@ -179,7 +181,16 @@ def test_zsh(command: dict[str, str]) -> None:
 FRAMEWORKS = {"coremltools", "mxnet", "nnef", "onnx", "onnxruntime", "safetensors", "torch", "tvm"}
 
 
-@pytest.mark.parametrize("words", ["serde convert --al", "serde convert --allow ", "serde con"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "serde convert --al",
+        *(
+            pytest.param(each, marks=pytest.mark.wide)
+            for each in ("serde check --allow ", "serde c")
+        ),
+    ],
+)
 def test_completing_loads_no_framework(words: str) -> None:
     parts = words.split(" ")
     code = (

@@ -32,7 +32,8 @@ LAYERS = [
     {"relay"},
     {"bridge", "engine", "guards", "io", "options", "summary", "walk"},
     FORMATS,
-    {"api", "batching", "checking", "conversion", "quantization", "stores", "target", "viewing"},
+    {"api", "batching", "checking", "conversion", "quantization", "serving", "stores", "target"}
+    | {"viewing"},
     {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -18,7 +18,7 @@ from support.distribution import environment
 from support.pages import ROOT, Block, blocks, pages
 
 PAGES = pages()
-LANGUAGES = {"dockerfile", "json", "python", "sh", "swift", "text", "toml", "yaml"}
+LANGUAGES = {"json", "python", "sh", "sql", "swift", "text", "toml", "yaml"}
 # Pages whose own tests run every block, and look at what comes of it.
 RUN_ELSEWHERE = {
     "CONTRIBUTING.md": "api/test_pages.py",
@@ -33,6 +33,7 @@ RUN_ELSEWHERE = {
 }
 # What stands on a page with a comment that says why it is not run.
 NOT_RUN = {
+    ("docs/batch-dask.md", "# on_a_cluster.py"): "it names the scheduler of a cluster",
     ("docs/onnx-files.md", "@OPS.imports("): "as it stands in serde, where it is registered once",
 }
 RUN_HERE = sorted(

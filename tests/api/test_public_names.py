@@ -23,6 +23,7 @@ PUBLIC = {
     "imports",
     "register_kernel",
     "__version__",
+    "batch",
     "bisect",
     "check",
     "compile",
@@ -34,6 +35,7 @@ PUBLIC = {
     "import_to_gluon",
     "register_runner",
     "relay",
+    "serving",
     "target",
     "to_relay",
     "view",
@@ -61,8 +63,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_no_public_name_is_also_a_submodule() -> None:
     submodules = {module.name for module in pkgutil.iter_modules(serde.__path__)}
-    # `serde.relay` and `serde.target` are meant as the modules they are.
-    assert PUBLIC & submodules - FORMATS == {"relay", "target"}
+    # `serde.relay`, `serde.serving` and `serde.target` are meant as the modules they are.
+    assert PUBLIC & submodules - FORMATS == {"relay", "serving", "target"}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_an_installed_wheel_has_indices_stubs_and_byte_code(tmp_path: Path) -> N
         capture_output=True,
     )
     for path in (ROOT / "serde").rglob("*"):
-        if path.suffix in (".pyi", ".typed") or path.name == "index.json":
+        if path.suffix in (".pyi", ".typed", ".css", ".js") or path.name == "index.json":
             assert (target / path.relative_to(ROOT)).is_file()
         elif path.suffix == ".py":
             compiled = list(

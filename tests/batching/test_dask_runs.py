@@ -14,6 +14,7 @@ from support.batch_outcomes import CHAINS, write_net
 from support.dask_cluster import Cluster, dask_cluster, descendants, is_running, kill
 
 from serde.batching.records import Job, Outcome, Settings
+from serde.command.cli import main
 from serde.errors import ClusterError, OptionError
 
 distributed = pytest.importorskip("distributed")
@@ -131,6 +132,31 @@ def test_what_still_runs_ends_with_the_iterator(client: object, tmp_path: Path) 
     assert not any(client.processing().values())
 
 
+def test_workers_get_what_is_secret_and_dask_prints_none_of_it(
+    client: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seen = []
+
+    class Failing:
+        def run(self, job: Job, given: Settings) -> Outcome:
+            seen.append(given.storage)
+            raise RuntimeError("a defect")
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr("serde.batching.remote._kept_runner", lambda run, threads: Failing())
+    storage = {"s3": {"secret": "hunter2"}}
+    jobs = make_jobs(tmp_path, 1)
+    (outcome,) = DaskExecutor(client).run(jobs, settings(tmp_path, storage=storage))
+    assert (outcome.status, seen) == ("internal error", [storage])
+    assert outcome.error == "on its worker: RuntimeError: a defect"
+    assert "a defect" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
 def test_a_scheduler_that_is_not_there_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +172,31 @@ def test_what_is_no_scheduler_is_refused(scheduler: object, tmp_path: Path) -> N
     jobs = make_jobs(tmp_path, 1)
     with pytest.raises(OptionError, match=r"^(--)?scheduler.*: "):
         list(DaskExecutor(scheduler).run(jobs, settings(tmp_path)))
+
+
+def test_relative_paths_are_those_of_who_asks(
+    client: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    class Recording:
+        def run(self, job: Job, given: Settings) -> Outcome:
+            seen.extend([*job.sources, job.target, *job.options["converters"], given.scratch])
+            return Outcome(name=job.name, sources=job.sources, target=job.target, status="done")
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr("serde.batching.remote._kept_runner", lambda run, threads: Recording())
+    monkeypatch.chdir(tmp_path)
+    job = Job("a", ("a.onnx", "s3://store/b"), "out/a", {"converters": ["ops.py"]})
+    (outcome,) = DaskExecutor(client).run([job], settings(tmp_path, scratch="scratch"))
+    assert (outcome.sources, outcome.target) == (job.sources, job.target)
+    wanted = ["a.onnx", "s3://store/b", "out/a", "ops.py", "scratch"]
+    assert seen == [each if "://" in each else str(tmp_path / each) for each in wanted]
+
+
+def test_no_job_needs_no_cluster(tmp_path: Path) -> None:
+    assert list(DaskExecutor("tcp://127.0.0.1:9").run([], settings(tmp_path))) == []
 
 
 def test_workers_are_those_of_the_cluster() -> None:
@@ -266,3 +317,25 @@ def test_a_cluster_that_stays_empty_ends_the_run(
         with pytest.raises(ClusterError, match=r"no worker for 0\.5 s"):
             list(DaskExecutor(cluster.address).run(jobs, settings(tmp_path)))
         assert caplog.messages == [f"scheduler {cluster.address} has no worker yet"]
+
+
+@pytest.mark.wide
+def test_the_command_runs_on_a_cluster_and_knows_what_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "nets").mkdir()
+    for place, kind in enumerate(("small", "gate", "deep")):
+        write_net(tmp_path / "nets" / f"{kind}.onnx", CHAINS[kind], width=4 + place)
+    reports = [tmp_path / "report.html", tmp_path / "report.parquet"]
+    command = ["batch", str(tmp_path / "nets"), "--to", "mxnet", "--out", str(tmp_path / "out")]
+    flags = [part for path in reports for part in ("--report", str(path))]
+    assert main([*command, "--dask", "--workers", "1", *flags]) == 101
+    assert "2 of 3 models done" in capsys.readouterr().out
+    assert all(path.stat().st_size for path in reports)
+
+    def connect(*_: object) -> None:
+        raise AssertionError("there is nothing to run")
+
+    monkeypatch.setattr(DaskExecutor, "_connect", connect)
+    assert main([*command, "--dask"]) == 101
+    assert "3 of an earlier run" in capsys.readouterr().out

@@ -108,6 +108,19 @@ def test_parameters_that_are_there_are_not_replaced(net: str, bucket: Any) -> No
     assert bucket.get("out/net-0000.params") != b"original"
 
 
+def test_weights_in_a_bucket_are_not_referred_to(net: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="in a store or in an archive can be copied, but not"):
+        serde.convert(net, tmp_path / "out.onnx", link_weights=True)
+
+
+def test_progress_is_told_in_bytes(net: str, bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serde.progress.INTERVAL", 0.0)
+    heard = []
+    serde.convert(net, f"{bucket.url}/out.onnx", report=Report(on_progress=heard.append))
+    fetched = [each for each in heard if each.stage == "fetch" and each.unit == "bytes"]
+    assert fetched[-1].done == fetched[-1].total > WEIGHT.nbytes
+
+
 def test_two_models_in_buckets_are_compared(net: str, bucket: Any) -> None:
     serde.convert(net, f"{bucket.url}/out.onnx")
     assert serde.check(net, f"{bucket.url}/out.onnx").passed

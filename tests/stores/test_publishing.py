@@ -67,11 +67,11 @@ def test_a_disk_that_cannot_be_read_completes_no_upload(
 ) -> None:
     (tmp_path / "net.onnx").write_bytes(RANDOM)
 
-    def copy(source: Any, target: Any, step: int) -> None:
+    def copy(source: Any, target: Any) -> None:
         target.write(source.read(6 * 2**20))
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(publishing.shutil, "copyfileobj", copy)
+    monkeypatch.setattr(publishing, "_copy", copy)
     with pytest.raises(StoreError, match="Input/output error"):
         publish(tmp_path / "net.onnx", f"{bucket.url}/net.onnx")
     assert bucket.names() == []

@@ -10,21 +10,25 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# What git does not have, or what takes part in no build.
-_LEFT_OUT = (".git", ".venv*", ".*_cache", "__pycache__", "build", "dist", "site", "*.egg-info")
+# What git does not have, anywhere and at the top.
+_LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", "*.egg-info")
+_MADE = {"build", "dist", "site"}
 
 
-def build(folder: Path, source: Path = ROOT) -> tuple[Path, Path]:
-    """Build a copy of a source tree.
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    return _LEFT_OUT(folder, names) | (_MADE if Path(folder) == ROOT else set())
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build a copy of the checkout, which stays as it is.
 
     Args:
         folder: Where the copy and what is built go.
-        source: The tree, which stays as it is.
 
     Returns:
         The wheel and the source archive.
     """
-    shutil.copytree(source, folder / "tree", ignore=shutil.ignore_patterns(*_LEFT_OUT))
+    shutil.copytree(ROOT, folder / "tree", ignore=_left_out)
     command = [sys.executable, "-m", "build", "-q", "--no-isolation", "--outdir", str(folder)]
     subprocess.run([*command, str(folder / "tree")], check=True, env=environment())
     shutil.rmtree(folder / "tree")

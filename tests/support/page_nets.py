@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,14 @@ import numpy as np
 
 from serde.compat import import_mxnet
 
-__all__ = ["draw_params", "write_checkpoint", "write_labels", "write_photos"]
+__all__ = [
+    "draw_params",
+    "serve_s3",
+    "tell_shape",
+    "write_checkpoint",
+    "write_labels",
+    "write_photos",
+]
 
 FISH = ("tench", "goldfish", "shark", "ray")
 
@@ -62,3 +71,30 @@ def write_photos(shape: tuple[int, int]) -> None:
     for number in range(2):
         pixels = rng.integers(0, 256, (*shape, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(f"photos/{number}.png")
+
+
+def tell_shape(prefix: str) -> None:
+    """Let a symbol tell the shape of its input."""
+    path = Path(f"{prefix}-symbol.json")
+    graph = json.loads(path.read_text(encoding="utf-8"))
+    graph["nodes"][0]["attrs"] = {"__shape__": "(1, 3, 224, 224)"}
+    path.write_text(json.dumps(graph), encoding="utf-8")
+
+
+def serve_s3(*buckets: str) -> Any:
+    """Start a server of S3 with these buckets, which this process takes for S3 itself."""
+    import fsspec
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    os.environ |= {
+        "AWS_ENDPOINT_URL": "http://{}:{}".format(*server.get_host_and_port()),
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    store = fsspec.filesystem("s3")
+    for bucket in buckets:
+        store.mkdir(bucket)
+    return store

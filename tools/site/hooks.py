@@ -12,6 +12,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,7 @@ def reference_pages() -> dict[str, str]:
         "builders": builders_page(),
         "formats": formats_page(),
         "target": names_page("ONNX as a target", "serde.target", "serde.target"),
+        "serving": names_page("Servers", "serde.serving", "serde.serving"),
         "extending": extending_page(),
         "commands": commands_page(),
     }
@@ -124,8 +126,6 @@ def _public() -> dict[str, str]:
 
 
 def _is_class(path: str) -> bool:
-    from importlib import import_module
-
     module, _, name = path.rpartition(".")
     return isinstance(getattr(import_module(module), name, None), type)
 
@@ -141,11 +141,22 @@ def functions_page() -> str:
         for name, path in _public().items()
         if not _is_module(name, path) and not _is_class(path)
     ]
+    for package in ("serving",):
+        found += [
+            documented(f"{home}.{name}", heading=f"serde.{package}.{name}")
+            for name, home in _homes_in(f"serde.{package}")
+        ]
     text = (
         "Beside the parameters below, functions that read or write a model take the options of its "
         "format: [which](options.md). `help(serde.convert)` lists them too."
     )
     return "\n\n".join(["# Functions", text, *found]) + "\n"
+
+
+def _homes_in(package: str) -> list[tuple[str, str]]:
+    """Names that a package offers, and the modules that have them."""
+    module: Any = import_module(package)
+    return [(name, getattr(module, name).__module__) for name in module.__all__]
 
 
 def classes_page() -> str:
@@ -208,8 +219,6 @@ def passes_page() -> str:
 
 def names_page(title: str, package: str, spelled: str) -> str:
     """Return the page on the public names of a package that loads them when they are used."""
-    from importlib import import_module
-
     module: Any = import_module(package)
     parts = [f"# {title}", f"`from serde import relay`, then `{spelled}.NAME`."]
     if not spelled.startswith("relay"):

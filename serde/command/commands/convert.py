@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from serde.command.parameters import (
     store_flag,
     writing_flag,
 )
+from serde.command.serving import asks_for_server, serving_flags, write_served
 from serde.errors import CheckError
 from serde.texts import size_text
 
@@ -42,9 +44,11 @@ _NETRON = "view it at https://netron.app"
         "serde convert resnet50-symbol.json resnet50.onnx --input-shape data:1,3,224,224 --check",
         "serde convert resnet50.onnx Resnet50.mlpackage --image data --class-labels synset.txt",
         "serde convert bert.onnx Bert.mlpackage --allow int64-as-int32 --check 3",
+        "serde convert resnet50.onnx --triton models --class-labels synset.txt --check",
+        "serde convert resnet50.onnx resnet50-int8.onnx --int8 --calibration photos",
     ],
 )
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
+@click.argument("paths", nargs=-1, metavar="SOURCE... [TARGET]", shell_complete=complete_paths)
 @reading_flags("source_format")
 @writing_flag
 @custom_flag
@@ -68,6 +72,7 @@ _NETRON = "view it at https://netron.app"
     help="Replace an MXNet pair, or Relay's parameters, that serde did not write.",
 )
 @store_flag
+@serving_flags
 @report_flag
 @printing_flags
 @click.pass_context
@@ -75,30 +80,25 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Convert a model and write it."""
     run: Invocation = ctx.obj
     run.configure(options)
-    source, target = source_and_target(options["paths"])
+    served = asks_for_server(options)
     if options["tensor_mapping"] is not None:
         from serde.command.written import check_apart, check_written
 
         check_written(options["tensor_mapping"], options["paths"], "--tensor-mapping", (".json",))
         check_apart(options["tensor_mapping"], run.report_path)
-    from serde.api import convert as convert_model
-
-    checking = checking_options(options)
+    given = {
+        "check": options["check"] or False,
+        "tensor_mapping": options["tensor_mapping"],
+        "storage_options": storage_options(options),
+        **checking_options(options),
+        **reading_options(options),
+        **given_options(ctx, options),
+    }
     try:
-        convert_model(
-            source,
-            target,
-            source_format=options["source_format"],
-            target_format=options["target_format"],
-            check=options["check"] or False,
-            tensor_mapping=options["tensor_mapping"],
-            overwrite=options["overwrite"],
-            storage_options=storage_options(options),
-            report=run.report,
-            **checking,
-            **reading_options(options),
-            **given_options(ctx, options),
-        )
+        if served:
+            write_served(options, given, run.report)
+        else:
+            _convert(options, given, run)
     except CheckError:
         show_report(run, aside=True)
         raise
@@ -106,3 +106,18 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     facts = run.report.facts
     run.terminal.line(facts["path"], aside=f"{size_text(facts['bytes'])}  ({_NETRON})")
     run.close(0)
+
+
+def _convert(options: Mapping[str, Any], given: Mapping[str, Any], run: Invocation) -> None:
+    from serde.api import convert as convert_model
+
+    source, target = source_and_target(options["paths"])
+    convert_model(
+        source,
+        target,
+        source_format=options["source_format"],
+        target_format=options["target_format"],
+        overwrite=options["overwrite"],
+        report=run.report,
+        **given,
+    )

@@ -93,7 +93,7 @@ class Layout {
       if (type && kind === "input") lines.push({ text: fitText(type, FONTS.mono, MOST_WIDTH), font: "mono" });
       return { lines, least: 60, shape: "pill" };
     }
-    const lines = [{ text: fitText(model.op(id), FONTS.title, MOST_WIDTH), font: "title" }];
+    const lines = [{ text: fitText(model.op(id), FONTS.title, MOST_WIDTH), font: "title", extra: model.isFoldable(id) ? 20 : 0 }];
     const name = model.name(id);
     if (name) lines.push({ text: fitText(name, FONTS.text, MOST_WIDTH), font: "text" });
     const weights = model.operands(id).filter((each) => each.weight !== undefined);
@@ -102,7 +102,7 @@ class Layout {
       lines.push({ text: fitText(text, FONTS.mono, MOST_WIDTH), font: "mono" });
     }
     if (weights.length > MOST_WEIGHTS_SHOWN) {
-      lines.push({ text: `${weights.length - MOST_WEIGHTS_SHOWN} weights more`, font: "mono" });
+      lines.push({ text: `and ${weights.length - MOST_WEIGHTS_SHOWN} more`, font: "mono" });
     }
     return { lines, least: 84, shape: "card", foldable: model.isFoldable(id) };
   }
@@ -111,7 +111,7 @@ class Layout {
     const { model } = this;
     const { title, kind, size } = model.group(id);
     const times = kind === "repeat" ? `×${model.leafCount(id)}` : "";
-    const lines = [{ text: fitText(title, FONTS.title, MOST_WIDTH), font: "title", extra: times ? textWidth(times, FONTS.title) + 26 : 0 }];
+    const lines = [{ text: fitText(title, FONTS.title, MOST_WIDTH), font: "title", extra: times ? textWidth(times, FONTS.title) + 26 : 20 }];
     lines.push({ text: `${size.toLocaleString("en")} nodes`, font: "text" });
     const ops = model.countOperators(id).slice(0, 3).map(([op]) => shortOp(op)).join(" · ");
     if (ops) lines.push({ text: fitText(ops, FONTS.mono, MOST_WIDTH), font: "mono" });
@@ -360,7 +360,7 @@ function shortOp(op) {
 function usualDtype(model) {
   const counts = new Map();
   for (let node = 0; node < model.count; node++) {
-    for (const type of model.types(node)) addCount(counts, type.split(" ", 1)[0]);
+    for (const type of model.types(node)) if (type) addCount(counts, type.split(" ", 1)[0]);
   }
   let best = ["", 0];
   for (const each of counts) if (each[1] > best[1]) best = each;

@@ -1,0 +1,141 @@
+"""What the distribution, its pages and its repository say of themselves agrees and is valid."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import setuptools
+import yaml
+
+import serde
+
+ROOT = Path(__file__).parents[2]
+GITHUB = ROOT / ".github"
+HOME = "https://github.com/serde-relay/serde"
+SITE = "https://serde-relay.github.io/serde/"
+SCHEMAS = {
+    "vendor.citation-file-format": ["CITATION.cff"],
+    "vendor.dependabot": [".github/dependabot.yml"],
+    "vendor.github-issue-config": [".github/ISSUE_TEMPLATE/config.yml"],
+    "vendor.github-issue-forms": [
+        f".github/ISSUE_TEMPLATE/{name}.yml" for name in ("bug", "feature", "numbers", "refused")
+    ],
+    "vendor.github-workflows": [
+        f".github/workflows/{name}.yml" for name in ("docs", "release", "tests")
+    ],
+    "custom.github-workflows-require-timeout": [
+        f".github/workflows/{name}.yml" for name in ("docs", "release", "tests")
+    ],
+}
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def metadata() -> dict[str, Any]:
+    """What setup.py hands to setuptools."""
+    found: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(setuptools, "setup", found.update)
+        patch.chdir(ROOT)
+        runpy.run_path(str(ROOT / "setup.py"))
+    return found
+
+
+def test_one_version_is_told_everywhere() -> None:
+    version = serde.__version__
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert f"\nversion: {version}\n" in text("CITATION.cff")
+    assert f'\n  version: "{version}"\n' in text("recipe/recipe.yaml")
+
+
+def test_the_version_has_a_section_of_the_changelog() -> None:
+    sections = re.findall(r"^## (.+)$", text("CHANGELOG.md"), re.MULTILINE)
+    assert sections[0] == "Unreleased"
+    found = re.fullmatch(rf"{re.escape(serde.__version__)} \((\d{{4}}-\d\d-\d\d)\)", sections[1])
+    assert found is not None
+    assert f"\ndate-released: {found[1]}\n" in text("CITATION.cff")
+
+
+def test_every_address_is_that_of_the_project(metadata: dict[str, Any]) -> None:
+    assert (metadata["url"], metadata["project_urls"]["Documentation"]) == (HOME, SITE)
+    named = [ROOT / name for name in ("CITATION.cff", "Dockerfile", "mkdocs.yml", "setup.py")]
+    named += [ROOT / "recipe/recipe.yaml", *GITHUB.rglob("*.yml"), *ROOT.glob("*.md")]
+    for path in [*named, *(ROOT / "docs").glob("*.md"), ROOT / "tools/site/hooks.py"]:
+        found = re.findall(r"https://[\w.]*github\.(?:com|io)[^\s)\"'>}]*", path.read_text("utf-8"))
+        ours = [each for each in found if "serde-relay" in each]
+        assert all(each.startswith((HOME, SITE.rstrip("/"))) for each in ours), path
+
+
+def test_no_link_of_the_long_description_is_relative(metadata: dict[str, Any]) -> None:
+    links = re.findall(r"\]\(([^)]+)\)", metadata["long_description"])
+    assert len(links) >= 20
+    assert all(link.startswith("https://") for link in links)
+    files = [link.removeprefix(f"{HOME}/blob/v{serde.__version__}/") for link in links]
+    within = [name.partition("#")[0] for name in files if not name.startswith("https://")]
+    assert len(within) >= 20
+    assert [name for name in within if not (ROOT / name).is_file()] == []
+
+
+def test_extras_of_the_recipe_are_those_of_the_wheel(metadata: dict[str, Any]) -> None:
+    wanted = {
+        re.sub(r"^torch==(\d+)\.(\d+)\.\d+$", r"pytorch >=\1.\2,", each).replace(">=", " >=")
+        for extra, requirements in metadata["extras_require"].items()
+        if extra not in ("all", "dev", "docs", "fuzz", "mxnet", "nnef", "tvm")
+        for each in requirements
+    }
+    recipe = yaml.safe_load(text("recipe/recipe.yaml"))
+    constraints = recipe["requirements"]["run_constraints"]
+    for each in wanted - {"protobuf >=6.31"}:
+        assert any(line.startswith(re.sub(" +", " ", each)) for line in constraints), each
+    run = {line.replace(" ", "") for line in recipe["requirements"]["run"][1:]}
+    assert run == set(metadata["install_requires"])
+
+
+def test_every_workflow_may_only_read_unless_a_job_says_more() -> None:
+    for path in (GITHUB / "workflows").glob("*.yml"):
+        flow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert flow["permissions"] == {"contents": "read"}, path
+        for name, job in flow["jobs"].items():
+            writes = {
+                scope for scope, right in job.get("permissions", {}).items() if right != "read"
+            }
+            assert not writes or name in ("announce", "deploy", "publish"), (path, name)
+
+
+def test_workflows_call_targets_of_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z][\w-]*):", text("Makefile"), re.MULTILINE))
+    for path in (GITHUB / "workflows").glob("*.yml"):
+        for line in re.findall(r"make PYTHON=python ([\w -]+)", path.read_text(encoding="utf-8")):
+            assert set(line.split()) <= targets, path
+
+
+def test_forms_ask_for_what_inspect_prints() -> None:
+    for name in ("bug", "numbers", "refused"):
+        assert re.search(r"serde inspect \w+ --json", text(f".github/ISSUE_TEMPLATE/{name}.yml"))
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_files_for_github_fit_their_schemas(schema: str) -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
+    done = subprocess.run(
+        [*command, *SCHEMAS[schema]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.wide
+def test_workflows_give_nothing_away() -> None:
+    zizmor = Path(sys.executable).with_name("zizmor")
+    command = [str(zizmor), "--offline", "--no-progress", ".github"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
