@@ -43,8 +43,6 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
     if options.link_weights:
         raise OptionError("int8: weights become others, so link_weights has nothing to refer to")
     wanted.refuse(_TOOL, ("int4", "palettize", "sparsity"), "it has int8")
-    if options.link_weights:
-        raise OptionError("link_weights: int8 makes the weights anew, so that none can be linked")
     if wanted.int8 == "weights":
         raise OptionError(f"int8='weights': {_TOOL} has 'static' and 'dynamic'")
     if wanted.int8 == "dynamic":
