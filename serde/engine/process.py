@@ -57,8 +57,12 @@ def can_start() -> bool:
 
 
 def temporary_files_in(folder: Path) -> dict[str, str]:
-    """Return the environment in which a process makes its temporary files in a directory."""
-    return dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder.absolute()))
+    """Return the environment in which a process makes its temporary files in a directory.
+
+    Sets have the same order there in every run, so that a tool which goes by it gives the same.
+    """
+    places = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder.absolute()))
+    return {**places, "PYTHONHASHSEED": "0"}
 
 
 class EngineEnded(CheckError):
