@@ -113,7 +113,8 @@ check-full: lint $(TORCH_STAMP)
 # its pins exclude NumPy 2. Its wheel links to two system libraries that a bare
 # machine may lack; as root they are installed, else the message names them. gluoncv and
 # gluonnlp, whose nets are tested, come likewise; the latter is built by a C compiler, and
-# without one the tests of these nets are skipped.
+# without one the tests of these nets are skipped. Pages are tested in Debian's Chromium, which root
+# gets likewise; without it those tests are skipped.
 $(STAMP): setup.py pyproject.toml $(PINS)
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install -q -c $(PINS) setuptools wheel
@@ -121,6 +122,7 @@ $(STAMP): setup.py pyproject.toml $(PINS)
 	$(BIN)/python -m pip install -q -c $(PINS) --no-deps mxnet gluoncv
 	-$(BIN)/python -m pip install -q -c $(PINS) --no-deps --no-build-isolation gluonnlp
 	$(IMPORT_MXNET) || { test "$$(id -u)" = 0 && apt-get update -q && apt-get install -qy libgomp1 libquadmath0 && $(IMPORT_MXNET); }
+	-command -v chromium chromedriver >/dev/null || { test "$$(id -u)" = 0 && apt-get update -q && apt-get install -qy --no-install-recommends chromium chromium-driver; }
 	touch $@
 
 # PyTorch, which some tests compare with, has an environment of its own: gluoncv refuses to

@@ -53,7 +53,6 @@ EXTRAS = {
 }
 EXTRAS["all"] = [
     requirement
-    for extra in ("coreml", "nnef", "check", "quantize", "batch", "dask")
     for extra in ("coreml", "nnef", "check", "quantize", "stores", "batch", "dask")
     for requirement in EXTRAS[extra]
 ]

@@ -398,8 +398,9 @@ def batch(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -991,8 +992,9 @@ def batch(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -3046,8 +3048,9 @@ def convert(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -3668,8 +3671,9 @@ def convert(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -4600,8 +4604,9 @@ def export_model(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -4696,8 +4701,9 @@ def export_model(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -5549,8 +5555,9 @@ def export_model(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6039,8 +6046,9 @@ def from_relay(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6098,8 +6106,9 @@ def from_relay(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -6562,8 +6571,9 @@ def from_relay(
         quantized (Literal['exact', 'qdq', 'qlinear', 'onnxruntime', 'tensorrt'], default 'exact'):
             Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as quantised-as-qdq.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to be
+            allowed as quantised-as-qdq.
         save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
             their size.
         external_data_threshold (int | None, default None): Write weights there once they exceed
@@ -8146,12 +8156,12 @@ def to_relay(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["coreml"],
-    other_format: str | None = None,
+    source_format: Literal["coreml"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8192,12 +8202,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["coreml"],
-    other_format: str | None = None,
+    source_format: Literal["coreml"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8238,12 +8248,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["mxnet"],
-    other_format: str | None = None,
+    source_format: Literal["mxnet"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8283,12 +8293,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["mxnet"],
-    other_format: str | None = None,
+    source_format: Literal["mxnet"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8328,12 +8338,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["nnef"],
-    other_format: str | None = None,
+    source_format: Literal["nnef"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8369,12 +8379,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["nnef"],
-    other_format: str | None = None,
+    source_format: Literal["nnef"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8410,12 +8420,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["onnx"],
-    other_format: str | None = None,
+    source_format: Literal["onnx"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8452,12 +8462,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["onnx"],
-    other_format: str | None = None,
+    source_format: Literal["onnx"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8494,12 +8504,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["relax"],
-    other_format: str | None = None,
+    source_format: Literal["relax"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8537,12 +8547,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["relax"],
-    other_format: str | None = None,
+    source_format: Literal["relax"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8580,12 +8590,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["relay"],
-    other_format: str | None = None,
+    source_format: Literal["relay"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8619,12 +8629,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["relay"],
-    other_format: str | None = None,
+    source_format: Literal["relay"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8658,12 +8668,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: None = None,
     params: AnyValue = None,
-    format: Literal["torch"],
-    other_format: str | None = None,
+    source_format: Literal["torch"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8707,12 +8717,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: Literal["torch"],
-    other_format: str | None = None,
+    source_format: Literal["torch"],
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8756,12 +8766,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str],
     params: AnyValue = None,
-    format: None = None,
-    other_format: str | None = None,
+    source_format: None = None,
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8805,11 +8815,11 @@ def view(
 
     Args:
         source: A path, several paths, bytes or a live object of a framework.
-        other: Another model that is compared with it, likewise.
+        target: Another model that is compared with it, likewise.
         path: Where to write the page.
         params: Weights that belong to `source`, where it does not hold them.
-        format: Name of the format of `source`; recognised by content if left out.
-        other_format: Name of the format of `other`, likewise.
+        source_format: Name of the format of `source`; recognised by content if left out.
+        target_format: Name of the format of `target`, likewise.
         weights: Whether weights are read: their statistics and histograms, and with two models
             which of them differ.
         seconds: Time for the statistics of a model's weights; of what is left then, samples are
@@ -8818,7 +8828,7 @@ def view(
         dims: Lengths of dynamic dimensions by name, for that run.
         check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
         report: Filled with stages and gaps.
-        options: Options of the source's format, such as ``input_shapes``; the other model gets
+        options: Options of the source's format, such as ``input_shapes``; the target gets
             those that its format has.
 
     Returns:
@@ -8892,12 +8902,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str] | None = None,
     params: AnyValue = None,
-    format: FormatName,
-    other_format: str | None = None,
+    source_format: FormatName,
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8911,12 +8921,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str] | None = None,
     params: AnyValue = None,
-    format: str | None = None,
-    other_format: FormatName,
+    source_format: str | None = None,
+    target_format: FormatName,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,
@@ -8930,12 +8940,12 @@ def view(
 @overload
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: str | PathLike[str] | None = None,
     params: AnyValue = None,
-    format: str,
-    other_format: str | None = None,
+    source_format: str,
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = 20.0,
     values: bool = True,

@@ -525,6 +525,12 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
         if bridge.detect(Path(first)):
             return bridge
     if not os.path.exists(first):
+        scheme, is_url, _ = os.fspath(first).partition("://")
+        if is_url and scheme.isalnum():
+            raise OptionError(
+                f"{scheme}://...: expected a local path; URLs are taken by convert, check and "
+                "inspect, and serde.stores.staging.stage brings a model to local disk"
+            )
         raise OptionError(f"{os.fspath(first)}: there is no such file or model")
     for bridge in bridges:
         if bridge.import_options is not None and os.fspath(first).endswith(bridge.suffixes):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["printable", "size_text"]
+from collections.abc import Sequence
+
+__all__ = ["printable", "size_text", "weights_text"]
 
 
 def size_text(count: int) -> str:
@@ -13,6 +15,11 @@ def size_text(count: int) -> str:
             return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+def weights_text(sizes: Sequence[int]) -> str:
+    """Return how many weights there are and their bytes together, as ``2 weights of 102.5 MB``."""
+    return f"{len(sizes)} weight{'' if len(sizes) == 1 else 's'} of {size_text(sum(sizes))}"
 
 
 def printable(text: str) -> str:

@@ -34,7 +34,6 @@ __all__ = [
     "dtype_name",
     "empty_aligned",
     "numpy_dtype",
-    "weights_text",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -467,11 +466,6 @@ class ReshapedWeight(Weight):
     def chunks(self) -> Iterator[memoryview]:
         """Yield the bytes of the base."""
         return self._base.chunks()
-
-
-def weights_text(count: int, nbytes: int) -> str:
-    """Return how many weights there are and their size, as ``2 weights of 1,024 bytes``."""
-    return f"{count} weight{'' if count == 1 else 's'} of {nbytes:,} bytes"
 
 
 def as_weight(value: Any) -> Weight:

@@ -20,8 +20,8 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in COMMANDS:
         command = find_command(name)
-        result = command.result if isinstance(command, Command) else None
-        text = as_json(command_schema(name, result)) + "\n"
+        own = (command.result, command.codes) if isinstance(command, Command) else (None,)
+        text = as_json(command_schema(name, *own)) + "\n"
         (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
     for path in FOLDER.glob("*.json"):
         if path.stem not in COMMANDS:

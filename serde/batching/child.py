@@ -33,7 +33,8 @@ def convert_model(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 
     Args:
         request: ``sources``, ``target``, ``to``, ``options`` of :func:`serde.convert`, ``known``
-            (as in a job) and ``scratch``, a directory for what is unpacked.
+            (as in a job), ``scratch``, a directory for what is unpacked, and ``folder``, from
+            which relative paths are taken.
     """
     report, before = Report(), len(sys.modules)
     answer: dict[str, AnyValue] = {"status": "done", "error": "", "content": "", "bytes_read": 0}
@@ -76,6 +77,7 @@ def identify(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 def _staged(
     request: Mapping[str, AnyValue], options: Mapping[str, AnyValue]
 ) -> AbstractContextManager[Staged]:
+    os.chdir(request["folder"])  # The process that this one was forked from began in another.
     # Files of converters are run when they are read: that is left to the conversion.
     plain = {name: value for name, value in options.items() if name != "converters"}
     form = options.get("source_format")

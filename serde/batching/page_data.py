@@ -37,9 +37,13 @@ COLUMNS: Final = (
     "notes",
     "stages",
     "engines",
+    "accuracy",
 )
 _NODES, _GAPS, _OUTPUTS, _LINES = 5, 100, 50, 20
 """Names of nodes of a gap, gaps, outputs and other lines that a model has in a page at most."""
+
+_NEARNESS: Final = ("cosine", "snr", "error", "agreement")
+"""Figures of an output that was made smaller."""
 
 _ESCAPED: Final = str.maketrans(
     {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
@@ -118,6 +122,7 @@ class PageData:
         stages = (report.get("stages") or ())[:_LINES]
         yield [[printable(stage["name"]), round(stage["seconds"], 3)] for stage in stages]
         yield [printable(engine) for engine in report.get("engines") or ()]
+        yield [_accuracy(each) for each in (report.get("accuracy") or ())[:_OUTPUTS]]
 
     def _gaps_of(self, report: Mapping[str, AnyValue]) -> list[list[AnyValue]]:
         """Return places of gaps in the table of all, the number of nodes and names of some."""
@@ -142,6 +147,14 @@ def _output(found: Mapping[str, AnyValue]) -> list[AnyValue]:
     word = "agrees" if found["passed"] else "differs" if found["informative"] else "says nothing"
     figures = [_figure(found[name]) for name in ("max_abs", "max_rel", "cosine")]
     return [printable(found["output"]), word, *figures, printable(found.get("remark") or "")]
+
+
+def _accuracy(found: Mapping[str, AnyValue]) -> list[AnyValue]:
+    """Return how near an output is to the source's, before and after it was made smaller."""
+    sides = [
+        [_figure(side[name]) for name in _NEARNESS] for side in (found["before"], found["after"])
+    ]
+    return [printable(found["output"]), found["passed"], *sides]
 
 
 def _figure(value: AnyValue) -> AnyValue:

@@ -137,6 +137,9 @@ def schema() -> AnyValue:
         factor=number,
         remark=text,
     )
+    figures = ("cosine", "worst_cosine", "snr", "error", "agreement")
+    nearness = arrow.struct([(each, number) for each in figures])
+    accuracy = _structures(arrow, output=text, passed=flag, before=nearness, after=nearness)
     columns = {
         "name": text,
         "sources": texts,
@@ -166,6 +169,7 @@ def schema() -> AnyValue:
         "operators_after": counts,
         "verdicts": verdicts,
         "engines": texts,
+        "accuracy": accuracy,
         "facts": text,
     }
     metadata = {"serde.layout": str(LAYOUT), "serde.version": __version__}
@@ -192,7 +196,7 @@ def _row(outcome: Outcome) -> dict[str, AnyValue]:
         "verdict": verdict(report),
         **{
             column: [dict(each) for each in report.get(column) or ()]
-            for column in ("issues", "allowed", "fallbacks", "stages")
+            for column in ("issues", "allowed", "fallbacks", "stages", "accuracy")
         },
         "notes": list(report.get("notes") or ()),
         "operators_before": list(_counts(report.get("before") or {})),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -75,10 +75,8 @@ class BatchReport:
             "reused": found.reused,
             "statuses": dict(sorted(found.statuses.items())),
             "verdicts": dict(sorted(found.verdicts.items())),
-            "reasons": [
-                {"status": r.status, "reason": r.text, "models": r.models, "example": r.example}
-                for r in found.reasons()
-            ],
+            "reasons": [asdict(each) for each in found.reasons()],
+            "operators": [asdict(each) for each in found.gaps.operators()],
             "seconds": self.seconds,
             "models_per_second": found.rate,
             "bytes_read": found.bytes_read,

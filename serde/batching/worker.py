@@ -159,7 +159,8 @@ class Runner:
             "to": settings.to,
             "options": {**common, **settings.options, **job.options},
             "known": job.known,
-            "scratch": os.fspath(scratch),
+            "scratch": os.fspath(scratch.absolute()),
+            "folder": os.getcwd(),
         }
         self._begin(settings.to)
         limits: AnyValue = {"seconds": settings.seconds, "memory": settings.memory}

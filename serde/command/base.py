@@ -20,6 +20,7 @@ class Command(click.Command):
         examples: Whole command lines, as somebody would type them.
         result: What its JSON object holds besides the outcome, as a function that returns schemas
             of properties; the report if left out. See :mod:`serde.command.schemas`.
+        codes: Exit codes that no other command has.
     """
 
     def __init__(
@@ -27,11 +28,13 @@ class Command(click.Command):
         *args: Any,
         examples: Sequence[str] = (),
         result: Callable[[], Mapping[str, dict[str, Any]]] | None = None,
+        codes: Iterable[int] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
         self.result = result
+        self.codes = tuple(codes)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lossy steps, where the command takes their names, and the examples."""

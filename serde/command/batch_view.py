@@ -123,7 +123,7 @@ class BatchView:
 def json_parts(report: BatchReport) -> Iterator[str]:
     """Yield the parts of the JSON object that tells of a batch and of each model."""
     outcome = "interrupted" if report.interrupted else "failed" if report.failed else "done"
-    whole = as_json({"outcome": outcome, **report.as_dict()})
+    whole = as_json({"outcome": outcome, "error": None, **report.as_dict()})
     yield whole.removesuffix("\n}") + ',\n  "outcomes": ['
     for number, each in enumerate(report):
         text = json.dumps(json.loads(as_json(each.as_dict())))

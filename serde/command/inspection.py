@@ -21,6 +21,7 @@ from serde.texts import size_text
 
 __all__ = [
     "Inspection",
+    "ListedValue",
     "format_table",
     "inspect_model",
     "list_formats",
@@ -60,7 +61,7 @@ class Inspection:
             "nodes": self.operators.total(),
             "operators": dict(sorted(self.operators.items())),
             "relay": self.relay_text,
-            "values": None if self.nodes is None else [_value_dict(each) for each in self.nodes],
+            "values": None if self.nodes is None else list(map(_value_dict, self.nodes)),
             "notes": self.notes,
         }
 
@@ -95,9 +96,30 @@ class Inspection:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class ListedValue:
+    """A value that ``inputs`` and ``outputs`` take, as JSON has it.
+
+    Attributes:
+        name: What the source calls the node that gives it, or else the value.
+        shape: Its shape, names for dynamic dimensions.
+        dtype: Its dtype.
+        operator: The Relay operator that yields it; None of an input.
+        also: What else it can be called.
+    """
+
+    name: str
+    shape: list[int | str] | None
+    dtype: str | None
+    operator: str | None
+    also: list[str]
+
+
 def _value_dict(value: NamedValue) -> dict[str, AnyValue]:
     tensor = TensorSummary.of(value.name, value.type)
-    return {**asdict(tensor), "operator": value.operator or None, "also": list(value.also)}
+    shape = None if tensor.shape is None else list(tensor.shape)
+    operator = value.operator or None
+    return asdict(ListedValue(value.name, shape, tensor.dtype, operator, list(value.also)))
 
 
 def _value_row(value: NamedValue) -> tuple[str, ...]:

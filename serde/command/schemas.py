@@ -114,16 +114,17 @@ def report_properties() -> Mapping[str, Schema]:
     return found
 
 
-def command_schema(name: str, result: Properties | None) -> Schema:
+def command_schema(name: str, result: Properties | None, codes: Collection[int] = ()) -> Schema:
     """Return the schema of what a command prints: what it found, or why it failed.
 
     Args:
         name: The command.
         result: What its object holds besides the outcome; a report if left out.
+        codes: Exit codes that no other command has.
     """
     outcome: dict[str, Schema] = {
         "outcome": {"description": "How it ended, in a word or two.", "type": "string"},
-        "exit_code": {"description": "The exit code.", "enum": list(OUTCOMES)},
+        "exit_code": {"description": "The exit code.", "enum": [*OUTCOMES, *codes]},
         "error": {
             "description": "The message of the error that ended it.",
             "anyOf": [{"type": "string"}, {"type": "null"}],

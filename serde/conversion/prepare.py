@@ -14,8 +14,8 @@ from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.report import Report
+from serde.texts import weights_text
 from serde.walk.lacking import why_without_value
-from serde.weights import weights_text
 
 __all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
 
@@ -204,7 +204,7 @@ def _note_scaled(model: RelayModel, report: Report) -> None:
     if stored:
         report.notes.append(
             f"batch normalisations are folded into "
-            f"{weights_text(len(stored), sum(weight.nbytes for weight in stored))}; with "
+            f"{weights_text([weight.nbytes for weight in stored])}; with "
             "keep_batch_norm (--keep-batch-norm) these stay where they are"
         )
 

@@ -72,7 +72,10 @@ def call_anywhere(
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     storage_options = given.pop("storage_options", None)
-    elsewhere = may_lie_elsewhere(given.get("source"), given.get("target"))
+    target = given.get("target")
+    elsewhere = may_lie_elsewhere(given.get("source"))
+    # What is written is no archive that would have to be opened.
+    elsewhere |= "://" in str(target)[:64] if writes else may_lie_elsewhere(target)
     if not elsewhere or len(args) > len(names) or "source" not in given:
         return function(*args, **kwargs)
     from serde.stores.access import call_elsewhere

@@ -147,8 +147,8 @@ def tar_copy(
             there must be a new file in a folder that there is.
 
     Raises:
-        FormatError: It is not an archive, is damaged or goes beyond the limits; a member that is
-            copied is a link or a device.
+        FormatError: It is not an archive, is damaged or goes beyond the limits; one that is copied
+            occurs twice.
         OSError: A file cannot be written.
     """
     found: dict[str, int] = {}
@@ -156,10 +156,10 @@ def tar_copy(
         for member in _members(stream):
             wanted = None
             if not member.special and not _leads_out(member.name):
-                if member.name in found:
+                wanted = place(member.name, member.size)
+                if wanted is not None and member.name in found:
                     raise stream.error(f"{member.name} occurs twice")
                 found[member.name] = member.size
-                wanted = place(member.name, member.size)
             if wanted is None:
                 stream.skip(member.size)
                 continue

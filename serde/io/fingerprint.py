@@ -41,18 +41,20 @@ class Fingerprint:
     digest: str
 
     @classmethod
-    def take(cls, opened: OpenFile, ranges: Iterable[tuple[int, int]]) -> Fingerprint:
+    def take(
+        cls, opened: OpenFile, ranges: Iterable[tuple[int, int]], most: int = MOST_RANGES
+    ) -> Fingerprint:
         """Return the fingerprint of a file as it is.
 
         Args:
             opened: The file.
-            ranges: First byte and length of the ranges that matter; of more than
-                :data:`MOST_RANGES`, some at equal distances.
+            ranges: First byte and length of the ranges that matter.
+            most: How many of them are looked into; of more, some at equal distances.
 
         Raises:
             FormatError: The file is shorter than that, or changed meanwhile.
         """
-        chosen = _choose(sorted(set(ranges)))
+        chosen = _choose(sorted(set(ranges)), most)
         return cls(opened.size, tuple(chosen), _digest(opened, chosen))
 
     def fault(self, opened: OpenFile) -> str | None:
@@ -67,10 +69,10 @@ class Fingerprint:
         return None if found == self.digest else f"expected {self.digest}, found {found}"
 
 
-def _choose(ranges: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-    if len(ranges) <= MOST_RANGES:
+def _choose(ranges: Sequence[tuple[int, int]], most: int) -> Sequence[tuple[int, int]]:
+    if len(ranges) <= most:
         return ranges
-    return [ranges[index * len(ranges) // MOST_RANGES] for index in range(MOST_RANGES)]
+    return [ranges[index * len(ranges) // most] for index in range(most)]
 
 
 def _digest(opened: OpenFile, ranges: Iterable[tuple[int, int]]) -> str:

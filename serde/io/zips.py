@@ -57,7 +57,8 @@ def zip_copy(
             there must be a new file in a folder that there is.
 
     Raises:
-        FormatError: It is not an archive, is damaged or goes beyond the limits.
+        FormatError: It is not an archive, is damaged or goes beyond the limits; one that is copied
+            occurs twice.
         OSError: A file cannot be written.
     """
     found: dict[str, int] = {}
@@ -67,10 +68,10 @@ def zip_copy(
             name = member.filename.removeprefix("./")
             if not _is_plain(member) or location_fault(name) is not None:
                 continue
-            if name in found:
+            wanted = place(name, member.file_size)
+            if wanted is not None and name in found:
                 raise FormatError(f"{name[:200]} occurs twice", path=path)
             found[name] = member.file_size
-            wanted = place(name, member.file_size)
             if wanted is None:
                 continue
             budget -= member.file_size

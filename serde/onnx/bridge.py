@@ -16,7 +16,8 @@ from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
 from serde.relay.ir.foreign import Foreign, has_foreign
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
-from serde.weights import Array, weights_text
+from serde.texts import weights_text
+from serde.weights import Array
 
 if TYPE_CHECKING:
     import onnx
@@ -286,7 +287,7 @@ def _linked_files(model: OnnxModel) -> str:
         lengths = [
             each.length for each in found if each and Path(each.path).as_posix().endswith(end)
         ]
-        rows.append(f"{link.location}: {weights_text(len(lengths), sum(lengths))}, unchanged")
+        rows.append(f"{link.location}: {weights_text(lengths)}, unchanged")
     return "; ".join(rows)
 
 

@@ -95,6 +95,8 @@ class RuntimeEngine(Engine):
         self.name = f"onnxruntime {onnxruntime.__version__}"
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        threads = os.environ.get("OMP_NUM_THREADS", "")  # Else as many as the machine has cores.
+        options.intra_op_num_threads = int(threads) if threads.isdecimal() else 0
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         model: str | bytes = os.fspath(path)
         if folder is not None:

@@ -300,7 +300,8 @@ def _with_other_levels(
         function: The function.
         weights: Names of the variables that are weights.
         dtype: The dtype.
-        change: Returns for a quantisation and its scale another one, its scale and zero point.
+        change: Returns for a quantisation and its scale another one, how many times as large its
+            scale is, and its zero point.
         finish: Rewrites all other dequantisations.
     """
     activations = _activations(function, weights)
@@ -315,14 +316,28 @@ def _with_other_levels(
             return finish(new)
         if levels not in made and isinstance(levels, Call):
             made[levels] = change(levels, scale)
-        other, step, zero = made[levels]
-        return finish(_real(other, step, zero))
+        other, factor, zero = made[levels]
+        own = _scaled(new.args[1], factor)
+        shape = own.type.concrete_shape if isinstance(own.type, TensorType) else None
+        if shape is None:
+            return new
+        point = Constant(np.full(shape, zero, _dtype(other)))
+        return finish(call(_DEQUANTIZE, other, own, point, span=new.span, **new.attrs))
 
     return rewrite_function(function, replace)
 
 
 def _as_unsigned(node: Call, scale: float) -> tuple[Expr, float, int]:
-    return _levels(node.args[0], scale, "uint8", node, _MIDDLE), scale, _MIDDLE
+    return _levels(node.args[0], scale, "uint8", node, _MIDDLE), 1.0, _MIDDLE
+
+
+def _scaled(scale: Expr, factor: float) -> Expr:
+    """Return a scale that is larger; that of numbers ranged at run time is computed."""
+    if factor == 1.0:
+        return scale
+    if isinstance(scale, Constant):
+        return Constant((scale.data.astype(np.float64) * factor).astype(np.float32))
+    return relay.multiply(scale, relay.const(np.float32(factor)))
 
 
 def _activations(function: Function, weights: frozenset[str]) -> set[Expr]:
@@ -374,10 +389,10 @@ class SignedPairs(FunctionPass):
 
 def _as_signed(node: Call, scale: float) -> tuple[Expr, float, int]:
     """Return levels of int8; what cut numbers below zero off, as uint8 does, is written."""
-    wider = float(np.float32(scale * 255 / 127))
+    factor = 255 / 127
     real = node.args[0]
     real = real if _is_not_negative(real) else relay.nn.relu(real)
-    return _levels(real, wider, "int8", node), wider, 0
+    return _levels(real, scale * factor, "int8", node), factor, 0
 
 
 def _is_not_negative(real: Expr) -> bool:

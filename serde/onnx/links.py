@@ -7,6 +7,7 @@ is compared whenever serde reads or checks the model.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,8 @@ from serde.io.packed import stored_source
 from serde.io.staging import is_staged
 from serde.onnx.model import EMBEDDED_BYTES, LINKED_PROPERTY, LinkedFile
 from serde.report import Report
-from serde.weights import FileRange, Weight, numpy_dtype, weights_text
+from serde.texts import weights_text
+from serde.weights import FileRange, Weight, numpy_dtype
 
 if TYPE_CHECKING:
     import onnx
@@ -34,7 +36,8 @@ __all__ = [
     "read_links",
 ]
 
-_MOST_TEXT: Final = 2**26
+_MOST_TEXT: Final = 2**21
+_MOST_BYTES: Final = 2**63 - 1
 _SHOWN: Final = 3
 
 
@@ -99,8 +102,7 @@ def _overlapping(ranges: Mapping[str, FileRange]) -> list[str]:
 
 def _note(reason: str, names: Sequence[str], sizes: Mapping[str, int]) -> str:
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    total = sum(sizes[name] for name in names)
-    return f"not linked, {reason}: {weights_text(len(names), total)} ({shown})"
+    return f"not linked, {reason}: {weights_text([sizes[name] for name in names])} ({shown})"
 
 
 def link_files(weights: Iterable[Weight], target: Path, *, full: bool) -> dict[str, LinkedFile]:
@@ -120,10 +122,15 @@ def link_files(weights: Iterable[Weight], target: Path, *, full: bool) -> dict[s
         source = stored_source(weight)
         if source is not None:
             ranges.setdefault(source.path, []).append(source)
-    return {path: _link_file(path, each, target, full=full) for path, each in ranges.items()}
+    most = max(1, MOST_RANGES // max(1, len(ranges)))
+    return {
+        path: _link_file(path, each, target, most=most, full=full) for path, each in ranges.items()
+    }
 
 
-def _link_file(path: str, ranges: Sequence[FileRange], target: Path, *, full: bool) -> LinkedFile:
+def _link_file(
+    path: str, ranges: Sequence[FileRange], target: Path, *, most: int, full: bool
+) -> LinkedFile:
     location = _location(path, target)
     with ranges[0].open() as opened:
         if any(each.stamp != opened.stamp for each in ranges):
@@ -133,7 +140,8 @@ def _link_file(path: str, ranges: Sequence[FileRange], target: Path, *, full: bo
                 f"{path}: has several hard links, and ONNX takes no weights from such a file; "
                 "link to a copy of it"
             )
-        found = Fingerprint.take(opened, [(each.offset, each.length) for each in ranges])
+        places = [(each.offset, each.length) for each in ranges]
+        found = Fingerprint.take(opened, places, most)
         return LinkedFile(location, found, sha1_of(opened) if full else None)
 
 
@@ -169,7 +177,11 @@ def _location(path: str, target: Path) -> str:
 
 
 def note_links(proto: onnx.ModelProto, files: Iterable[LinkedFile]) -> None:
-    """Note in a model what the files are like that its weights stay in."""
+    """Note in a model what the files are like that its weights stay in.
+
+    Raises:
+        OptionError: There are too many.
+    """
     rows = [
         {
             "location": each.location,
@@ -180,6 +192,8 @@ def note_links(proto: onnx.ModelProto, files: Iterable[LinkedFile]) -> None:
         for each in files
     ]
     value = json.dumps(rows, separators=(",", ":"))
+    if len(value) > _MOST_TEXT:
+        raise OptionError(f"link_weights: {len(rows):,} files are more than a model can tell of")
     proto.metadata_props.add(key=LINKED_PROPERTY, value=value)
 
 
@@ -202,13 +216,9 @@ def read_links(proto: onnx.ModelProto, path: str | None) -> tuple[LinkedFile, ..
         FormatError: It is malformed.
     """
     found: dict[str, LinkedFile] = {}
-    for text in (entry.value for entry in proto.metadata_props if entry.key == LINKED_PROPERTY):
-        try:
-            rows = json.loads(text) if len(text) <= _MOST_TEXT else None
-        except (ValueError, RecursionError):
-            rows = None
-        files = [_read_file(row) for row in rows] if isinstance(rows, list) else [None]
-        for each in files:
+    texts = [entry.value for entry in proto.metadata_props if entry.key == LINKED_PROPERTY]
+    for text in texts:
+        for each in _read_files(text) if len(texts) == 1 else [None]:
             if each is None or each.location in found:
                 raise FormatError(
                     f"metadata {LINKED_PROPERTY}: expected files with location, bytes, ranges and "
@@ -219,21 +229,32 @@ def read_links(proto: onnx.ModelProto, path: str | None) -> tuple[LinkedFile, ..
     return tuple(found.values())
 
 
+def _read_files(text: str) -> list[LinkedFile | None]:
+    """Return what a model notes of its files, None for what is malformed."""
+    try:
+        rows = json.loads(text) if len(text) <= _MOST_TEXT else None
+    except (ValueError, RecursionError):
+        rows = None
+    if not isinstance(rows, list):
+        return [None]
+    files = [_read_file(row) for row in rows]
+    ranges = sum(len(each.fingerprint.ranges) for each in files if each is not None)
+    return files if ranges <= MOST_RANGES + len(files) else [None]
+
+
 def _read_file(row: AnyValue) -> LinkedFile | None:
-    """Return what a model notes of one file, None if it is malformed."""
     match row:
-        case {"location": str(location), "bytes": int(size), "ranges": list(ranges),
+        case {"location": str(location), "bytes": int(size), "ranges": list(rows),
               "fingerprint": str(digest)}:  # fmt: skip
-            pass
+            ranges = [(each[0], each[1]) for each in rows if _is_range(each, size)]
         case _:
             return None
-    if isinstance(size, bool) or len(ranges) > MOST_RANGES or len(digest) != 2 * DIGEST_BYTES:
+    in_order = all(one < other for one, other in itertools.pairwise(ranges))
+    if type(size) is not int or size > _MOST_BYTES or len(digest) != 2 * DIGEST_BYTES:
         return None
-    known = [each for each in ranges if _is_range(each, size)]
-    if len(known) != len(ranges):
+    if len(ranges) != len(rows) or not in_order:
         return None
-    fingerprint = Fingerprint(size, tuple((start, length) for start, length in known), digest)
-    return LinkedFile(location, fingerprint)
+    return LinkedFile(location, Fingerprint(size, tuple(ranges), digest))
 
 
 def _is_range(found: AnyValue, size: int) -> bool:

@@ -22,8 +22,9 @@ class OnnxExportOptions(ExportOptions):
         intermediate_shapes: Note the types of all intermediate values.
         quantized: Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as ``quantised-as-qdq``.
+            products as QLinearConv and QLinearMatMul ("qlinear"); or on floats in the form that
+            "onnxruntime" or "tensorrt" fuses. All but the first round halves to even and are to
+            be allowed as ``quantised-as-qdq``.
         save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
         external_data_threshold: Write weights there once they exceed this many bytes together;
             the limit of protobuf if left out.

@@ -40,6 +40,8 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
         MissingDependency: The tool is not installed.
         OptionError: It has no such option, or the version of the operator set is too low.
     """
+    if options.link_weights:
+        raise OptionError("int8: weights become others, so link_weights has nothing to refer to")
     wanted.refuse(_TOOL, ("int4", "palettize", "sparsity"), "it has int8")
     if options.link_weights:
         raise OptionError("link_weights: int8 makes the weights anew, so that none can be linked")

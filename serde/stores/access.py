@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from serde.errors import OptionError
 from serde.report import Report
+from serde.stores.archives import is_archive
 from serde.stores.publishing import published
 from serde.stores.staging import stage
 from serde.stores.urls import is_url, safe_url
@@ -55,7 +56,9 @@ def at_hand(
         SerdeError: As :func:`serde.stores.staging.stage`.
     """
     named = list(source) if isinstance(source, (tuple, list)) else [source]
-    if not all(isinstance(each, (str, os.PathLike)) for each in named):
+    if not all(isinstance(each, (str, os.PathLike)) for each in named) or not any(
+        is_url(each) or is_archive(each) for each in named
+    ):
         yield AtHand(source, {})
         return
     with ExitStack() as stack:

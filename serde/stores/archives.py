@@ -131,7 +131,7 @@ class _Box:
 
         def place(name: str, size: int) -> Path | None:
             nonlocal left
-            if size > min(left, MAX_FACT_BYTES) or not _is_wanted(name):
+            if size > min(left, MAX_FACT_BYTES) or not _is_relevant(name):
                 return None
             left -= size
             return self._place(name)
@@ -287,6 +287,13 @@ def _is_wanted(name: str) -> bool:
     if parts[0] == "MAR-INF":
         return name == _MANIFESTS[0]
     return not parts[-1].startswith("._") and not _PASSED_OVER & {*parts[:-1]}
+
+
+def _is_relevant(name: str) -> bool:
+    """Whether a file is of a model or says something of it, judged by its name."""
+    last = name.rpartition("/")[2]
+    known = is_fact(last) or name in _MANIFESTS or name.endswith(model_suffixes())
+    return known and _is_wanted(name)
 
 
 def _rank(name: str) -> tuple[int, str]:

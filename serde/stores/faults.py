@@ -57,6 +57,9 @@ _TRANSIENT_NAMES: Final = frozenset(
         "Truncated",
     }
 )
+_UNREACHABLE_NAMES: Final = frozenset(
+    {"ClientConnectorDNSError", "ClientConnectorError", "EndpointConnectionError"}
+)
 _REFUSED_NAMES: Final = frozenset(
     {
         "NoCredentialsError",
@@ -81,12 +84,15 @@ class Retries:
         attempts: Tries in all.
         first: Longest first pause in seconds; each further one may be twice as long.
         longest: Longest pause in seconds.
+        patience: Seconds after which what cannot be reached at all is not tried again: the
+            libraries of stores have tried it several times by then.
         sleep: What pauses.
     """
 
     attempts: int = 6
     first: float = 0.2
     longest: float = 10.0
+    patience: float = 8.0
     sleep: Callable[[float], None] = time.sleep
 
     def pause(self, attempt: int) -> None:
@@ -112,6 +118,7 @@ def retrying(
     Raises:
         StoreError: It failed for good, or too often.
     """
+    start = time.monotonic()
     for attempt in range(retries.attempts):
         try:
             return action()
@@ -120,8 +127,10 @@ def retrying(
         except Exception as error:
             if _is_local(error):
                 raise
-            if not is_transient(error) or attempt + 1 == retries.attempts:
-                tries = attempt + 1 if is_transient(error) else 1
+            passes = is_transient(error)
+            lost = _is_unreachable(error) and time.monotonic() - start > retries.patience
+            if not passes or lost or attempt + 1 == retries.attempts:
+                tries = attempt + 1 if passes else 1
                 raise store_error(error, url, tries, secrets) from error
         retries.pause(attempt)
     raise AssertionError("unreachable")  # pragma: no cover
@@ -130,6 +139,12 @@ def retrying(
 def _is_local(error: BaseException) -> bool:
     """Whether the fault is of the disk here, which names no store."""
     return isinstance(error, OSError) and error.errno in _DISK
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    """Whether there is nobody at the address."""
+    refused = any(isinstance(each, ConnectionRefusedError) for each in _causes(error))
+    return refused or bool(_names(error) & _UNREACHABLE_NAMES)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -226,7 +241,7 @@ def _reason(error: BaseException, secrets: tuple[str, ...]) -> str:
         return f"access is refused{found}; check the credentials and what they may do"
     if any(isinstance(each, ConnectionRefusedError) for each in _causes(error)):
         return "the connection was refused"
-    if names & {"EndpointConnectionError", "ClientConnectorError", "ClientConnectorDNSError"}:
+    if names & _UNREACHABLE_NAMES:
         return "the store could not be reached"
     if "TimeoutError" in names or "ReadTimeoutError" in names:
         return "the store did not answer in time"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
-__all__ = ["Page", "make_page"]
+__all__ = ["Page", "ShownModel", "make_page"]
 
 _SCRIPTS: Final = ("dagre.min.js", "model.js", "layout.js", "drawing.js", "panel.js", "page.js")
 _STYLE: Final = "page.css"
@@ -30,18 +30,33 @@ _NOTEBOOK_HEIGHT: Final = 640
 
 
 @dataclass(frozen=True)
+class ShownModel:
+    """A model on a page.
+
+    Attributes:
+        title: What it is called there.
+        nodes: Number of its nodes, inputs and outputs included.
+        gaps: Number of reasons why nodes cannot be converted.
+    """
+
+    title: str
+    nodes: int
+    gaps: int
+
+
+@dataclass(frozen=True)
 class Page:
     """A page that shows a model.
 
     Attributes:
         html: All of it.
         path: Where it was written, if it was.
-        models: Title, number of nodes and number of gaps of each model.
+        models: What is shown.
     """
 
     html: str = field(repr=False)
     path: Path | None = None
-    models: tuple[Mapping[str, AnyValue], ...] = ()
+    models: tuple[ShownModel, ...] = ()
 
     def _repr_html_(self) -> str:
         """Return the page for a notebook, in a frame that can reach nothing of it."""

@@ -27,7 +27,7 @@ from serde.viewing.comparison import Comparison, Named
 from serde.viewing.gaps import read_operators, read_trace
 from serde.viewing.graph import read_graph
 from serde.viewing.nodes import LONGEST_NAME, Graph, cut_text
-from serde.viewing.page import Page, make_page
+from serde.viewing.page import Page, ShownModel, make_page
 from serde.viewing.payload import graph_payload
 from serde.viewing.statistics import Statistics, measure_weights
 from serde.walk.tracing import Trace, tracing
@@ -38,15 +38,15 @@ SECONDS = 20.0
 """Time for the statistics of weights, if nothing else is said."""
 
 
-@takes_options(reads="format")
+@takes_options(reads="source_format", stores=True)
 def view(
     source: AnyValue,
-    other: AnyValue = None,
+    target: AnyValue = None,
     *,
     path: PathLike | None = None,
     params: AnyValue = None,
-    format: str | None = None,
-    other_format: str | None = None,
+    source_format: str | None = None,
+    target_format: str | None = None,
     weights: bool = True,
     seconds: float = SECONDS,
     values: bool = True,
@@ -63,11 +63,11 @@ def view(
 
     Args:
         source: A path, several paths, bytes or a live object of a framework.
-        other: Another model that is compared with it, likewise.
+        target: Another model that is compared with it, likewise.
         path: Where to write the page.
         params: Weights that belong to `source`, where it does not hold them.
-        format: Name of the format of `source`; recognised by content if left out.
-        other_format: Name of the format of `other`, likewise.
+        source_format: Name of the format of `source`; recognised by content if left out.
+        target_format: Name of the format of `target`, likewise.
         weights: Whether weights are read: their statistics and histograms, and with two models
             which of them differ.
         seconds: Time for the statistics of a model's weights; of what is left then, samples are
@@ -76,7 +76,7 @@ def view(
         dims: Lengths of dynamic dimensions by name, for that run.
         check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
         report: Filled with stages and gaps.
-        options: Options of the source's format, such as ``input_shapes``; the other model gets
+        options: Options of the source's format, such as ``input_shapes``; the target gets
             those that its format has.
 
     Returns:
@@ -88,11 +88,11 @@ def view(
     """
     report = Report() if report is None else report
     if path is not None:
-        check_files([path], sources=[*source_paths(source), *source_paths(other)])
-    sides = [_read_side(source, params, format, options, report)]
+        check_files([path], sources=[*source_paths(source), *source_paths(target)])
+    sides = [_read_side(source, params, source_format, options, report)]
     comparison = None
-    if other is not None:
-        sides.append(_read_side(other, None, other_format, options, report, beside=sides[0]))
+    if target is not None:
+        sides.append(_read_side(target, None, target_format, options, report, beside=sides[0]))
         with report.stage("compare"):
             comparison = _compare(sides, weights, values, dims, check_data)
     _refuse_unused(options, sides)
@@ -100,8 +100,7 @@ def view(
         data = _page_data(sides, comparison, seconds if weights else None)
         page = make_page(" and ".join(side.title for side in sides), data)
     models = tuple(
-        {"title": side.title, "nodes": len(side.graph.nodes), "gaps": len(side.issues)}
-        for side in sides
+        ShownModel(side.title, len(side.graph.nodes), len(side.issues)) for side in sides
     )
     if path is not None:
         write_text(path, page)

@@ -23,6 +23,7 @@ PUBLIC = {
     "imports",
     "register_kernel",
     "__version__",
+    "batch",
     "bisect",
     "check",
     "compile",

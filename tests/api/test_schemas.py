@@ -22,7 +22,7 @@ PUBLISHED = Path(__file__).parents[2] / "docs" / "schemas" / f"v{VERSION}"
 def schema_for(name: str) -> dict[str, Any]:
     command = find_command(name)
     assert isinstance(command, Command)
-    return command_schema(name, command.result)
+    return command_schema(name, command.result, command.codes)
 
 
 def without_others(schema: Any) -> Any:
@@ -74,6 +74,7 @@ LINES = {
     "formats": 0,
     "inspect m.toy": 0,
     "inspect m.toy --relay": 0,
+    "inspect m.toy --nodes": 0,
     "inspect chip.json": 3,
     "ops --format onnx": 0,
     "ops --format none": 2,
@@ -82,6 +83,10 @@ LINES = {
     "partition m.toy out --supported wrong.json": 2,
     "schema convert": 0,
     "schema convrt": 2,
+    "view m.toy": 0,
+    "view m.toy other.toy": 0,
+    "view broken.toy": 0,
+    "view missing.toy": 2,
 }
 """Commands with their exit codes."""
 

@@ -90,7 +90,16 @@ FUNCTIONS = [name for name in serde.__all__ if hasattr(getattr(serde, name), "gr
 
 
 def test_functions_with_options_are_these() -> None:
-    wanted = ["bisect", "check", "compile", "convert", "diff", "export_model", "from_relay"]
+    wanted = [
+        "batch",
+        "bisect",
+        "check",
+        "compile",
+        "convert",
+        "diff",
+        "export_model",
+        "from_relay",
+    ]
     assert sorted(FUNCTIONS) == [*wanted, "import_model", "import_to_gluon", "to_relay", "view"]
 
 

@@ -24,6 +24,9 @@ def test_json_tells_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["view", str(path), str(path), "-o", str(page), "--dims", "N=2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found == {
+        "outcome": "done",
+        "exit_code": 0,
+        "error": None,
         "path": str(page),
         "bytes": page.stat().st_size,
         "models": [{"title": "net.onnx", "nodes": 6, "gaps": 0}] * 2,
@@ -73,5 +76,5 @@ def test_a_symbol_without_shapes_takes_those_of_the_other_model(tmp_path: Path) 
     onnx = view_models.chain(tmp_path / "net.onnx", 1)
     serde.convert(onnx, tmp_path / "net-symbol.json", input_shapes={"x": (2, 8)})
     page = serde.view(onnx, tmp_path / "net-symbol.json", input_shapes={"x": (2, 8)})
-    assert [model["title"] for model in page.models] == ["net.onnx", "net-symbol.json"]
+    assert [model.title for model in page.models] == ["net.onnx", "net-symbol.json"]
     assert "values agree" in page.html

@@ -87,6 +87,7 @@ def hostile(folder: Path) -> list[Outcome]:
             "notes": [text],
             "verdicts": [{**VERDICT, "output": text, "remark": text}],
             "engines": (text, text),
+            "accuracy": [{"output": text, "passed": False, "before": NEAR, "after": NEAR}],
         }
         outcome = replace(gate, name=f"{place}{text}", sources=(text,), target=text, error=text)
         found.append(replace(outcome, worker=text, report=report))
@@ -97,6 +98,7 @@ VERDICT = {
     **{"informative": True, "passed": False, "max_abs": float("nan"), "max_rel": float("inf")},
     **{"cosine": 0.5, "shapes": ((1,), (1,)), "dtypes": ("float32", "float32")},
 }
+NEAR = {"cosine": 0.9, "worst_cosine": 0.8, "snr": float("inf"), "error": 0.1, "agreement": None}
 
 
 def test_nothing_is_fetched(many: list[Outcome], tmp_path: Path) -> None:
@@ -288,6 +290,8 @@ def test_hostile_names_do_nothing_in_a_browser(browser: Browser, tmp_path: Path)
     browser.open(tmp_path / "page.html")
     for place in range(len(HOSTILE)):
         browser.run("document.querySelectorAll('#models .link')[arguments[0]].click()", place)
+    shown = browser.run("return document.querySelector('#models .details').innerText")
+    assert "not good enough" in shown
     browser.run("document.querySelectorAll('button[data-operator]').forEach((b) => b.click())")
     time.sleep(0.2)
     assert browser.run("return window.hacked") is None

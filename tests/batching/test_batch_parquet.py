@@ -99,7 +99,10 @@ def test_numbers_that_are_not_finite_stay_numbers(tmp_path: Path) -> None:
         **{"rtol": 0.0, "passed": False, "informative": True, "distance": None, "own": None},
         **{"factor": None, "remark": ""},
     }
-    outcome = replace(found, report={**found.report, "verdicts": [verdict]})
+    near = {"cosine": 0.9, "worst_cosine": 0.8, "snr": 40.0, "error": 0.1, "agreement": None}
+    accuracy = [{"output": "y", "passed": True, "before": near, "after": {**near, "snr": 30.0}}]
+    report = {**found.report, "verdicts": [verdict], "accuracy": accuracy}
+    outcome = replace(found, report=report)
     write_parquet(tmp_path / "a.parquet", [outcome])
     (row,) = parquet.read_table(tmp_path / "a.parquet").to_pylist()
     (read,) = row["verdicts"]
@@ -107,6 +110,7 @@ def test_numbers_that_are_not_finite_stay_numbers(tmp_path: Path) -> None:
     assert read["max_rel"] == float("inf")
     assert (read["source_shape"], read["target_shape"]) == ([], [2, 3])
     assert row["verdict"] == "differs"
+    assert row["accuracy"] == accuracy
 
 
 def test_nothing_is_half_written(many: list[Outcome], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from support.batch_nets import hostile_converters, weights_of, write_net, write_nets
 
 import serde
+from serde.batching.isolation import ForkServer, FreshProcesses
+from serde.batching.ledger import Ledger, read_outcomes
 from serde.batching.pool import LocalPool
 from serde.batching.records import Outcome
 from serde.batching.report import BatchReport
@@ -262,3 +265,53 @@ def test_progress_is_told_with_each_outcome(tmp_path: Path) -> None:
     report = run(tmp_path, tmp_path / "nets", progress=seen.append)
     assert sorted(each.name for each in seen) == sorted(each.name for each in report)
     assert all(each.seconds > 0 and each.started <= time.time() for each in seen)
+
+
+def test_a_disk_that_is_full_costs_no_outcome(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite", {})
+    pages = ledger._connection.execute("PRAGMA page_count").fetchone()[0]
+    ledger._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    noise = np.random.default_rng(0).bytes(100_000).hex()
+    outcomes = [
+        Outcome(name=name, sources=(name,), target=name, status="refused", report={"x": noise})
+        for name in ("a", "b")
+    ]
+    for each in outcomes:
+        ledger.record(each, options="o")
+    assert ledger.fault == f"{tmp_path}/ledger.sqlite: database or disk is full"
+    ledger._connection.execute("PRAGMA max_page_count = 100000")
+    ledger.flush()
+    assert ledger.fault == ""
+    assert list(ledger.close()) == []
+    assert list(read_outcomes(ledger.path, ledger.run)) == outcomes
+
+
+def test_what_the_disk_never_takes_is_in_the_report_all_the_same(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite", {})
+    pages = ledger._connection.execute("PRAGMA page_count").fetchone()[0]
+    ledger._connection.execute(f"PRAGMA max_page_count = {pages}")
+    noise = np.random.default_rng(0).bytes(100_000).hex()
+    outcome = Outcome(name="a", sources=("a",), target="a", status="done", report={"x": noise})
+    ledger.record(outcome, options="o")
+    assert ledger.close() == [outcome]
+
+
+def test_a_model_is_converted_by_an_interpreter_of_its_own_where_none_forks(tmp_path: Path) -> None:
+    net = write_net(tmp_path / "net.onnx")
+    bad = {
+        "source": str(write_net(tmp_path / "bad.onnx", 5)),
+        "converters": [str(hostile_converters(tmp_path, "exits"))],
+    }
+    with closing(Runner(isolation=FreshProcesses())) as runner:
+        report = run(tmp_path, net, bad, scheduler=LocalPool(2, runner))
+    assert ended(report) == {"net.onnx": "done", "bad.onnx": "crashed"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux alone")
+def test_a_runtime_has_the_threads_of_its_share(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    net = write_net(tmp_path / "net.onnx")
+    with closing(ForkServer(threads=3)) as server:
+        place = ("support.batch_nets", "threads_of_runtime")
+        found = server.call(place, str(net), seconds=60, memory=None)
+    assert found.answer == 3

@@ -14,6 +14,7 @@ from support.batch_outcomes import CHAINS, write_net
 from support.dask_cluster import Cluster, dask_cluster, descendants, is_running, kill
 
 from serde.batching.records import Job, Outcome, Settings
+from serde.command.cli import main
 from serde.errors import ClusterError, OptionError
 
 distributed = pytest.importorskip("distributed")
@@ -316,3 +317,25 @@ def test_a_cluster_that_stays_empty_ends_the_run(
         with pytest.raises(ClusterError, match=r"no worker for 0\.5 s"):
             list(DaskExecutor(cluster.address).run(jobs, settings(tmp_path)))
         assert caplog.messages == [f"scheduler {cluster.address} has no worker yet"]
+
+
+@pytest.mark.wide
+def test_the_command_runs_on_a_cluster_and_knows_what_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "nets").mkdir()
+    for place, kind in enumerate(("small", "gate", "deep")):
+        write_net(tmp_path / "nets" / f"{kind}.onnx", CHAINS[kind], width=4 + place)
+    reports = [tmp_path / "report.html", tmp_path / "report.parquet"]
+    command = ["batch", str(tmp_path / "nets"), "--to", "mxnet", "--out", str(tmp_path / "out")]
+    flags = [part for path in reports for part in ("--report", str(path))]
+    assert main([*command, "--dask", "--workers", "1", *flags]) == 101
+    assert "2 of 3 models done" in capsys.readouterr().out
+    assert all(path.stat().st_size for path in reports)
+
+    def connect(*_: object) -> None:
+        raise AssertionError("there is nothing to run")
+
+    monkeypatch.setattr(DaskExecutor, "_connect", connect)
+    assert main([*command, "--dask"]) == 101
+    assert "3 of an earlier run" in capsys.readouterr().out

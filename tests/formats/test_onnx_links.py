@@ -281,9 +281,9 @@ def test_what_batch_norms_change_is_written(keep: bool, tmp_path: Path) -> None:
         name: place for name, (place, _, _) in places(tmp_path / "m.onnx").items()
     } == own | other
     notes = " ".join(report.notes)
-    hint = "batch normalisations are folded into 1 weight of 2,304 bytes; with keep_batch_norm"
+    hint = "batch normalisations are folded into 1 weight of 2.3 kB; with keep_batch_norm"
     assert (hint in notes) == (not keep)
-    anew = "not linked, made anew by the conversion: 1 weight of 2,304 bytes (conv_weight)"
+    anew = "not linked, made anew by the conversion: 1 weight of 2.3 kB (conv_weight)"
     assert (anew in notes) == (not keep)
     assert (tmp_path / "m.onnx.data").exists() == (not keep)
 
@@ -320,7 +320,7 @@ def test_in_memory_nothing_can_be_linked(tmp_path: Path) -> None:
     serde.from_relay(dense_net(), path=tmp_path / "m.onnx", link_weights=True, report=report)
     assert places(tmp_path / "m.onnx") == {}
     assert report.facts["linked_weights"] == 0
-    assert any("in no file: 2 weights of 7,680 bytes" in note for note in report.notes)
+    assert any("in no file: 2 weights of 7.7 kB" in note for note in report.notes)
     source = write(tmp_path / "n-symbol.json", "mxnet")
     with pytest.raises(OptionError, match="link_weights: give a path beside"):
         serde.export_model(source, format="onnx", link_weights=True)
@@ -359,8 +359,8 @@ def test_shared_bytes_are_one_range_and_overlapping_ones_are_written(tmp_path: P
     assert same_bits(kept["part"], data[500:1000])
     assert same_bits(kept["tied"], data[:1000].reshape(10, 100))
     notes = " ".join(report.notes)
-    assert "overlapping others: 1 weight of 2,000 bytes (part)" in notes
-    assert "not aligned to their elements: 1 weight of 4,000 bytes (odd)" in notes
+    assert "overlapping others: 1 weight of 2.0 kB (part)" in notes
+    assert "not aligned to their elements: 1 weight of 4.0 kB (odd)" in notes
     codec.load(tmp_path / "m.onnx")
 
 
@@ -530,7 +530,7 @@ def test_every_command_tells(
 def test_inspection_tells_of_the_links(linked: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(linked), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)["facts"]
-    assert facts["linked to"] == "n-0000.params: 2 weights of 7,680 bytes, unchanged"
+    assert facts["linked to"] == "n-0000.params: 2 weights of 7.7 kB, unchanged"
 
 
 @pytest.fixture
@@ -616,7 +616,13 @@ LIES: dict[str, Any] = {
     "range of texts": [{**GOOD, "ranges": [["0", 5]]}],
     "range of three": [{**GOOD, "ranges": [[0, 5, 5]]}],
     "range before the begin": [{**GOOD, "ranges": [[-1, 5]]}],
-    "too many ranges": [{**GOOD, "ranges": [[0, 1]] * (MOST_RANGES + 1)}],
+    "ranges out of order": [{**GOOD, "ranges": [[1, 1], [0, 1]]}],
+    "a range twice": [{**GOOD, "ranges": [[0, 1], [0, 1]]}],
+    "too long": [{**GOOD, "bytes": 2**63}],
+    "too many ranges": [
+        {**GOOD, "bytes": 10_000, "ranges": [[at, 1] for at in range(MOST_RANGES + 2)]}
+    ],
+    "too much": [{**GOOD, "comment": "x" * 2**21}],
 }
 
 
@@ -625,6 +631,13 @@ def test_malformed_facts_are_refused(lie: str, linked: Path) -> None:
     value = LIES[lie]
     rewrite(linked, value if isinstance(value, str) else json.dumps(value))
     assert f"{linked}: metadata serde.linked: expected files with location" in told_of(linked)
+
+
+def test_facts_are_told_once(linked: Path) -> None:
+    model = onnx.load(linked, load_external_data=False)
+    model.metadata_props.append(model.metadata_props[-1])
+    linked.write_bytes(model.SerializeToString())
+    assert "metadata serde.linked: expected files with location" in told_of(linked)
 
 
 @pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "elsewhere", "up/secret"])

@@ -61,3 +61,14 @@ def hostile_converters(folder: Path, kind: str, mark: str = "") -> Path:
     path = folder / f"{kind}.py"
     path.write_text(HOSTILE[kind].replace("{mark}", mark), encoding="utf-8")
     return path
+
+
+def threads_of_runtime(path: str) -> int:
+    """Return how many threads ONNX Runtime may start for a net, in the process that calls this."""
+    import onnxruntime
+
+    from serde.onnx.engine import RuntimeEngine
+
+    engine = RuntimeEngine(onnxruntime, path)
+    threads: int = engine._session.get_session_options().intra_op_num_threads
+    return threads

@@ -136,6 +136,15 @@ function gapRow([gap, nodes, names]) {
   return [[op, "name"], [way], [reason + (hint ? " (" + hint + ")" : "")], [nodes, "right"], [shown, "name"]];
 }
 
+function accuracyRows([output, passed, ...sides]) {
+  return sides.map((figures, side) => [
+    [side ? "" : output, "name"],
+    [side ? "after" : "before"],
+    [side ? (passed ? "good enough" : "not good enough") : ""],
+    ...figures.map((figure) => [figure === null ? "" : figureText(figure), "right"]),
+  ]);
+}
+
 function detailsRow(row) {
   const line = make("tr", undefined, "details");
   const cell = make("td");
@@ -168,6 +177,10 @@ function detailsRow(row) {
       [rest[3]],
     ];
     cell.append(table(["output", "check", "max abs", "max rel", "cosine", ""], row[at.outputs].map(cells)));
+  }
+  if (row[at.accuracy].length) {
+    const heads = ["made smaller", "", "", "cosine", "signal to noise, dB", "error, deviations", "same class"];
+    cell.append(table(heads, row[at.accuracy].flatMap(accuracyRows)));
   }
   line.append(cell);
   return line;

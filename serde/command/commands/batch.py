@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +34,17 @@ __all__ = ["command"]
 _REPORTS = (".json", ".md", ".html", ".parquet")
 
 
+def _properties() -> Mapping[str, Any]:
+    from serde.command.batch_schema import batch_properties
+
+    return batch_properties()
+
+
 @click.command(
     "batch",
     cls=FormatCommand,
+    result=_properties,
+    codes=range(101, 121),
     reads=True,
     writes=True,
     examples=[

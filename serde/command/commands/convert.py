@@ -45,6 +45,7 @@ _NETRON = "view it at https://netron.app"
         "serde convert resnet50.onnx Resnet50.mlpackage --image data --class-labels synset.txt",
         "serde convert bert.onnx Bert.mlpackage --allow int64-as-int32 --check 3",
         "serde convert resnet50.onnx --triton models --class-labels synset.txt --check",
+        "serde convert resnet50.onnx resnet50-int8.onnx --int8 --calibration photos",
     ],
 )
 @click.argument("paths", nargs=-1, metavar="SOURCE... [TARGET]", shell_complete=complete_paths)

@@ -24,6 +24,7 @@ __all__ = ["command"]
 def _properties() -> dict[str, Any]:
     from collections import Counter
 
+    from serde.command.inspection import ListedValue
     from serde.command.schemas import properties_of, schema_of
     from serde.summary import ModelSummary
 
@@ -34,6 +35,10 @@ def _properties() -> dict[str, Any]:
         "nodes": schema_of(int),
         "operators": schema_of(Counter[str]),
         "relay": {"description": "The model as Relay text, if asked for.", **schema_of(str | None)},
+        "values": {
+            "description": "What --inputs and --outputs take, if asked for.",
+            **schema_of(list[ListedValue] | None),
+        },
         "notes": schema_of(list[str]),
     }
 
@@ -56,10 +61,10 @@ def _properties() -> dict[str, Any]:
 )
 @reading_flags("format")
 @click.option("--relay", is_flag=True, help="Also print the model as Relay text.")
-@store_flag
 @click.option(
     "--nodes", is_flag=True, help="Also list the names that --inputs and --outputs of convert take."
 )
+@store_flag
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:

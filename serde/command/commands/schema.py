@@ -47,7 +47,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if name not in COMMANDS:
         raise click.UsageError(f"No such command {name!r}.{near_names(name, COMMANDS)}", ctx)
     found = find_command(name)
-    schema = command_schema(name, found.result if isinstance(found, Command) else None)
+    own = (found.result, found.codes) if isinstance(found, Command) else (None,)
+    schema = command_schema(name, *own)
     if run.as_json:
         run.print_result({"schema": schema})
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,31 @@ from serde.command.parameters import (
     printing_flags,
     reading_flags,
     reading_options,
+    storage_options,
+    store_flag,
+    writing_flag,
 )
-from serde.command.render import as_json
 from serde.command.written import check_written
 from serde.texts import size_text
 
 __all__ = ["command"]
 
 
+def _properties() -> dict[str, Any]:
+    from serde.command.schemas import schema_of
+    from serde.viewing.page import ShownModel
+
+    return {
+        "path": {"description": "The page.", **schema_of(str)},
+        "bytes": {"description": "Its size.", **schema_of(int)},
+        "models": schema_of(list[ShownModel]),
+    }
+
+
 @click.command(
     "view",
     cls=FormatCommand,
+    result=_properties,
     reads=True,
     writes=False,
     examples=[
@@ -47,14 +62,9 @@ __all__ = ["command"]
     help="The page; MODEL.html beside the model if left out.",
 )
 @click.option("--params", type=click.Path(), metavar="FILE", help="Weights that lie elsewhere.")
-@reading_flags("format")
-@flag(
-    "--to",
-    "target_format",
-    also=["--other-format"],
-    metavar="FORMAT",
-    help="Format of the other model.",
-)
+@reading_flags("source_format")
+@writing_flag
+@store_flag
 @click.option("--weights/--no-weights", default=True, help="Read weights: figures, histograms.")
 @flag(
     "--weights-seconds",
@@ -91,16 +101,17 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     from serde.command.flags import parse_lengths
     from serde.viewing.viewer import view
 
-    models = [options["model"], *([] if options["other"] is None else [options["other"]])]
+    named = [options["model"], *([] if options["other"] is None else [options["other"]])]
     path = _page_path(options["model"]) if options["output"] is None else options["output"]
-    check_written(path, models, "--output", (".html", ".htm"))
+    check_written(path, named, "--output", (".html", ".htm"))
     page = view(
         options["model"],
         options["other"],
         path=path,
         params=options["params"],
-        format=options["source_format"],
-        other_format=options["target_format"],
+        source_format=options["source_format"],
+        target_format=options["target_format"],
+        storage_options=storage_options(options),
         weights=options["weights"],
         seconds=options["weights_seconds"],
         values=options["values"],
@@ -112,7 +123,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     )
     size = len(page.html.encode())
     if run.as_json:
-        run.terminal.raw(as_json({"path": str(path), "bytes": size, "models": list(page.models)}))
+        models = [asdict(model) for model in page.models]
+        run.print_result({"path": str(path), "bytes": size, "models": models})
     else:
         run.terminal.line(f"{path}  ({size_text(size)})")
     if options["shown"]:

@@ -98,7 +98,9 @@ def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
         past = window.past(lengths) if pool.ceil_mode else [0] * ndim
         known = [each for each in lengths if isinstance(each, int)]
         ceil_mode = pool.ceil_mode and any(each != 0 for each in past)
-        late = ctx.version < 19 and any(each != 1 for each in window.dilations)
+        # Written needlessly, they keep ONNX Runtime from what it makes of quantised means.
+        is_dilated = any(each != 1 for each in window.dilations)
+        late = ctx.version < 19 and is_dilated
         uneven = ceil_mode and include_pad and len(known) < ndim
         if late or uneven or _may_miss_data(pool) or not is_float(ctx.type(x).dtype):
             mean = _mean_of_windows(ctx, x, pool.windows(ctx, x), include_pad)
@@ -115,7 +117,7 @@ def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
             _keep_apart(ctx, moved, len(layout)),
             kernel_shape=window.size,
             strides=window.strides,
-            dilations=window.dilations if ctx.version >= 19 else None,
+            dilations=window.dilations if is_dilated else None,
             pads=pads,
             ceil_mode=int(ceil_mode),
             count_include_pad=int(include_pad),
