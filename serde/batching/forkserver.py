@@ -55,6 +55,7 @@ class _Server:
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
+        self._pid = os.getpid()
         self._children: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._died, self._dies = socket.socketpair()
@@ -133,13 +134,12 @@ class _Server:
 
     def _leave(self, ends: int, errors: int) -> None:
         """Let go of what belongs to the server, and be killed if that dies."""
-        server = os.getppid()
         os.setsid()
         signal.set_wakeup_fd(-1)
         for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != server:
+        if os.getppid() != self._pid:  # It died before that could be asked for.
             os._exit(1)
         os.dup2(errors, 1)
         os.dup2(errors, 2)

@@ -13,7 +13,7 @@ from typing import Final
 from serde.bridge import FORMATS, AnyBridge, get_bridge
 from serde.errors import CheckError, OptionError, SerdeError
 
-__all__ = ["LABELS_BESIDE", "find_format", "known_labels", "served_name", "telling"]
+__all__ = ["LABELS_BESIDE", "find_format", "known_labels", "local_folder", "served_name", "telling"]
 
 LABELS_BESIDE: Final = "synset.txt"
 """The file with a class label on each line that archives of MXNet have."""
@@ -38,6 +38,18 @@ def served_name(source: AnyValue, given: str | None) -> str:
             + (" (of the source); give another" if given is None else "")
         )
     return name
+
+
+def local_folder(path: str | os.PathLike[str], what: str) -> Path:
+    """Return the full path of a folder that is written to.
+
+    Raises:
+        OptionError: It is the URL of a store.
+    """
+    text = os.fspath(path)
+    if "://" in text:
+        raise OptionError(f"{text}: {what} is written to a local folder; copy it from there")
+    return Path(os.path.abspath(text))
 
 
 def _stem(source: AnyValue) -> str | None:

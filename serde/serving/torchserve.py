@@ -21,7 +21,7 @@ from serde.limits import CHUNK_BYTES
 from serde.progress import counting, expect
 from serde.report import Report
 from serde.serving.handler import HANDLER, handler_text
-from serde.serving.naming import find_format, known_labels, served_name, telling
+from serde.serving.naming import find_format, known_labels, local_folder, served_name, telling
 
 __all__ = ["write_torchserve"]
 
@@ -75,7 +75,7 @@ def write_torchserve(
     report = Report() if report is None else report
     bridge = find_format("writes_source", None, "TorchServe")
     name = served_name(source, model_name)
-    root = Path(os.path.abspath(folder))
+    root = local_folder(folder, "an archive")
     if not root.is_dir():
         raise OptionError(f"{root}: expected the folder of a model store, found none")
     target = root / f"{name}{_SUFFIX}"

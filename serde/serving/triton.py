@@ -28,7 +28,7 @@ from serde.serving.config import (
     make_config,
     read_config,
 )
-from serde.serving.naming import find_format, known_labels, served_name, telling
+from serde.serving.naming import find_format, known_labels, local_folder, served_name, telling
 
 __all__ = ["CONFIG", "LABELS", "write_triton"]
 
@@ -93,7 +93,7 @@ def write_triton(
     served = bridge.served_file()
     if served is None or max_batch_size < 0:
         raise OptionError(f"max_batch_size: expected 0 or more, found {max_batch_size}")
-    root = Path(os.path.abspath(repository))
+    root = local_folder(repository, "a model repository")
     entry = root / served_name(source, model_name)
     _check_entry(root, entry)
     with _staging(root, entry) as staging, naming(entry, staging.parent):

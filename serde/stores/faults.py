@@ -169,6 +169,8 @@ def _status(error: BaseException) -> int | None:
             found = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
             if isinstance(found, int):
                 return found
+        if any(cls.__name__ == "HttpProcessingError" for cls in type(each).__mro__):
+            continue  # What aiohttp could not parse; its code is none that a server gave.
         for attribute in ("status", "code", "status_code"):
             found = getattr(each, attribute, None) or getattr(response, attribute, None)
             if isinstance(found, int) and 400 <= found < 600:

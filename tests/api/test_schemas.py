@@ -53,6 +53,8 @@ def printed(
 
 
 LINES = {
+    "batch none.onnx --to relay --out out": 101,
+    "batch none.onnx": 2,
     "bisect m.toy m.toy": 0,
     "bisect m.toy other.toy": 4,
     "bisect m.toy missing.toy": 2,

@@ -1,4 +1,4 @@
-"""What docs/serve.md takes for granted: a net of MXNet and of ONNX, and its labels."""
+"""What docs/serve.md takes for granted: a net of four classes, and their names."""
 
 from support.page_nets import write_checkpoint, write_labels
 
@@ -6,4 +6,4 @@ import serde
 
 write_checkpoint("resnet50")
 write_labels()
-serde.convert("resnet50-symbol.json", "resnet50.onnx", input_shapes={"data": ("N", 3, 224, 224)})
+serde.convert("resnet50-symbol.json", "resnet50.onnx", input_shapes={"data": ("N", 3, 32, 32)})

@@ -231,6 +231,8 @@ def test_what_is_no_entry_of_tritons(net: Path, repository: Path) -> None:
         write_triton(net, repository)
     with pytest.raises(OptionError, match="found a file"):
         write_triton(net, net)
+    with pytest.raises(OptionError, match="is written to a local folder"):
+        write_triton(net, "s3://bucket/models")
     with pytest.raises(OptionError, match="does not exist"):
         write_triton(net, repository / "a" / "b")
 

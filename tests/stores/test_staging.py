@@ -23,6 +23,7 @@ from serde.stores import staging
 from serde.stores.faults import Retries
 from serde.stores.listing import expand
 from serde.stores.staging import stage
+from serde.stores.store import Store
 
 QUICK = Retries(attempts=8, first=0.001, longest=0.002)
 RANDOM = np.random.default_rng(7).bytes(1_000_003)
@@ -387,3 +388,20 @@ def test_another_file_system_is_asked_as_fsspec_does(tmp_path: Path) -> None:
     ):
         pass
     assert "hf_other_token" not in str(found.value)
+
+
+def test_a_range_that_comes_short_is_asked_for_again(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library may well hand out what it has when a connection ends."""
+    bucket.put("net.bin", RANDOM)
+    whole, short = Store.read, [True, True]
+
+    def read(self: Store, path: str, start: int, stop: int) -> bytes:
+        data = whole(self, path, start, stop)
+        return data[:-1] if short and short.pop() else data
+
+    monkeypatch.setattr(Store, "read", read)
+    with stage(f"{bucket.url}/net.bin", tmp_path, retries=QUICK) as staged:
+        assert staged.paths[0].read_bytes() == RANDOM
+    assert short == []

@@ -39,7 +39,7 @@ def write_net(path: Path, seed: int = 0, *, op: str = "Relu") -> Path:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, (2, 3))],
         [weight, bias],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     path.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(model, path)
     return path

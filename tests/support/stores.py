@@ -60,7 +60,7 @@ def faulty(app: Application, faults: Faults) -> Application:
         if fate == "error":
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             start_response("500 Internal Server Error", [("Content-Type", "application/xml")])
-            return [INTERNAL]
+            return [] if environ["REQUEST_METHOD"] == "HEAD" else [INTERNAL]
         body = app(environ, start_response)
         if fate != "cut":
             return body

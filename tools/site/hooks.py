@@ -93,6 +93,7 @@ def reference_pages() -> dict[str, str]:
         "builders": builders_page(),
         "formats": formats_page(),
         "target": names_page("ONNX as a target", "serde.target", "serde.target"),
+        "serving": names_page("Servers", "serde.serving", "serde.serving"),
         "extending": extending_page(),
         "commands": commands_page(),
     }
