@@ -124,7 +124,7 @@ setup(
         "relay",
         "tvm",
     ],
-    license="Apache-2.0",
+    license_expression="Apache-2.0",
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
     # Stubs, indices, pages and what else MANIFEST.in names.

@@ -33,7 +33,6 @@ RUN_ELSEWHERE = {
 }
 # What stands on a page with a comment that says why it is not run.
 NOT_RUN = {
-    ("docs/batch-dask.md", "# on_a_cluster.py"): "it names the scheduler of a cluster",
     ("docs/onnx-files.md", "@OPS.imports("): "as it stands in serde, where it is registered once",
 }
 RUN_HERE = sorted(

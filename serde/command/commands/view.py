@@ -111,7 +111,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         params=options["params"],
         source_format=options["source_format"],
         target_format=options["target_format"],
-        storage_options=storage_options(options),
+        **({} if (given := storage_options(options)) is None else {"storage_options": given}),
         weights=options["weights"],
         seconds=options["weights_seconds"],
         values=options["values"],
