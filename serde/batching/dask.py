@@ -52,6 +52,9 @@ _CLOSELY: Final = 0.5
 _WATCH: Final = 5.0
 """Seconds between looks at results, at a task that may kill its worker, and at the cluster."""
 
+_DEATHS: Final = 2
+"""Workers that die of a job that is alone; of one, the job before it may still be the cause."""
+
 _UNREADABLE: Final = "Error during deserialization of the task graph"
 """What a scheduler answers that cannot import what a task calls."""
 
@@ -302,10 +305,10 @@ class _Batch:
         """Run a job alone of which workers died, it or another that ran beside it.
 
         Yields:
-            What it ends as: ``crashed`` as soon as a worker that has it dies again.
+            What it ends as: ``crashed`` when workers that have it died again.
         """
         self._submit(job)
-        at = ""
+        at, deaths = "", 0
         while self._tasks:
             landed = self._completed.next_batch(block=False)
             for future, result in landed:
@@ -316,10 +319,12 @@ class _Batch:
             self._watch()
             ((key, task),) = self._tasks.items()
             running = self._client.processing()
-            if at and at not in running:
+            deaths += bool(at) and at not in running
+            if deaths == _DEATHS:
                 self._client.cancel([task.future])
                 del self._tasks[key]
                 yield _killed(job)
+            at = "" if at not in running else at
             at = next((each for each, keys in running.items() if key in keys), at)
         if self._suspects and self._suspects[-1] is job:
             self._suspects.pop()
