@@ -104,7 +104,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         'raise OptionError(f"external threshold': "live",
         "limit = min(limit, external_threshold)": "live",
         'raise OptionError(f"{data[0]}: another run has': "state",
-        "return _layout(model, data_name(target, graph_digest(": "state",
+        "return _layout(model, data_name(target, digest)": "state",
         "return is_written(target": "state",
         "if total_length(layout.pieces) > MAX_PROTOBUF_BYTES:": "large",
     },

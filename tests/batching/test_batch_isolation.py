@@ -113,7 +113,7 @@ def test_processes_of_a_process_end_with_it(server: ForkServer, tmp_path: Path) 
     script = tmp_path / "sleeper.py"
     script.write_text("import time\ntime.sleep(600)\n")
     call(server, "subprocess.call", [sys.executable, str(script)], seconds=1.0)
-    assert not running(str(script))
+    wait_for(lambda: not running(str(script)))
 
 
 @linux_only

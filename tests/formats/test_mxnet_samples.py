@@ -34,9 +34,12 @@ TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 
 
 def samples() -> list[Any]:
-    """One parameter set for each sample of each operator that is written or decomposed."""
+    """One parameter set for each sample of each operator that is written or decomposed.
+
+    One of each operator is first.
+    """
     return [
-        case("mxnet-sample", f"{name}-{index}", name, given)
+        case("mxnet-sample", f"{name}-{index}", name, given, wide=index > 0)
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)
         if _is_covered(name)

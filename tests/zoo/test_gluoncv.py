@@ -62,8 +62,8 @@ SMALL = (
 )
 """Fast nets of different families."""
 
-FIRST = ("ssd_300_mobilenet0.25_custom", "bert_small")
-"""Those of the first tier: with suppression, of several scales, of two inputs."""
+FIRST = ("bert_small",)
+"""Those of the first tier: of two inputs."""
 
 
 @pytest.fixture(scope="module")
