@@ -110,7 +110,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "onnx/external.py": {
         "if not any(os.path.commonpath(": "link",
-        "if os.fstat(opened.fd).st_nlink > 1:": "link",
+        "if opened.names > 1:": "link",
     },
     "onnx/model.py": {
         "def nbytes(": "live",

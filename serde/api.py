@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import PIVOT, AnyBridge, bind_options, get_bridge, source_bridge, target_bridge
-from serde.checking.tolerance import Tolerance
+from serde.checking.tolerance import CheckOptions, Tolerance
 from serde.conversion.mapping import tensor_mapping as mapped_names
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_inputs_and_outputs
 from serde.conversion.signature import takes_options
@@ -33,11 +34,11 @@ from serde.io.atomic import staged_text
 from serde.quantization.options import QuantizeOptions
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
+from serde.summary import ModelSummary
 
 if TYPE_CHECKING:
     import mxnet.gluon
 
-if TYPE_CHECKING:
     from serde.checking.data import CheckData
     from serde.relax.runnable import Runnable
 
@@ -418,6 +419,7 @@ def convert(
     own, passes, bound = bind_all(reader, writer, rest, bound=[QuantizeOptions])
     quantizing = _checked_quantizing(quantizing, writer, bound)
     data = None if check_data is None else _check_data(check_data)
+    wanted = CheckOptions(int(check), tolerance, dims, data, yardstick)
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)
     if tensor_mapping is not None:
@@ -426,74 +428,69 @@ def convert(
     chosen = cut_out(model, passes)
     part = rename_inputs_and_outputs(chosen, passes)
     native = write_model(writer, part, passes, bound, report)
-    checks = bool(check) or data is not None
-    written = None
-    if checks or quantizing.is_asked:
-        from serde.checking.written import WrittenModel
-
-        whole = chosen is model
-        written = WrittenModel(reader, loaded, model, part, whole, writer, native, bound, passes)
-    saving = ExitStack()
-
-    def verify(path: Path) -> None:
-        if written is None or not checks:
-            return
-        from serde.checking.checks import locate_difference
-        from serde.checking.engines import engine_for_path
-        from serde.checking.verdict import compare, raise_if_differs
-
-        with report.stage("check"), ExitStack() as running:
-            compare(
-                running.enter_context(closing(written.open_source())),
-                running.enter_context(closing(engine_for_path(writer, path))),
-                written.expected,
-                runs=int(check),
-                tolerance=tolerance,
-                dims=dims,
-                data=data,
-                float16=written.computes_float16,
-                yardstick=yardstick,
-                recorded=written.outputs,
-                report=report,
-            )
-        if yardstick:
-            locate_difference(report, written.expected, writer, path, dims, data, written.outputs)
-        raise_if_differs(report, target, "the source")
-
     path = Path(target)
-    sizes: list[int] = []
-    finish: Callable[[Path], None] = verify
-
-    def before_commit(staged: Path) -> None:
-        sizes.append(_size(staged))
-        saving.close()
-        finish(staged)
-
+    finish: Callable[[Path], None] = _leave
     # What can fail comes before either file is in place.
-    with ExitStack() as beside, saving:
-        if written is not None and quantizing.is_asked:
-            from serde.quantization.shrinking import Shrinking
+    with ExitStack() as beside:
+        if wanted.is_asked or quantizing.is_asked:
+            from serde.checking.written import WrittenModel
 
-            shrinking = Shrinking(
-                written, quantizing, report, dims=dims, data=data, runs=int(check)
+            whole = chosen is model
+            written = WrittenModel(
+                reader, loaded, model, part, whole, writer, native, bound, passes
             )
-            native = beside.enter_context(shrinking.shrunk(path, verify))
-            finish = shrinking.measure
+            finish = partial(written.check, wanted=wanted, report=report, target=target)
+            if quantizing.is_asked:
+                from serde.quantization.shrinking import Shrinking
+
+                shrinking = Shrinking(written, quantizing, report, wanted)
+                native = beside.enter_context(shrinking.shrunk(path, finish))
+                finish = shrinking.measure
         if tensor_mapping is not None:
             mapping = mapped_names(chosen, writer.names(native))
             text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
             beside.enter_context(staged_text(tensor_mapping, text))
-        saving.enter_context(report.stage("save"))
         files = [*known, *reader.files(loaded)]
-        writer.save(native, path, bound, sources=files, before_commit=before_commit)
-    report.facts |= {"path": str(path), "bytes": sizes[0]}
-    summary = writer.summary(native)
-    for kind, ports in (("inputs", summary.inputs), ("outputs", summary.outputs)):
-        if ports is not None:
-            report.facts[kind] = [asdict(port) for port in ports]
+        nbytes = _save(writer, native, path, bound, files, finish, report)
+    report.facts |= {"path": str(path), "bytes": nbytes, **_interface_facts(writer.summary(native))}
     if part.meta.labels:
         report.facts["labels"] = list(part.meta.labels)
     return report
+
+
+def _leave(_path: Path) -> None:
+    """Do nothing with a finished file."""
+
+
+def _save(
+    writer: AnyBridge,
+    native: AnyValue,
+    path: Path,
+    options: AnyValue,
+    sources: Sequence[Path],
+    finish: Callable[[Path], None],
+    report: Report,
+) -> int:
+    """Write a model and return its bytes; `finish` sees its file before it is in place."""
+    sizes: list[int] = []
+    with ExitStack() as saving:
+        saving.enter_context(report.stage("save"))
+
+        def before_commit(staged: Path) -> None:
+            sizes.append(_size(staged))
+            saving.close()
+            finish(staged)
+
+        writer.save(native, path, options, sources=sources, before_commit=before_commit)
+    return sizes[0]
+
+
+def _interface_facts(summary: ModelSummary) -> dict[str, AnyValue]:
+    """Return inputs and outputs of what was written, as JSON holds them."""
+    known = {"inputs": summary.inputs, "outputs": summary.outputs}
+    return {
+        kind: [asdict(port) for port in ports] for kind, ports in known.items() if ports is not None
+    }
 
 
 def _size(path: Path) -> int:

@@ -11,6 +11,7 @@ from typing import Any as AnyValue
 from serde.checking.data import CheckData
 from serde.checking.engines import engine_for_path
 from serde.checking.inputs import InputSets
+from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
 from serde.errors import CheckError
 from serde.io.staging import staging_directory
@@ -44,10 +45,8 @@ class Shrinking:
         written: The model.
         wanted: What is to be made smaller, and how; its calibration as ``CheckData``.
         report: Filled with accuracy and facts.
-        dims: Lengths of dynamic dimensions.
-        data: Inputs on which accuracy is told; those of the calibration if left out, or else
+        check: Inputs on which accuracy is told; without data those of the calibration, or else
             seeded ones.
-        runs: How many seeded ones.
     """
 
     def __init__(
@@ -55,18 +54,16 @@ class Shrinking:
         written: WrittenModel,
         wanted: QuantizeOptions,
         report: Report,
-        *,
-        dims: Mapping[str, int] | None = None,
-        data: CheckData | None = None,
-        runs: int = 1,
+        check: CheckOptions | None = None,
     ) -> None:
+        check = CheckOptions() if check is None else check
         self._written = written
         self._wanted = wanted
         self._report = report
-        self._dims = dict(dims or {})
-        self._runs = max(1, runs)
+        self._dims = dict(check.dims or {})
+        self._runs = max(1, check.runs)
         self._calibration: CheckData | None = wanted.calibration
-        self._data = self._calibration if data is None else data
+        self._data = self._calibration if check.data is None else check.data
         self._float_path = Path()
 
     @contextmanager

@@ -77,6 +77,7 @@ def pyright_errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[in
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", NAMES)
 def test_pyright_finds_the_mistakes(name: str, pyright_errors: dict[str, set[int]]) -> None:
     assert pyright_errors[name] == marked_lines(name)

@@ -474,6 +474,7 @@ PIVOTS = frozenset(["serde.det", "serde.random_gamma", "serde.random_poisson", "
 """They decide by order on the way to results in which it does not show."""
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("definition", "given"),
     [each for each in all_samples() if getattr(each.values[0], "decompose", None)],

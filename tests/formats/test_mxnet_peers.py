@@ -39,6 +39,7 @@ def test_operators_are_those_of_mxnet() -> None:
     assert not FORWARD & OPTIMIZERS
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("op", sorted(FORWARD))
 def test_a_forward_operator_is_imported_or_listed(op: str) -> None:
     assert (op in IMPORTED) != (op in FORWARD_GAPS)
@@ -48,6 +49,7 @@ def test_gaps_are_operators() -> None:
     assert set(FORWARD_GAPS) <= FORWARD
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operator_of_a_peer_is_imported_or_listed(name: str) -> None:
     op = canonical_name(name)

@@ -416,6 +416,7 @@ def check_mutants(kind: str, start: int, stop: int, folder: Path) -> None:
     assert done.stdout.splitlines()[-1] == "done", (done.stdout[-100:], done.stderr[-2000:])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", SEEDS)
 def test_mutants_end_in_one_error(kind: str, tmp_path: Path) -> None:
     check_mutants(kind, 0, SEEDS[kind], tmp_path)

@@ -28,6 +28,7 @@ def category(module: str, package: str) -> str:
     return FOLDED.get(name, name)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", sorted(OPS.exported()))
 def test_exporter_is_in_the_category_of_the_declaration(name: str) -> None:
     declared = category(all_ops()[name].kernel.__module__, "serde.relay.op")

@@ -41,6 +41,7 @@ def test_memory_is_shared_both_ways(dtype: str) -> None:
     assert tensor.numpy().tobytes() == data.tobytes()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_shared_memory_outlives_who_made_it(dtype: str) -> None:
     data = empty_aligned((100, 1000), dtype)

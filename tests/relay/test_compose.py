@@ -137,6 +137,7 @@ def _samples() -> list[object]:
     ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("definition", "given"), _samples())
 def test_composing_then_legalizing_is_the_identity(definition: object, given: Sample) -> None:
     built = build(definition, given)

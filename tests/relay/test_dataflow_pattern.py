@@ -573,6 +573,7 @@ def test_a_pattern_may_recur() -> None:
     assert not chain.match(relay.tanh(relay.exp(relay.tanh(X))))
 
 
+@pytest.mark.wide
 def test_a_pattern_recurs_over_a_deep_expression() -> None:
     below = wildcard()
     chain = is_op("tanh")(below)

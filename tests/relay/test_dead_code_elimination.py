@@ -171,6 +171,7 @@ def test_clauses_are_cleaned() -> None:
     relay.assert_structural_equal(DeadCodeElimination()(before), after)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("inline_once", [False, True])
 def test_long_chains_of_lets(inline_once: bool) -> None:
     x = relay.var("x", shape=())

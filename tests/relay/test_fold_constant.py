@@ -180,6 +180,7 @@ def test_indices_are_clipped_as_the_kernel_does() -> None:
     assert found.data == 2
 
 
+@pytest.mark.wide
 def test_a_long_chain_folds() -> None:
     y = relay.const(0.0)
     for _ in range(20_000):

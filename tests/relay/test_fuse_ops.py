@@ -25,6 +25,7 @@ TVM_NAMES = {
 RNG = np.random.default_rng(3)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", sorted(all_ops()))
 def test_every_operator_has_the_pattern_that_tvm_gives_it(name: str) -> None:
     found = TVM_NAMES[pattern_of(get(name)).name]

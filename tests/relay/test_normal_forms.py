@@ -180,6 +180,7 @@ def test_blocks_of_recorded_programs(name: str) -> None:
     assert not lifted_nodes(after["main"])
 
 
+@pytest.mark.wide
 def test_deep_blocks_do_not_recurse() -> None:
     x, c = relay.var("x", shape=()), relay.var("c", shape=(), dtype="bool")
     shared = relay.exp(x)

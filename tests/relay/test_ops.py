@@ -118,11 +118,13 @@ def _same_or_anonymous(found: Dim, expected: Dim) -> bool:
     return isinstance(found, AnyDim) or found == expected
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", list(DECLARED))
 def test_operator_is_tvms(name: str) -> None:
     assert name in tvm_ops()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", list(DECLARED))
 def test_operands_are_tvms(name: str) -> None:
     operands = [f"({o.name} tuple)" if o.variadic else o.name for o in DECLARED[name].operands]
@@ -132,12 +134,14 @@ def test_operands_are_tvms(name: str) -> None:
     assert operands == expected
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", list(DECLARED))
 def test_attribute_order_is_tvms(name: str) -> None:
     theirs = [a for a in tvm_ops()[name]["attrs"] if a not in REPEATED.get(name, ())]
     assert list(DECLARED[name].attributes) == theirs
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "attribute"),
     [(name, attribute) for name, op in DECLARED.items() for attribute in op.attributes],
@@ -152,6 +156,7 @@ def test_attribute_default_is_tvms(name: str, attribute: str) -> None:
     assert ours.default == ours.convert(default)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", list(DECLARED))
 def test_metadata_class_is_tvms(name: str) -> None:
     facts = tvm_ops()[name]

@@ -106,6 +106,7 @@ def test_every_operator_is_drawn_or_listed() -> None:
     assert (missing, needless) == ([], [])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("examples", [3, pytest.param(12, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("definition", DRAWN)
 def test_types_are_those_of_the_kernel(definition: OpDef, examples: int) -> None:

@@ -333,6 +333,7 @@ def test_what_is_claimed_holds(title: str, op: OpDef) -> None:
     assert held != (op.name in definition.unshown), definition.unshown.get(op.name, "not so")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("title", DEFINITIONS)
 def test_what_holds_is_claimed_or_named_with_a_reason(title: str) -> None:
     definition = DEFINITIONS[title]

@@ -493,6 +493,7 @@ def test_parse_expr_infers_where_it_is_asked() -> None:
         parse_expr("fn (%x: int32) { exp(%x) }", infer=True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_every_operator_in_a_function_without_types(definition: OpDef, given: Sample) -> None:
     built = build(definition, given)

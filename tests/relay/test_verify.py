@@ -43,6 +43,7 @@ def test_programs_verify(name: str) -> None:
     relay.verify(InferType()(mod))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
 def test_samples_verify(definition: OpDef, given: Sample) -> None:
     function = build(definition, given).function

@@ -63,6 +63,7 @@ def judge(path: Path) -> None:
     np.testing.assert_allclose(session.run(None, {"x": X})[0], X @ WEIGHT, rtol=1e-5)
 
 
+@pytest.mark.wide
 def test_from_a_bucket_into_a_bucket(
     net: str, bucket: Any, tmp_path: Path, temporary_files: Path,
     capsys: pytest.CaptureFixture[str],

@@ -84,6 +84,7 @@ def test_a_region_of_any_name_is_saved_in_the_folder(name: str, tmp_path: Path) 
     np.testing.assert_array_equal(HybridExecutor(loaded).run(X)[0], abs(1 - X))
 
 
+@pytest.mark.wide
 def test_a_region_may_be_called_many_times(tmp_path: Path) -> None:
     module = build(call_region("reg", times=80))
     assert list(module.regions)[:3] == ["reg", "reg_0", "reg_1"]
