@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.tiers import first_of
 
 from serde.bridge import get_bridge
 from serde.engine.base import run_engine
@@ -241,7 +242,9 @@ HANG = """
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", first_of([signal.SIGINT, signal.SIGTERM, signal.SIGKILL], [signal.SIGTERM])
+)
 def test_an_engine_that_hangs_ends_with_the_command(
     stand_in: Any, tmp_path: Path, number: signal.Signals
 ) -> None:

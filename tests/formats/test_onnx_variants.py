@@ -82,7 +82,11 @@ def compare(built: BuiltSample, opset: int, tolerance: float) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("name", "number"),
-    [(name, number) for name in NAMES for number in range(len(all_ops()[name].samples))],
+    [
+        pytest.param(name, number, marks=[pytest.mark.wide] if number else [])
+        for name in NAMES
+        for number in range(len(all_ops()[name].samples))
+    ],
 )
 def test_other_dtypes(name: str, number: int, dtype: str, opset: int) -> None:
     given = all_ops()[name].samples[number]
