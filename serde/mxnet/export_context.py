@@ -13,7 +13,7 @@ import numpy as np
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.model import COMPUTED
-from serde.relay.ir.dims import Dim
+from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Function
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.walk import export_context as walk
@@ -215,13 +215,20 @@ class ExportContext(walk.ExportContext[Value]):
             return self.const(x.data.astype(numpy_dtype(dtype)))
         return replace(self.emit("Cast", x, dtype=dtype), type=type_)
 
-    def reshape(self, x: Value, shape: Sequence[Dim]) -> Value:
+    def reshape(self, x: Value, shape: Sequence[Dim], kept: int = 0) -> Value:
         """Return `x` in another shape of the same size, with symbols where one can be inferred.
+
+        Args:
+            x: The data.
+            shape: Its new shape.
+            kept: How many leading lengths that are not known are those of `x`, place by place.
 
         Raises:
             Unsupported: More than one length is neither fixed nor that of the same axis.
         """
-        if tuple(shape) == self.type(x).shape:
+        old = self.type(x).shape
+        unknown = [place for place, dim in enumerate(shape) if isinstance(dim, Any)]
+        if tuple(shape) == old and (len(unknown) < 2 or unknown[-1] < kept):
             return x
         type_ = TensorType(shape, self.type(x).dtype)
         fixed = tuple(dim for dim in shape if isinstance(dim, int))
@@ -233,16 +240,20 @@ class ExportContext(walk.ExportContext[Value]):
             if len(fixed) < len(shape):
                 raise Unsupported(f"a shape with open lengths and one of 0: {type_!r}")
             return replace(self.emit("_npx_reshape", x, newshape=fixed), type=type_)
-        codes = _reshape_codes(self.type(x).shape, shape)
+        codes = _reshape_codes(old, shape, kept)
         return replace(self.emit("Reshape", x, shape=codes), type=type_)
 
 
-def _reshape_codes(old: Sequence[Dim], new: Sequence[Dim]) -> tuple[int, ...]:
+def _reshape_codes(old: Sequence[Dim], new: Sequence[Dim], kept: int) -> tuple[int, ...]:
     """Return the codes of MXNet's Reshape: 0 keeps the axis of that place, -1 is inferred."""
-    codes = [
-        dim if isinstance(dim, int) else 0 if place < len(old) and old[place] == dim else -1
-        for place, dim in enumerate(new)
-    ]
+
+    def code(place: int, dim: Dim) -> int:
+        if isinstance(dim, int):
+            return dim
+        alike = place < len(old) and old[place] == dim
+        return 0 if alike and (place < kept or not isinstance(dim, Any)) else -1
+
+    codes = [code(place, dim) for place, dim in enumerate(new)]
     if codes.count(-1) > 1:
         raise Unsupported(f"a shape with several open lengths: {', '.join(map(str, new))}")
     return tuple(codes)

@@ -367,3 +367,12 @@ def test_mxnet_sums_up_what_lies_before_along_an_open_length(length: int, tmp_pa
     values = np.arange(2 * length, dtype=np.float32).reshape(2, length) + 0.5
     (found,) = run("mxnet", relay.cumsum(x, axis=1, exclusive=True), {x: values}, tmp_path)
     np.testing.assert_array_equal(found, np.cumsum(values, axis=1) - values)
+
+
+def test_mxnet_takes_no_unknown_length_for_another(tmp_path: Path) -> None:
+    """Of a slice by an open length nothing is known but which axis it is of."""
+    x = relay.var("x", shape=("a", "b", "c"))
+    values = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
+    rolled = call("serde.roll", x, shift=(-1, 7), axes=(0, -2))
+    (found,) = run("mxnet", rolled, {x: values}, tmp_path)
+    np.testing.assert_array_equal(found, np.roll(values, (-1, 7), (0, -2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
@@ -45,8 +46,10 @@ def import_reshape(
 def export_reshape(
     ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool = False
 ) -> Value:
-    """Only the shape that comes out matters."""
-    return ctx.reshape(data, ctx.result_type().shape)
+    """Only the shape that comes out matters, and which lengths are said to stay."""
+    stays = (type(dim) is int and dim == 0 and not allowzero for dim in newshape)
+    kept = sum(1 for _ in itertools.takewhile(bool, stays))
+    return ctx.reshape(data, ctx.result_type().shape, kept)
 
 
 def reshape_to(data: Expr, shape: Sequence[Dim]) -> Expr:
