@@ -11,7 +11,7 @@ from serde.relay.ir.module import IRModule
 __all__ = ["module_html"]
 
 _MOST_LINES: Final = 300
-_MOST_CHARACTERS: Final = 60_000
+_MOST_CHARACTERS: Final = 30_000
 _OPEN_LINES: Final = 30
 _TOKEN: Final = re.compile(
     r"""(?P<comment>/\*.*?\*/|//[^\n]*)
