@@ -31,6 +31,7 @@ from serde.conversion.steps import (
 )
 from serde.errors import OptionError
 from serde.io.atomic import staged_text
+from serde.io.staging import stored_bytes
 from serde.quantization.options import QuantizeOptions
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
@@ -477,7 +478,7 @@ def _save(
         saving.enter_context(report.stage("save"))
 
         def before_commit(staged: Path) -> None:
-            sizes.append(_size(staged))
+            sizes.append(stored_bytes(staged))
             saving.close()
             finish(staged)
 
@@ -491,9 +492,3 @@ def _interface_facts(summary: ModelSummary) -> dict[str, AnyValue]:
     return {
         kind: [asdict(port) for port in ports] for kind, ports in known.items() if ports is not None
     }
-
-
-def _size(path: Path) -> int:
-    """Return the bytes of a file, or of all files of a package."""
-    files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
-    return sum(each.stat().st_size for each in files)

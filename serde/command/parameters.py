@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FormatCommand",
+    "check_flag",
     "checking_flags",
     "checking_options",
     "custom_flag",
@@ -289,6 +290,16 @@ def reading_flags(keyword: str) -> Decorator:
         help="Format of the source.",
     )
     return _stack(source, _input_flags)
+
+
+def check_flag(target: str, result: str) -> Decorator:
+    """Return the flag that asks for a check of `result` before `target` is put in place."""
+    return click.option(
+        "--check",
+        type=click.IntRange(min=1),
+        metavar="[N]",
+        help=f"Run source and {result} on N seeded inputs (1) before {target} is put in place.",
+    )
 
 
 custom_flag = click.option(

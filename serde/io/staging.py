@@ -32,10 +32,12 @@ except ImportError:  # Not on Windows, where nothing is ever swept.
 __all__ = [
     "REPEATS",
     "commit",
+    "files_in",
     "final_directory",
     "is_staged",
     "pending",
     "staging_directory",
+    "stored_bytes",
     "sweep",
 ]
 
@@ -54,6 +56,16 @@ _ACTIVE: Final = ContextVar[frozenset[str]]("active staging directories", defaul
 """Directories that files of this run are being made in."""
 
 _Identity = list[int]
+
+
+def files_in(path: Path) -> Iterator[Path]:
+    """Yield the files of a package, or the one file that a path is."""
+    yield from (each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
+
+
+def stored_bytes(path: Path) -> int:
+    """Return the bytes of a file, or of all files of a package."""
+    return sum(each.stat().st_size for each in files_in(path))
 
 
 class _Rename(NamedTuple):

@@ -14,7 +14,7 @@ from serde.checking.inputs import InputSets
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
 from serde.errors import CheckError
-from serde.io.staging import staging_directory
+from serde.io.staging import staging_directory, stored_bytes
 from serde.quantization.accuracy import measure_accuracy, require_accuracy
 from serde.quantization.options import QuantizeOptions
 from serde.relay.ir.model import RelayModel
@@ -135,8 +135,8 @@ class Shrinking:
             )  # fmt: skip
             rows, count = measure_accuracy(sets.reference, before, after, sets, written.outputs)
         self._report.accuracy = rows = require_accuracy(rows, self._wanted)
-        facts["float_size_bytes"] = _size(self._float_path.parent)
-        facts["smaller_size_bytes"] = _size(path.parent)
+        facts["float_size_bytes"] = stored_bytes(self._float_path.parent)
+        facts["smaller_size_bytes"] = stored_bytes(path.parent)
         facts["accuracy_data"] = self._name_data(count)
         failed = [each.output for each in rows if not each.passed]
         if failed:
@@ -152,8 +152,3 @@ class Shrinking:
             return f"{samples} drawn from a seed, which only tell that it works"
         kind = "calibration data" if self._data is self._calibration else "check data"
         return f"{samples} of the {kind} ({self._data.name})"
-
-
-def _size(folder: Path) -> int:
-    """Return the bytes of all files in a directory."""
-    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())

@@ -22,6 +22,7 @@ from serde.bridge import AnyBridge, ImportOptions, bind_options, source_bridge
 from serde.errors import FormatError, OptionError, SerdeError
 from serde.io.archives import is_tar, tar_copy
 from serde.io.contained import location_fault
+from serde.io.staging import files_in
 from serde.io.zips import is_zip, zip_copy
 from serde.stores.listing import model_suffixes
 from serde.stores.signatures import MAX_FACT_BYTES, Signature, is_fact, read_json, read_signature
@@ -99,8 +100,7 @@ def unpack(
 def _open(path: Path, room: Callable[[], Path]) -> _Box | None:
     """Return an archive with its small files copied out, None if it is left to its format."""
     if path.is_dir():
-        inside = (each for each in path.rglob("*") if each.is_file())
-        sizes = {each.relative_to(path).as_posix(): each.stat().st_size for each in inside}
+        sizes = {each.relative_to(path).as_posix(): each.stat().st_size for each in files_in(path)}
         return _Box(path, path, sizes, None)
     copy = tar_copy if is_tar(path) else zip_copy if is_zip(path) else None
     if copy is None or (copy is zip_copy and path.suffix not in _ZIPS):

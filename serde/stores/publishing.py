@@ -12,7 +12,7 @@ from typing import Any as AnyValue
 from typing import BinaryIO, Final
 
 from serde.errors import OptionError, StoreError
-from serde.io.staging import staging_directory
+from serde.io.staging import files_in, staging_directory
 from serde.progress import counting, expect
 from serde.report import Report
 from serde.stores.faults import Retries
@@ -167,7 +167,7 @@ def _files(path: Path) -> list[tuple[Path, str]]:
         depth = len(file.relative_to(path).parts)
         return -depth, file.name.endswith(model_suffixes()), -file.stat().st_size, file.name
 
-    inside = sorted((each for each in path.rglob("*") if each.is_file()), key=rank)
+    inside = sorted(files_in(path), key=rank)
     return [(each, "/" + each.relative_to(path).as_posix()) for each in inside]
 
 

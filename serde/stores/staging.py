@@ -29,7 +29,7 @@ from serde.bridge import AnyBridge, bind_options, source_bridge
 from serde.errors import FormatError, OptionError, SerdeError, StoreError
 from serde.io.atomic import write_all
 from serde.io.contained import location_fault
-from serde.io.staging import staging_directory
+from serde.io.staging import files_in, staging_directory
 from serde.limits import MAX_ARCHIVE_MEMBERS
 from serde.progress import counting, expect
 from serde.stores.archives import Unpacked, is_archive, unpack
@@ -364,7 +364,7 @@ def _local_files(path: Path, number: int) -> tuple[Path, list[tuple[str, Path]]]
     """Return a local source and its files; whether it is there is for its format to say."""
     if not path.is_dir():
         return path, [(str(number), path)] if path.is_file() else []
-    inside = sorted(each for each in path.rglob("*") if each.is_file())
+    inside = sorted(files_in(path))
     return path, [(each.relative_to(path).as_posix(), each) for each in inside]
 
 
@@ -408,8 +408,8 @@ class _LocalNeighbours:
 
     def names(self, start: str) -> Sequence[str]:
         if not start:
-            found = (each for each in self.folder.rglob("*") if each.is_file())
-            return sorted(each.relative_to(self.folder).as_posix() for each in found)
+            inside = files_in(self.folder)
+            return sorted(each.relative_to(self.folder).as_posix() for each in inside)
         head, slash, own = start.rpartition("/")
         with os.scandir(self.folder / head) as entries:  # Which may be many thousands.
             near = [each for each in entries if each.name.startswith(own)]

@@ -13,6 +13,7 @@ from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
+    check_flag,
     checking_flags,
     checking_options,
     custom_flag,
@@ -59,12 +60,7 @@ def _properties() -> Mapping[str, Any]:
 @reading_flags("source_format")
 @writing_flag
 @custom_flag
-@click.option(
-    "--check",
-    type=click.IntRange(min=1),
-    metavar="[N]",
-    help="Run source and target on N seeded inputs (1) before a target is put in place.",
-)
+@check_flag("a target", "target")
 @checking_flags
 @quantizing_flags
 @click.option(

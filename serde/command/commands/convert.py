@@ -12,6 +12,7 @@ from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation, show_report
 from serde.command.parameters import (
     FormatCommand,
+    check_flag,
     checking_flags,
     checking_options,
     custom_flag,
@@ -51,12 +52,7 @@ _NETRON = "view it at https://netron.app"
 @reading_flags("source_format")
 @writing_flag
 @custom_flag
-@click.option(
-    "--check",
-    type=click.IntRange(min=1),
-    metavar="[N]",
-    help="Run source and target on N seeded inputs (1) before the target is put in place.",
-)
+@check_flag("the target", "target")
 @checking_flags
 @quantizing_flags
 @click.option(

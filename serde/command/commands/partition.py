@@ -11,6 +11,7 @@ from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
+    check_flag,
     given_options,
     printing_flags,
     reading_flags,
@@ -53,12 +54,7 @@ def _properties() -> dict[str, Any]:
 @click.option(
     "--min-nodes", type=click.IntRange(min=1), default=1, help="Least number of nodes in a region."
 )
-@click.option(
-    "--check",
-    type=click.IntRange(min=1),
-    metavar="[N]",
-    help="Run source and split model on N seeded inputs (1) before the folder is put in place.",
-)
+@check_flag("the folder", "split model")
 @click.option("--runner", default="onnxruntime", help="What runs the regions in a check.")
 @click.option(
     "--host",
