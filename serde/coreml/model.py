@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from serde.coreml.blobs import BlobLayout
@@ -17,6 +18,7 @@ __all__ = [
     "SUPPRESSION",
     "CoremlModel",
     "blob_values",
+    "by_name",
     "kind_of",
     "layers",
     "members",
@@ -144,14 +146,19 @@ def walk_blocks(block: Any) -> Iterator[Any]:
         pending.extend(inner for op in found.operations for inner in op.blocks)
 
 
+def by_name(entries: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the entries of a protobuf map, whose own order differs from one parse to the next."""
+    return sorted(entries.items(), key=itemgetter(0))
+
+
 def operations(spec: Any) -> Iterator[Any]:
     """Yield every operation of an ML Program, in whichever function and block.
 
     Of a pipeline those of all its programs.
     """
     for each in _models(spec, None):
-        for function in each.mlProgram.functions.values():
-            for block in function.block_specializations.values():
+        for _, function in by_name(each.mlProgram.functions):
+            for _, block in by_name(function.block_specializations):
                 for inner in walk_blocks(block):
                     yield from inner.operations
 
@@ -159,10 +166,10 @@ def operations(spec: Any) -> Iterator[Any]:
 def blob_values(spec: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the operations of an ML Program with each of their values that lies in a file."""
     for op in operations(spec):
-        values = [*op.attributes.values()]
+        values = [value for _, value in by_name(op.attributes)]
         values += [
             binding.value
-            for argument in op.inputs.values()
+            for _, argument in by_name(op.inputs)
             for binding in argument.arguments
             if binding.WhichOneof("binding") == "value"
         ]

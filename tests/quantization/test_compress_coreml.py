@@ -161,6 +161,10 @@ def test_same_bytes_and_facts(net: Path, tmp_path: Path) -> None:
     spec = tools().models.MLModel(str(made[0]), skip_model_load=True).get_spec()
     assert spec.description.predictedFeatureName == "classLabel"
     assert spec.description.metadata.author == "A"
+    for op in operations(spec):
+        blobs = {name: each.blobFileValue.offset for name, each in op.attributes.items()}
+        places = [blobs[name] for name in sorted(blobs) if blobs[name]]
+        assert places == sorted(places), "the order of a map, which differs between processes"
 
 
 @pytest.mark.wide

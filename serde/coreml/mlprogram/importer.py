@@ -20,7 +20,7 @@ from serde.coreml.mlprogram.constants import NonTensor, element_of, read_value
 from serde.coreml.mlprogram.import_context import Facts, ImportContext, Scope, Value
 from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.mlprogram.states import FACT, later_names
-from serde.coreml.model import CoremlModel
+from serde.coreml.model import CoremlModel, by_name
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported, raise_if_refused
 from serde.relay.ir.dims import DimLike
@@ -163,9 +163,9 @@ class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
         own = self.fallback.converter(*names)
         converter = TABLE.importer(op.type, self._version) if own is None else own.converter
         inputs: dict[str, list[Value]] = {}
-        for name, argument in op.inputs.items():
+        for name, argument in by_name(op.inputs):
             inputs[name] = [self._argument(each, op, scope, label) for each in argument.arguments]
-        for name, value in op.attributes.items():
+        for name, value in by_name(op.attributes):
             if not is_binding(op, name):
                 inputs[name] = [self._constant(value, op, f"{label}_{name}")]
         known = converter.attributes if converter is not None else {}
