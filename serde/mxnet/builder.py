@@ -26,9 +26,11 @@ _FUSED_ACTIVATIONS = frozenset({
 """What MXNet lets oneDNN compute together with the layer in front of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Value:
     """A tensor of MXNet's graph.
+
+    Two are equal if they are the same output of a node, or constants with the same data.
 
     Attributes:
         node: Number of the node, or -1 for a constant that no node uses yet.
@@ -40,7 +42,19 @@ class Value:
     node: int
     index: int = 0
     type: TensorType | None = None
-    data: Array | None = field(default=None, compare=False)
+    data: Array | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Value):
+            return NotImplemented
+        return self._place == other._place and self.data is other.data
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    @property
+    def _place(self) -> tuple[int, int, TensorType | None]:
+        return self.node, self.index, self.type
 
 
 @dataclass(slots=True)

@@ -73,6 +73,20 @@ def test_conditional_is_one_node_around_which_lies_what_is_shared() -> None:
     assert "tanh" in inner[2]
 
 
+@pytest.mark.parametrize("flag", [True, False])
+def test_each_branch_gives_its_own_constants(flag: bool) -> None:
+    choice = relay.var("choice", shape=(1,), dtype="bool")
+    same = relay.const(-X)
+    body = relay.If(
+        relay.reshape(choice, ()),
+        relay.Tuple([relay.const(X), same]),
+        relay.Tuple([relay.const(X + 1), same]),
+    )
+    first, second = run([choice], body, np.array([flag]), outputs=2)
+    np.testing.assert_array_equal(first, X if flag else X + 1)
+    np.testing.assert_array_equal(second, -X)
+
+
 @pytest.mark.parametrize("flags", [(True, True), (True, False), (False, True)])
 def test_conditional_inside_a_conditional(flags: tuple[bool, bool]) -> None:
     x = relay.var("x", shape=(2, 3))
