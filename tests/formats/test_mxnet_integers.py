@@ -58,6 +58,42 @@ def test_operator_of_two_int64(name: str, wanted: Callable[..., np.ndarray]) -> 
     np.testing.assert_array_equal(run(getattr(relay, name), LEFT, RIGHT), expected)
 
 
+DIVISORS = np.array([6, 3, 7, -3, -(2**24) - 1, 5], np.int64)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("number", [2**30 - 1, -(2**29) - 3])
+def test_quotient_of_a_constant(number: int, dtype: str) -> None:
+    divisor = DIVISORS.astype(dtype)
+    found = run(lambda x: relay.divide(relay.const(number, dtype), x), divisor)
+    np.testing.assert_array_equal(found, np.trunc(number / divisor.astype(np.float64)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 11, 19])
+def test_power_to_a_constant(exponent: int, dtype: str) -> None:
+    base = np.array([3, 5, 2, 1, 0], dtype)
+    found = run(lambda x: relay.power(x, relay.const(exponent, dtype)), base)
+    np.testing.assert_array_equal(found, np.power(base, np.array(exponent, dtype)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "largest"),
+    [("int8", (5, 3)), ("uint8", (3, 5)), ("int32", (3, 19)), ("int64", (-7, 21))],
+)
+def test_power_of_two_tensors(dtype: str, largest: tuple[int, int]) -> None:
+    pairs = [largest, (2, 6), (2, 1), (3, 0), (0, 0), (0, 99), (1, 100), (1, 31)]
+    base, exponent = (np.array(each, dtype) for each in zip(*pairs, strict=True))
+    wanted = [each**power for each, power in pairs]
+    np.testing.assert_array_equal(run(relay.power, base, exponent), wanted)
+
+
+def test_power_to_a_negative_integer() -> None:
+    base = np.array([[2, 1, -1, -3]], np.int64)
+    found = run(relay.power, base, np.array([[-1], [-4]], np.int64))
+    np.testing.assert_array_equal(found, [[0, 1, -1, 0], [0, 1, 1, 0]])
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
 @pytest.mark.parametrize("name", ["left_shift", "right_shift"])
 def test_shift_up_to_the_width(name: str, dtype: str) -> None:
