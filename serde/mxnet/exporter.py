@@ -113,10 +113,21 @@ def _is_whole(node: Call) -> bool:
 
 def _needs_np_shape(main: Function) -> bool:
     """Whether an end of the graph has no axis, or any tensor one of length 0."""
-    nodes = (node for node in post_order(main.body) if isinstance(node, (Call, Constant)))
+    nodes = [node for node in post_order(main.body) if isinstance(node, (Call, Constant))]
     ends = _tensors(*(param.type for param in main.params), main.body.type)
     inner = _tensors(*(node.type for node in nodes))
-    return any(not type_.shape for type_ in ends) or any(0 in t.shape for t in [*ends, *inner])
+    if any(not type_.shape for type_ in ends) or any(0 in t.shape for t in [*ends, *inner]):
+        return True
+    return any(isinstance(node, Call) and _stacks_nothing(node) for node in nodes)
+
+
+def _stacks_nothing(node: Call) -> bool:
+    """Whether a node is a loop that never runs, with stacks, whose types may leave that open."""
+    if not isinstance(node.op, OpDef) or node.op.name != "serde.loop":
+        return False
+    limit, going, state, _ = node.args
+    never = any(isinstance(each, Constant) and int(each.data) <= 0 for each in (limit, going))
+    return never and len(_tensors(node.type)) > len(_tensors(state.type))
 
 
 def _tensors(*types: Type | None) -> list[TensorType]:

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.mxnet_written import run_written
 
 import serde.relay as relay
-from serde.compat import import_mxnet
-from serde.errors import MissingDependency, UnsupportedModelError
-from serde.mxnet.engine import MxnetEngine, mxnet_program
+from serde.errors import UnsupportedModelError
 from serde.mxnet.exporter import from_relay
 from serde.mxnet.model import MxnetModel
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, Var
@@ -32,15 +31,7 @@ def exported(params: Sequence[Var], body: Expr, outputs: int = 1) -> tuple[Relay
 
 
 def run(params: Sequence[Var], body: Expr, *arrays: Any, outputs: int = 1) -> list[np.ndarray]:
-    try:
-        mxnet = import_mxnet()
-    except MissingDependency as error:
-        pytest.skip(str(error))
-    model, native = exported(params, body, outputs)
-    names = [param.name_hint for param in params]
-    return MxnetEngine(mxnet, mxnet_program(native, model)).run(
-        dict(zip(names, arrays, strict=True))
-    )
+    return run_written(params, body, arrays, outputs=outputs)
 
 
 def operators(native: MxnetModel) -> list[str]:

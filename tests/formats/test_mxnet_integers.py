@@ -7,36 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.mxnet_written import run_built as run
 from support.oracle import run_mxnet
 
 import serde
 import serde.relay as relay
-from serde.compat import import_mxnet
-from serde.errors import MissingDependency, UnsupportedModelError
-from serde.mxnet.engine import MxnetEngine, mxnet_program
-from serde.mxnet.exporter import from_relay
-from serde.relay.ir.expr import Expr, Function, Var
-from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.errors import UnsupportedModelError
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType
-from serde.report import Report
 
 LEFT = np.array([2**62 + 1, -(2**62) - 3, 7, -7, 2**53 + 1, -1], np.int64)
 RIGHT = np.array([10, 7, -2, 2, -3, 5], np.int64)
 PLACES = np.array([0, 1, 5, 31, 62, 63], np.int64)
-
-
-def run(build: Callable[..., Expr], *arrays: np.ndarray) -> Any:
-    try:
-        mxnet = import_mxnet()
-    except MissingDependency as error:
-        pytest.skip(str(error))
-    params = [Var(f"x{i}", TensorType(x.shape, x.dtype)) for i, x in enumerate(arrays)]
-    names = tuple(param.name_hint for param in params)
-    mod = IRModule({"main": Function(params, build(*params))})
-    model = RelayModel(mod, {}, ModelMeta(names, ("out",)))
-    engine = MxnetEngine(mxnet, mxnet_program(from_relay(model, Report()), model))
-    return engine.run(dict(zip(names, arrays, strict=True)))[0]
 
 
 @pytest.mark.parametrize(
