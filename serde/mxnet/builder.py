@@ -25,6 +25,12 @@ _FUSED_ACTIVATIONS = frozenset({
 })  # fmt: skip
 """What MXNet lets oneDNN compute together with the layer in front of it."""
 
+_NEEDS_ELEMENTS = frozenset({
+    "CTCLoss", "Convolution", "Deconvolution", "FullyConnected", "Pooling", "RNN", "dot",
+    "gather_nd",
+})  # fmt: skip
+"""What fails in MXNet, or ends the process, where an operand has no elements."""
+
 _MUST_BE_ASKED = frozenset({
     "BilinearSampler", "GridGenerator", "_contrib_ModulatedDeformableConvolution",
     "_contrib_MultiProposal", "_contrib_Proposal", "hard_sigmoid",
@@ -196,7 +202,11 @@ class GraphBuilder:
 
         Raises:
             ConverterBug: The importer of the operator would not take such a node.
+            Unsupported: An operand has no elements, and MXNet fails on that.
         """
+        types = [value.type for value in inputs if value is not None and value.type is not None]
+        if op in _NEEDS_ELEMENTS and any(0 in type_.shape for type_ in types):
+            raise Unsupported(f"MXNet has no {op} of a tensor without elements")
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         text = {key: encode_attribute(value) for key, value in attrs.items() if value is not None}

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
+from serde.mxnet.fold_empty import FoldEmpty
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input_order
 from serde.mxnet.operators import is_dynamic
 from serde.mxnet.ops import TABLE
@@ -88,11 +89,12 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
         supported,
         report,
         before=[
+            FoldEmpty(),
             *_raised_suppressions(model),
             transform.RaiseSliceLike(),
             transform.RaiseLayers(_is_whole, frozenset(model.params)),
         ],
-        after=[MERGE_STACKS, transform.RemoveIdentities()],
+        after=[MERGE_STACKS, FoldEmpty(), transform.RemoveIdentities()],
         packing=(STACK.name,),
     )
 
