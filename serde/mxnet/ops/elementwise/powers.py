@@ -23,7 +23,8 @@ def integer_power(base: Expr, exponent: Expr) -> Expr:
     is_inverse = relay.less(exponent, zero)
     # Beyond the last bit, only 0, 1 and -1 have powers in range, which parity tells.
     given = relay.where(is_inverse, is_odd, relay.minimum(exponent, most))
-    product, square = one, base
+    product: Expr = one
+    square = base
     for bit in range((bits - 1).bit_length()):
         named = relay.bitwise_and(given, relay.const(1 << bit, dtype))
         product = relay.multiply(product, relay.where(relay.equal(named, zero), one, square))
