@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.model import COMPUTED
@@ -207,6 +208,21 @@ class ExportContext(walk.ExportContext[Value]):
             if self.result_type().dtype != "bool"
             else self.emit("Cast", result, dtype="bool")
         )
+
+    def where(self, condition: Value, x: Value, y: Value, shape: Sequence[Dim]) -> Value:
+        """Append ``_npi_where``, which spreads nothing over no elements: it writes past its memory.
+
+        Args:
+            condition: Bools.
+            x: What is taken where they are true.
+            y: What is taken elsewhere.
+            shape: The shape of all three spread over each other.
+        """
+        given = condition, x, y
+        if 0 in shape:
+            whole = [self.spell(lambda a: relay.broadcast_to(a, shape), each) for each in given]
+            return self.emit("_npi_where", *whole)
+        return self.emit("_npi_where", *given)
 
     def cast(self, x: Value, dtype: str) -> Value:
         """Return `x` in another dtype of MXNet's."""

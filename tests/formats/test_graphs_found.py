@@ -376,3 +376,49 @@ def test_mxnet_takes_no_unknown_length_for_another(tmp_path: Path) -> None:
     rolled = call("serde.roll", x, shift=(-1, 7), axes=(0, -2))
     (found,) = run("mxnet", rolled, {x: values}, tmp_path)
     np.testing.assert_array_equal(found, np.roll(values, (-1, 7), (0, -2)))
+
+
+def _no_rows(x: Expr) -> Expr:
+    return relay.strided_slice(x, [1], [1], [1], axes=[0])
+
+
+def _is_positive(x: Expr) -> Expr:
+    return relay.greater(x, relay.const(np.float32(0)))
+
+
+def _one_hot_of_none(x: Expr) -> Expr:
+    indices = relay.cast(relay.nn.relu(_no_rows(x)), "int32")
+    return relay.one_hot(indices, relay.max(x), relay.min(x), 5, -1, "float32")
+
+
+@pytest.mark.parametrize(
+    ("build", "shape"),
+    [
+        (
+            lambda x: relay.where(
+                _is_positive(relay.max(x)),
+                relay.tanh(_no_rows(x)),
+                relay.exp(_no_rows(x)),
+            ),
+            (0, 3),
+        ),
+        (lambda x: relay.where(_is_positive(_no_rows(x)), x, relay.max(x)), (0, 3)),
+        (
+            lambda x: relay.If(
+                _is_positive(relay.max(x)),
+                relay.tanh(_no_rows(x)),
+                relay.exp(_no_rows(x)),
+            ),
+            (0, 3),
+        ),
+        (_one_hot_of_none, (0, 3, 5)),
+    ],
+    ids=["condition", "values", "branches", "one_hot"],
+)
+def test_mxnet_chooses_between_no_elements(
+    build: Any, shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    """MXNet writes past its memory where it would spread operands over no elements."""
+    x = relay.var("x", shape=(1, 3))
+    (found,) = run("mxnet", build(x), {x: NUMBERS.reshape(1, 3)}, tmp_path)
+    assert found.shape == shape

@@ -336,9 +336,10 @@ def export_one_hot(
         off_value=off if fixed else 0.0, dtype=dtype,
     )  # fmt: skip
     if not fixed:
-        chosen = ctx.emit("Cast", result, dtype="bool")
-        values = [ctx.cast(value, np.dtype(dtype).name) for value in (on_value, off_value)]
-        result = ctx.emit("_npi_where", chosen, *values)
+        shape = (*ctx.type(indices).shape, depth)
+        chosen = ctx.cast(replace(result, type=TensorType(shape, dtype)), "bool")
+        one, other = (ctx.cast(value, np.dtype(dtype).name) for value in (on_value, off_value))
+        result = ctx.where(chosen, one, other, shape)
     at = axis % (rank + 1)
     if not rank and not ctx.np_shape:
         return ctx.reshape(replace(result, type=_one_index(ctx)), ctx.result_type().shape)
