@@ -422,3 +422,15 @@ def test_mxnet_chooses_between_no_elements(
     x = relay.var("x", shape=(1, 3))
     (found,) = run("mxnet", build(x), {x: NUMBERS.reshape(1, 3)}, tmp_path)
     assert found.shape == shape
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_onnx_takes_the_empty_mode_of_blocks_for_depth_first(layout: str, tmp_path: Path) -> None:
+    """TVM's frontends leave the mode empty; ONNX Runtime loads no node with such a one."""
+    data = np.arange(8, dtype=np.float32).reshape(1, 8, 1, 1)
+    given = data if layout == "NCHW" else data.transpose(0, 2, 3, 1)
+    x = relay.var("x", shape=given.shape)
+    body = call("nn.depth_to_space", x, block_size=2, layout=layout, mode="")
+    (found,) = run("onnx", body, {x: given}, tmp_path)
+    planar = found if layout == "NCHW" else found.transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(planar[0], [[[0, 2], [4, 6]], [[1, 3], [5, 7]]])
