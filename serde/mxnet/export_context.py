@@ -25,6 +25,9 @@ from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = ["ExportContext", "Subgraph", "require_computed"]
 
+_MOST_RESHAPED: Final = 6
+"""Axes of what oneDNN reshapes to, at most, which MXNet asks to; its NumPy's operator does not."""
+
 MAX_LEVEL: Final = 30
 """Subgraphs inside each other: MXNet reads their JSON text recursively."""
 
@@ -257,6 +260,9 @@ class ExportContext(walk.ExportContext[Value]):
                 raise Unsupported(f"a shape with open lengths and one of 0: {type_!r}")
             return replace(self.emit("_npx_reshape", x, newshape=fixed), type=type_)
         codes = _reshape_codes(old, shape, kept)
+        if len(codes) > _MOST_RESHAPED:
+            wide = tuple(-2 if code == 0 else code for code in codes)
+            return replace(self.emit("_npx_reshape", x, newshape=wide), type=type_)
         return replace(self.emit("Reshape", x, shape=codes), type=type_)
 
 

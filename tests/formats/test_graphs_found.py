@@ -434,3 +434,49 @@ def test_onnx_takes_the_empty_mode_of_blocks_for_depth_first(layout: str, tmp_pa
     (found,) = run("onnx", body, {x: given}, tmp_path)
     planar = found if layout == "NCHW" else found.transpose(0, 3, 1, 2)
     np.testing.assert_array_equal(planar[0], [[[0, 2], [4, 6]], [[1, 3], [5, 7]]])
+
+
+SEVEN = (2, 3, 2, 1, 3, 2, 4)
+WRITTEN = np.float32([0.5, 0.25]).reshape(1, 2, 1, 1, 1, 1, 1)
+
+
+def _moved(x: Expr) -> Expr:
+    like = relay.ones((2, 2, 1, 1, 3, 2, 1), "float32")
+    ends = (relay.const(np.array(each)) for each in ([0, 2], [1, 0], [1, -1]))
+    return relay.Tuple(
+        [
+            relay.strided_slice(x, [1, 2], [3, -5], [1, -2], axes=[1, -1]),
+            relay.slice_like(x, like, (1, 2, -1)),
+            relay.strided_set(x, relay.Constant(WRITTEN), *ends),
+            relay.concatenate([x, relay.negative(x)], 1),
+            relay.split(x, [1], axis=4)[1],
+            relay.greater(relay.reverse(x, 6), x),
+            relay.add(relay.reshape(relay.reshape(x, (6, 48)), SEVEN), x),
+            relay.gather(x, 1, relay.const(np.full((2, 1, 2, 1, 3, 2, 4), 2))),
+            relay.gather(x, 1, relay.cast(relay.sign(x), "int64")),
+        ]
+    )
+
+
+def test_mxnet_moves_seven_axes(tmp_path: Path) -> None:
+    """MXNet slices no more than five axes, and has oneDNN join and reshape no more than six."""
+    x = relay.var("x", shape=SEVEN)
+    values = np.arange(288, dtype=np.float32).reshape(SEVEN)
+    values[:, ::2] *= -1
+    names = tuple("abcdefghi")
+    found = run("mxnet", _moved(x), {x: values}, tmp_path, names=names)
+    changed = values.copy()
+    changed[:1, 2:0:-1] = WRITTEN
+    expected = [
+        values[:, 1:3, ..., 2::-2],
+        values[:, :2, :1, ..., :1],
+        changed,
+        np.concatenate([values, -values], 1),
+        values[:, :, :, :, 1:],
+        values[..., ::-1] > values,
+        values + values,
+        values[:, 2:],
+        np.take_along_axis(values, np.sign(values).astype(np.int64), 1),
+    ]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)

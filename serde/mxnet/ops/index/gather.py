@@ -151,10 +151,13 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     along = (axis or 0) % ctx.type(data).rank
     shape = ctx.static_shape(indices)
     length = ctx.static_lengths(data, [along])[0]
-    negative = ctx.emit("_npi_less_scalar", indices, scalar=0.0)
-    shifted = ctx.emit("_plus_scalar", indices, scalar=float(length))
-    wrapped = ctx.emit("_npi_where", negative, shifted, indices)
     dtype = ctx.type(indices).dtype
+
+    def wrap(x: Expr) -> Expr:
+        negative = relay.less(x, relay.const(0, dtype))
+        return relay.where(negative, relay.add(x, relay.const(length, dtype)), x)
+
+    wrapped = ctx.spell(wrap, indices)
     grids = allocation.indices(shape)
     tuples = [
         wrapped if place == along else ctx.const(grid.astype(dtype))
