@@ -38,7 +38,7 @@ from serde.stores.listing import Found
 from serde.stores.store import Entry, Store, open_store
 from serde.stores.urls import Address, safe_url
 
-__all__ = ["PIECE", "Staged", "stage"]
+__all__ = ["PIECE", "Staged", "fetch", "stage", "telling", "told"]
 
 PIECE: Final = 8 * 2**20
 """Bytes of one range that is asked for."""
@@ -107,7 +107,7 @@ class Staged:
 
     def told(self, text: str) -> str:
         """Return a text in which files of this run are called as their sources are."""
-        return str(_told(text, self.places))
+        return told(text, self.places)
 
 
 def digest_file(path: Path) -> str:
@@ -158,27 +158,32 @@ def stage(
     parent = Path(tempfile.gettempdir() if folder is None else folder)
     with ExitStack() as stack:
         run = _Run(stack, parent, storage_options or {}, retries or Retries())
-        with _telling(run.places):
+        with telling(run.places):
             yield run.bring(listed, format, options or {})
 
 
 @contextmanager
-def _telling(places: Mapping[str, str]) -> Iterator[None]:
-    """Let errors call files of a run as their sources are called."""
+def telling(places: Mapping[str, str]) -> Iterator[None]:
+    """Let errors call files in folders of a run as people know them.
+
+    Args:
+        places: What stands for each folder; more may be added meanwhile.
+    """
     try:
         yield
     except SerdeError as error:
-        error.args = tuple(_told(each, places) for each in error.args)
+        error.args = tuple(
+            told(each, places) if isinstance(each, str) else each for each in error.args
+        )
         if isinstance(error, FormatError) and error.path is not None:
-            error.path = str(_told(error.path, places))
+            error.path = told(error.path, places)
         raise
 
 
-def _told(text: AnyValue, places: Mapping[str, str]) -> AnyValue:
-    """Return a text with the names that people know; anything else as it is."""
-    if isinstance(text, str):
-        for place, name in places.items():
-            text = text.replace(place, name)
+def told(text: str, places: Mapping[str, str]) -> str:
+    """Return a text in which folders of a run are called as people know them."""
+    for place, name in places.items():
+        text = text.replace(place, name)
     return text
 
 
