@@ -222,7 +222,7 @@ class _MxnetWalk(ExportWalk[Value]):
         kinds = context.result_types()
         if self._computes_both:
             return [
-                replace(context.emit("_npi_where", condition, one, two), type=kind)
+                replace(context.where(condition, one, two, kind.shape), type=kind)
                 for one, two, kind in zip(*branches, kinds, strict=True)
             ]
         number = context.cast(condition, "float32")

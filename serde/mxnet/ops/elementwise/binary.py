@@ -234,9 +234,9 @@ def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
 @OPS.exports("where")
 def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     """NumPy's operator takes five axes, the other one no broadcasts, and no bools."""
-    if ctx.result_type().rank <= MOST_GROUPS:
-        return ctx.emit("_npi_where", ctx.cast(condition, "bool"), x, y)
     shape = ctx.result_type().shape
+    if len(shape) <= MOST_GROUPS:
+        return ctx.where(ctx.cast(condition, "bool"), x, y, shape)
     whole = [ctx.spell(lambda a: relay.broadcast_to(a, shape), each) for each in (condition, x, y)]
     return ctx.emit_bytes("where", *whole)
 
