@@ -57,7 +57,8 @@ MARKS = frozenset(["annotation.compiler_begin", "annotation.compiler_end"])
 
 COUNTED = frozenset([
     "nn.nll_loss", "serde.ctc_loss", "serde.dequantize_sparse", "serde.lut_to_dense",
-    "serde.lut_to_sparse", "serde.softmax_cross_entropy_loss",
+    "serde.lut_to_sparse", "serde.scored_proposal", "serde.softmax_cross_entropy_loss",
+    "vision.proposal",
 ])  # fmt: skip
 """Operators whose operands count something in each other, so that nothing may change alone."""
 
