@@ -63,6 +63,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -190,6 +191,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -262,6 +264,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -335,6 +338,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -435,6 +439,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -508,6 +513,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -581,6 +587,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -659,6 +666,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -737,6 +745,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -835,6 +844,7 @@ def batch(
             a cluster of this machine, or what runs the jobs; without Dask if left out.
         time_limit: Seconds that the process of one model may take.
         memory_limit: Bytes that the process of one model may allocate; on Linux only.
+        name_limit: Names of files and folders that may be looked at for one glob or folder.
         retries: How often a model is tried again whose process was killed by somebody else.
         ledger: File of what is done; ``.serde/ledger.sqlite`` in a local `out` if left out.
         retry_failed: Try again what failed in an earlier run.
@@ -1052,6 +1062,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -1082,6 +1093,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = 1000000,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,

@@ -15,13 +15,14 @@ from serde._optional import require
 from serde.bridge import PIVOT, AnyBridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.checking.tolerance import CheckOptions, Tolerance
 from serde.conversion.mapping import tensor_mapping as mapped_names
-from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_inputs_and_outputs
+from serde.conversion.prepare import CutOptions, PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
     PathLike,
     bind_all,
     bind_passes,
     check_mapping,
+    convert_source,
     find_target,
     read_model,
     source_paths,
@@ -178,25 +179,18 @@ def export_model(
     quantizing = _checked_quantizing(quantizing, writer, target)
     known = [*source_paths(model), *source_paths(params)]
     check = None if path is None else target_check(writer, path, target, known, overwrite)
-    loaded, relay_model = read_model(reader, model, params, own, report, check)
-    chosen = cut_out(relay_model, passes)
-    part = rename_inputs_and_outputs(chosen, passes)
-    native = write_model(writer, part, passes, target, report)
+    made = convert_source(reader, writer, model, params, (own, passes, target), report, check)
+    files = [*known, *reader.files(made.loaded)]
     if quantizing.is_asked:
         from serde.checking.written import WrittenModel
         from serde.quantization.shrinking import Shrinking
 
-        whole = chosen is relay_model
-        written = WrittenModel(
-            reader, loaded, relay_model, part, whole, writer, native, target, passes
-        )
-        files = [*known, *reader.files(loaded)]
         place = None if path is None else Path(path)
-        return Shrinking(written, quantizing, report).export(place, files)
+        return Shrinking(WrittenModel(made), quantizing, report).export(place, files)
     if path is None:
-        return writer.complete(native)
+        return writer.complete(made.native)
     with report.stage("save"):
-        return writer.save(native, Path(path), target, sources=[*known, *reader.files(loaded)])
+        return writer.save(made.native, Path(path), target, sources=files)
 
 
 @takes_options(reads="format", writes="=relax", passes=PrepareOptions)
@@ -282,10 +276,8 @@ def _export(
     """Return a model of any format as the native object of another."""
     report = Report() if report is None else report
     reader = source_bridge(source, format)
-    own, passes, target = bind_all(reader, writer, options)
-    _, relay_model = read_model(reader, source, params, own, report)
-    part = wanted_part(relay_model, passes)
-    return writer.complete(write_model(writer, part, passes, target, report))
+    bound = bind_all(reader, writer, options)
+    return writer.complete(convert_source(reader, writer, source, params, bound, report).native)
 
 
 @takes_options(reads="format", writes="=mxnet", passes=PrepareOptions)
@@ -425,21 +417,17 @@ def convert(
     check_target = target_check(writer, target, bound, known, overwrite)
     if tensor_mapping is not None:
         check_mapping(tensor_mapping, target, known)
-    loaded, model = read_model(reader, source, params, own, report, check_target)
-    chosen = cut_out(model, passes)
-    part = rename_inputs_and_outputs(chosen, passes)
-    native = write_model(writer, part, passes, bound, report)
-    path = Path(target)
+    made = convert_source(
+        reader, writer, source, params, (own, passes, bound), report, check_target
+    )
+    native, path = made.native, Path(target)
     finish: Callable[[Path], None] = _leave
     # What can fail comes before either file is in place.
     with ExitStack() as beside:
         if wanted.is_asked or quantizing.is_asked:
             from serde.checking.written import WrittenModel
 
-            whole = chosen is model
-            written = WrittenModel(
-                reader, loaded, model, part, whole, writer, native, bound, passes
-            )
+            written = WrittenModel(made)
             finish = partial(written.check, wanted=wanted, report=report, target=target)
             if quantizing.is_asked:
                 from serde.quantization.shrinking import Shrinking
@@ -448,14 +436,14 @@ def convert(
                 native = beside.enter_context(shrinking.shrunk(path, finish))
                 finish = shrinking.measure
         if tensor_mapping is not None:
-            mapping = mapped_names(chosen, writer.names(native))
+            mapping = mapped_names(made.chosen, writer.names(native))
             text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
             beside.enter_context(staged_text(tensor_mapping, text))
-        files = [*known, *reader.files(loaded)]
+        files = [*known, *reader.files(made.loaded)]
         nbytes = _save(writer, native, path, bound, files, finish, report)
     report.facts |= {"path": str(path), "bytes": nbytes, **_interface_facts(writer.summary(native))}
-    if part.meta.labels:
-        report.facts["labels"] = list(part.meta.labels)
+    if made.part.meta.labels:
+        report.facts["labels"] = list(made.part.meta.labels)
     return report
 
 

@@ -1,10 +1,16 @@
-"""What people read of names that files bring, and of sizes."""
+"""What people read of names that files bring, of sizes, and of what processes print."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import IO, Final
 
-__all__ = ["printable", "size_text", "weights_text"]
+__all__ = ["last_line", "printable", "size_text", "weights_text"]
+
+_READ_BYTES: Final = 8192
+_SHOWN_CHARACTERS: Final = 300
+"""How much is read, and shown, of the end of what a process printed."""
 
 
 def size_text(count: int) -> str:
@@ -27,3 +33,18 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+def last_line(file: IO[bytes]) -> str:
+    """Return the last line of what a process printed into a file, cut if it is long.
+
+    Args:
+        file: It must be seekable; however much there is, only its end is read.
+
+    Returns:
+        The line; empty where nothing was printed.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _READ_BYTES))
+    lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1].strip()[:_SHOWN_CHARACTERS] if lines else ""

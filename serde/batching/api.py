@@ -29,6 +29,7 @@ from serde.conversion.signature import takes_options
 from serde.errors import OptionError
 from serde.limits import Limits
 from serde.relay.ir.types import TensorType
+from serde.stores.listing import LISTED
 from serde.stores.urls import Address, is_url
 
 __all__ = ["DASK", "batch", "prepare_batch"]
@@ -60,6 +61,7 @@ def batch(
     scheduler: AnyValue = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    name_limit: int = LISTED,
     retries: int = 1,
     ledger: str | os.PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -87,6 +89,7 @@ def batch(
             a cluster of this machine, or what runs the jobs; without Dask if left out.
         time_limit: Seconds that the process of one model may take.
         memory_limit: Bytes that the process of one model may allocate; on Linux only.
+        name_limit: Names of files and folders that may be looked at for one glob or folder.
         retries: How often a model is tried again whose process was killed by somebody else.
         ledger: File of what is done; ``.serde/ledger.sqlite`` in a local `out` if left out.
         retry_failed: Try again what failed in an earlier run.
@@ -129,6 +132,7 @@ def batch(
         ),
         workers=workers,
         scheduler=scheduler,
+        name_limit=name_limit,
         ledger=ledger,
         retry_failed=retry_failed,
     )
@@ -144,6 +148,7 @@ def prepare_batch(
     *,
     workers: int | None = None,
     scheduler: AnyValue = None,
+    name_limit: int = LISTED,
     ledger: str | os.PathLike[str] | None = None,
     retry_failed: bool = False,
 ) -> BatchRun:
@@ -154,6 +159,7 @@ def prepare_batch(
         settings: What all models have in common; the options as :func:`serde.convert` takes them.
         workers: As :func:`batch` takes it, and so the others.
         scheduler: What runs the jobs.
+        name_limit: Names that may be looked at for one glob or folder.
         ledger: Where outcomes are kept.
         retry_failed: Whether failures are tried again.
 
@@ -164,6 +170,8 @@ def prepare_batch(
     count = usable_cores() if workers is None else workers
     if count < 1:
         raise OptionError(f"workers: expected at least 1, found {count}")
+    if name_limit < 1:
+        raise OptionError(f"name_limit: expected at least 1, found {name_limit}")
     _check_limits(settings)
     writer = get_bridge(settings.to)
     known = _known_options()
@@ -173,7 +181,7 @@ def prepare_batch(
         settings, options=options, threads=max(1, usable_cores() // count)
     )
     suffix = _check_out(writer, settings)
-    found = plan(_entries(sources, known), settings.out, suffix, settings.storage)
+    found = plan(_entries(sources, known), settings.out, suffix, settings.storage, name_limit)
     place = _ledger_path(settings.out) if ledger is None else Path(ledger)
     executor = _executor(scheduler, workers)
     return BatchRun(found, settings, executor, place, retry_failed=retry_failed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any as AnyValue
@@ -55,11 +55,14 @@ def _convert(request: Mapping[str, AnyValue], report: Report, answer: dict[str, 
     from serde.api import convert
 
     options = _live(request["options"])
-    with _staged(request, options) as model:
+    with ExitStack() as stack:
+        model = stack.enter_context(_staged(request, options))
         answer |= _known(model)
         if answer["content"] and answer["content"] == request["known"]:
             answer["status"] = "unchanged"
             return
+        if model.packed:
+            model = stack.enter_context(_staged(request, options, unpacks=True))
         target = Path(request["target"])
         target.parent.mkdir(parents=True, exist_ok=True)
         given = {**model.options, **options}
@@ -75,13 +78,14 @@ def identify(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 
 
 def _staged(
-    request: Mapping[str, AnyValue], options: Mapping[str, AnyValue]
+    request: Mapping[str, AnyValue], options: Mapping[str, AnyValue], *, unpacks: bool = False
 ) -> AbstractContextManager[Staged]:
     os.chdir(request["folder"])  # The process that this one was forked from began in another.
     # Files of converters are run when they are read: that is left to the conversion.
     plain = {name: value for name, value in options.items() if name != "converters"}
     form = options.get("source_format")
-    return stage(request["sources"], request["scratch"], format=form, options=plain)
+    scratch = request["scratch"]
+    return stage(request["sources"], scratch, format=form, options=plain, unpacks=unpacks)
 
 
 def _known(model: Staged) -> dict[str, AnyValue]:

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from typing import IO, Final, Protocol
 from typing import Any as AnyValue
 
+from serde.texts import last_line
+
 __all__ = [
     "FORK",
     "PREPARE",
@@ -51,10 +53,6 @@ _SERVER: Final = (
 
 Place = tuple[str, str]
 """Module and name of a function that takes and returns what JSON can hold."""
-
-_SHOWN_CHARACTERS: Final = 300
-_READ_BYTES: Final = 8192
-"""How much is shown, and read, of the end of what a process printed."""
 
 _SINGLE: Final = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
@@ -148,7 +146,7 @@ class ForkServer:
             if said is None:
                 raise ServerEnded
             answered = _answer(answer) if said["code"] == 0 else None
-            return Ending(answered, said["code"], said["memory"], _last_line(errors), in_time)
+            return Ending(answered, said["code"], said["memory"], last_line(errors), in_time)
 
     def prepare(self, place: Place, request: AnyValue) -> None:
         """Have the server itself call a function before it forks again, and each new one."""
@@ -280,13 +278,6 @@ def _answer(file: IO[bytes]) -> AnyValue:
         return None
 
 
-def _last_line(file: IO[bytes]) -> str:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _READ_BYTES))
-    lines = file.read().decode(errors="replace").strip().splitlines()
-    return lines[-1].strip()[:_SHOWN_CHARACTERS] if lines else ""
-
-
 class FreshProcesses:
     """An interpreter for each call, where there is no fork that is safe.
 
@@ -313,7 +304,7 @@ class FreshProcesses:
                 self._forget(process)
             said = _answer(answer) if process.returncode == 0 else None
             said = said or {"answer": None, "memory": 0}
-            last = _last_line(errors)
+            last = last_line(errors)
             return Ending(said["answer"], process.returncode, said["memory"], last, in_time)
 
     def _start(self, errors: IO[bytes], answer: IO[bytes]) -> subprocess.Popen[bytes]:

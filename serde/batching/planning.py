@@ -12,6 +12,7 @@ from serde.batching.records import Job, Outcome
 from serde.batching.sources import find_sources, join, target_name
 from serde.errors import OptionError, SerdeError
 from serde.outcome import OUTCOMES, error_message, exit_code
+from serde.stores.listing import LISTED
 from serde.stores.urls import Address
 
 __all__ = ["Plan", "plan"]
@@ -30,7 +31,13 @@ class Plan:
     faults: list[Outcome]
 
 
-def plan(entries: Iterable[Entry], out: str, suffix: str, storage: Mapping[str, AnyValue]) -> Plan:
+def plan(
+    entries: Iterable[Entry],
+    out: str,
+    suffix: str,
+    storage: Mapping[str, AnyValue],
+    limit: int = LISTED,
+) -> Plan:
     """Return the jobs that entries ask for, and those that cannot be.
 
     Args:
@@ -38,6 +45,7 @@ def plan(entries: Iterable[Entry], out: str, suffix: str, storage: Mapping[str, 
         out: Where targets go that have no place of their own.
         suffix: How their names end.
         storage: What ``fsspec`` is given.
+        limit: Names that may be looked at for one path, glob or folder.
     """
     found = Plan([], [])
     taken: dict[str, Job] = {}
@@ -45,7 +53,7 @@ def plan(entries: Iterable[Entry], out: str, suffix: str, storage: Mapping[str, 
         try:
             if entry.fault:
                 raise OptionError(entry.fault)
-            for job in _jobs(entry, out, suffix, storage):
+            for job in _jobs(entry, out, suffix, storage, limit):
                 _add(found, taken, job, entry.where)
         except (SerdeError, OSError) as error:
             found.faults.append(_fault(entry, error))
@@ -75,12 +83,14 @@ def _fault(entry: Entry, error: Exception) -> Outcome:
     return Outcome(name=entry.where, sources=entry.sources, target="", status=status, error=told)
 
 
-def _jobs(entry: Entry, out: str, suffix: str, storage: Mapping[str, AnyValue]) -> Iterator[Job]:
+def _jobs(
+    entry: Entry, out: str, suffix: str, storage: Mapping[str, AnyValue], limit: int
+) -> Iterator[Job]:
     """Yield the jobs of an entry.
 
     Raises:
         FileNotFoundError: A pattern or folder stands for nothing.
-        OptionError: It stands for several models, with one target.
+        OptionError: It stands for several models, with one target, or for too many names.
         StoreError: A store does not answer.
     """
     if len(entry.sources) > 1:
@@ -89,10 +99,10 @@ def _jobs(entry: Entry, out: str, suffix: str, storage: Mapping[str, AnyValue]) 
         return
     (given,) = entry.sources
     if not entry.target:
-        for source, name in find_sources(given, storage):
+        for source, name in find_sources(given, storage, limit):
             yield Job(source, (source,), join(out, target_name(name, suffix)), entry.options)
         return
-    found = [source for source, _ in islice(find_sources(given, storage), 2)]
+    found = [source for source, _ in islice(find_sources(given, storage, limit), 2)]
     if len(found) > 1:
         raise OptionError(f"{given}: several models, but one target")
     yield Job(found[0], (found[0],), join(out, entry.target), entry.options)

@@ -13,7 +13,7 @@ from typing import Final
 
 from serde.bridge import format_names, get_bridge
 from serde.errors import OptionError
-from serde.stores.listing import expand, is_pattern
+from serde.stores.listing import LISTED, expand, is_pattern
 from serde.stores.urls import Address, is_url
 
 __all__ = ["find_sources", "join", "stem_of", "target_name"]
@@ -21,7 +21,9 @@ __all__ = ["find_sources", "join", "stem_of", "target_name"]
 _MAGIC: Final = re.compile(r"[*?\[]")
 
 
-def find_sources(given: str, storage: Mapping[str, AnyValue]) -> Iterator[tuple[str, str]]:
+def find_sources(
+    given: str, storage: Mapping[str, AnyValue], limit: int = LISTED
+) -> Iterator[tuple[str, str]]:
     """Yield the sources that a path, URL, glob or folder stands for, each with a name for it.
 
     A name is relative to the folder that was named, or that the glob looks in.
@@ -29,15 +31,17 @@ def find_sources(given: str, storage: Mapping[str, AnyValue]) -> Iterator[tuple[
     Args:
         given: A path or URL.
         storage: What ``fsspec`` is given.
+        limit: Names that may be looked at.
 
     Raises:
         FileNotFoundError: It stands for none.
+        OptionError: More names would have to be looked at.
         StoreError: A store does not answer, or refuses.
     """
     pattern, found = is_pattern(given), False
     ends = _ends() if pattern and given.endswith("*") else None
     root = _root(given) if pattern else Address.of(given).path.strip("/")
-    for each in expand(given, storage_options=storage):
+    for each in expand(given, limit, storage_options=storage):
         if ends is not None and not each.url.endswith(ends):
             continue
         found = True

@@ -26,8 +26,8 @@ from serde.errors import SerdeError
 from serde.io.staging import sweep
 from serde.outcome import OUTCOMES, exit_code
 from serde.stores.publishing import published
-from serde.stores.staging import Staged, stage
-from serde.stores.urls import Address
+from serde.stores.staging import Staged, stage, told
+from serde.stores.urls import Address, safe_url
 
 __all__ = ["Runner", "run_job"]
 
@@ -109,7 +109,8 @@ class Runner:
                     sources = [Address.of(each).path for each in job.sources]
                     outcome, again = self._convert(job, settings, sources, target, scratch)
                 if outcome.status != "done":
-                    raise _Unpublished(outcome, again)
+                    error = told(outcome.error, _places(job, target))
+                    raise _Unpublished(replace(outcome, error=error), again)
         except _Unpublished as unpublished:
             return unpublished.outcome, unpublished.again
         except (SerdeError, OSError) as error:
@@ -122,7 +123,7 @@ class Runner:
     def _fetch_and_convert(
         self, job: Job, settings: Settings, target: Path, scratch: Path
     ) -> tuple[Outcome, bool]:
-        """Convert a model that lies in a store."""
+        """Convert a model that lies in a store; its own process opens it if it is an archive."""
         options = {**settings.options, **job.options}
         with stage(
             job.sources,
@@ -130,6 +131,7 @@ class Runner:
             format=options.pop("source_format", None),
             options={name: value for name, value in options.items() if name != "converters"},
             storage_options=settings.storage,
+            unpacks=False,
         ) as staged:
             looks = Looks(settings.storage)
             look = looks.of(job.sources, [*job.sources, *_companions(job, staged)])
@@ -137,8 +139,7 @@ class Runner:
                 outcome, again = outcome_of(job, "unchanged"), False
             else:
                 paths = [os.fspath(path) for path in staged.paths]
-                local = replace(job, options={**staged.options, **job.options})
-                outcome, again = self._convert(local, settings, paths, target, scratch)
+                outcome, again = self._convert(job, settings, paths, target, scratch)
             outcome = replace(
                 outcome,
                 error=staged.told(outcome.error),
@@ -201,6 +202,14 @@ class Runner:
                 return
             self._prepared.update(*new.values())
         self._isolation.prepare(PREPARE, {**new, "ways": ways})
+
+
+def _places(job: Job, target: Path) -> dict[str, str]:
+    """Return what the folder is called in which a target of a store is made."""
+    address = Address.of(job.target)
+    if not address.protocol:
+        return {}
+    return {f"{target.parent}{os.sep}": safe_url(str(address.beside("")))}
 
 
 def _companions(job: Job, staged: Staged) -> list[str]:

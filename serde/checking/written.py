@@ -7,14 +7,12 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any as AnyValue
 
-from serde.bridge import AnyBridge
 from serde.checking.checks import locate_difference
 from serde.checking.engines import engine_for_path, renamed_engine
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import compare, raise_if_differs
-from serde.conversion.prepare import PrepareOptions
+from serde.conversion.steps import Conversion
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import RelayModel
@@ -25,51 +23,38 @@ __all__ = ["WrittenModel"]
 
 @dataclass(frozen=True)
 class WrittenModel:
-    """A model between its source and its target.
+    """What is to be known of a converted model to check it.
 
     Attributes:
-        reader: The source's format.
-        loaded: The source as it was loaded.
-        model: The source as Relay.
-        part: The part of it that was wanted, under the names that were.
-        is_whole: Whether the part is all of it.
-        writer: The target's format.
-        native: The target.
-        options: Options of the target's format.
-        passes: Options of the passes between.
+        conversion: The model between its source and its target.
     """
 
-    reader: AnyBridge
-    loaded: AnyValue
-    model: RelayModel
-    part: RelayModel
-    is_whole: bool
-    writer: AnyBridge
-    native: AnyValue
-    options: AnyValue
-    passes: PrepareOptions
+    conversion: Conversion
 
     @cached_property
     def expected(self) -> RelayModel:
         """What the target must compute, under the names that it uses."""
-        return self.writer.expected(self.part, self.native, self.options)
+        made = self.conversion
+        return made.writer.expected(made.part, made.native, made.options)
 
     def open_source(self) -> Engine:
         """Return what runs the source: its own engine, or the interpreter where it is changed."""
-        if self.expected.mod is not self.part.mod or not self.is_whole:
+        made = self.conversion
+        if self.expected.mod is not made.part.mod or not made.is_whole:
             return RelayEngine(self.expected)
-        own_names = self.reader.engine(self.loaded, self.model)
-        return renamed_engine(own_names, self.passes.rename_inputs, self.passes.rename_outputs)
+        own_names = made.reader.engine(made.loaded, made.model)
+        return renamed_engine(own_names, made.passes.rename_inputs, made.passes.rename_outputs)
 
     @cached_property
     def outputs(self) -> Sequence[str]:
         """Names of the outputs in the target, in the source's order."""
-        return self.writer.names(self.native).outputs
+        return self.conversion.writer.names(self.conversion.native).outputs
 
     @property
     def computes_float16(self) -> bool:
         """Whether the target was asked to compute in float16."""
-        return bool(self.passes.float16 or self.options.computes_float16)
+        made = self.conversion
+        return bool(made.passes.float16 or made.options.computes_float16)
 
     def check(self, path: Path, wanted: CheckOptions, *, report: Report, target: object) -> None:
         """Compare what a file computes with the source, if that is wanted.
@@ -85,10 +70,11 @@ class WrittenModel:
         """
         if not wanted.is_asked:
             return
+        writer = self.conversion.writer
         with report.stage("check"), ExitStack() as running:
             compare(
                 running.enter_context(closing(self.open_source())),
-                running.enter_context(closing(engine_for_path(self.writer, path))),
+                running.enter_context(closing(engine_for_path(writer, path))),
                 self.expected,
                 runs=wanted.runs,
                 tolerance=wanted.tolerance,
@@ -101,6 +87,6 @@ class WrittenModel:
             )
         if wanted.yardstick:
             locate_difference(
-                report, self.expected, self.writer, path, wanted.dims, wanted.data, self.outputs
+                report, self.expected, writer, path, wanted.dims, wanted.data, self.outputs
             )
         raise_if_differs(report, target, "the source")

@@ -7,7 +7,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -32,11 +32,13 @@ from serde.walk.export_fallback import hold_for_user
 from serde.walk.user_converters import with_directions
 
 __all__ = [
+    "Conversion",
     "PathLike",
     "bind_all",
     "bind_passes",
     "call_anywhere",
     "check_mapping",
+    "convert_source",
     "find_target",
     "load_model",
     "may_lie_elsewhere",
@@ -210,6 +212,66 @@ def write_model(
     report.after = Counter(bridge.operators(native))
     report.facts["parameters"] = sum(weight.size for weight in model.params.values())
     return native
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A model between its source and its target.
+
+    Attributes:
+        reader: The source's format.
+        loaded: The source as it was loaded.
+        model: The source as Relay.
+        chosen: The part of it that was wanted.
+        part: The same, under the names that were.
+        writer: The target's format.
+        native: The target.
+        options: Options of the target's format.
+        passes: Options of the passes between.
+    """
+
+    reader: AnyBridge
+    loaded: AnyValue
+    model: RelayModel
+    chosen: RelayModel
+    part: RelayModel
+    writer: AnyBridge
+    native: AnyValue
+    options: AnyValue
+    passes: PrepareOptions
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the part is all of the model."""
+        return self.chosen is self.model
+
+
+def convert_source(
+    reader: AnyBridge,
+    writer: AnyBridge,
+    source: AnyValue,
+    params: AnyValue,
+    options: tuple[AnyValue, PrepareOptions, AnyValue],
+    report: Report,
+    check_target: Callable[[Sequence[Path]], None] | None = None,
+) -> Conversion:
+    """Read a model and return it with what it is in another format.
+
+    Args:
+        reader: The source's format.
+        writer: The target's format.
+        source: As the public functions take it.
+        params: Weights that belong to it.
+        options: Those of the source, of the passes and of the target: what :func:`bind_all` gives.
+        report: Filled with stages and gaps.
+        check_target: Called with the files of the source once it is loaded.
+    """
+    own, passes, bound = options
+    loaded, model = read_model(reader, source, params, own, report, check_target)
+    chosen = cut_out(model, passes)
+    part = rename_inputs_and_outputs(chosen, passes)
+    native = write_model(writer, part, passes, bound, report)
+    return Conversion(reader, loaded, model, chosen, part, writer, native, bound, passes)
 
 
 def wanted_part(model: RelayModel, options: CutOptions) -> RelayModel:

@@ -27,6 +27,7 @@ from serde.engine.base import Engine
 from serde.engine.channel import receive, send
 from serde.engine.forked import ForkedProcess, may_fork
 from serde.errors import CheckError, MissingDependency
+from serde.texts import last_line
 from serde.weights import Array, ArrayWeight, Weight
 
 __all__ = [
@@ -43,12 +44,6 @@ _MAIN = (
     "from serde.engine.worker import main; main()"
 )
 """What the interpreter runs. Nothing is imported before it looks where this process does."""
-
-_READ_BYTES = 4096
-"""How much of the end of the error stream is read."""
-
-_SHOWN_CHARACTERS = 200
-"""How much of the last line on the error stream is told with a crash."""
 
 
 def can_start() -> bool:
@@ -132,11 +127,9 @@ class WorkerProcess:
     def _how_it_ended(self) -> str:
         """Wait for a process that answers no more, and say how it ended."""
         code = self._process.wait()
-        size = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, size - _READ_BYTES))
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        last = last_line(self._errors)
         self.close()
-        said = f": {lines[-1][:_SHOWN_CHARACTERS]}" if lines else ""
+        said = f": {last}" if last else ""
         if code == -signal.SIGTERM:
             return "the engine was ended (signal 15)"
         if code == -getattr(signal, "SIGKILL", 9):

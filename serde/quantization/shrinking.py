@@ -58,6 +58,7 @@ class Shrinking:
     ) -> None:
         check = CheckOptions() if check is None else check
         self._written = written
+        self._conversion = written.conversion
         self._wanted = wanted
         self._report = report
         self._dims = dict(check.dims or {})
@@ -75,7 +76,7 @@ class Shrinking:
             check: Called with the file of the model as it was written, in floats.
         """
         with staging_directory(path.absolute().parent) as folder:
-            self._float_path = self._save(folder / "float" / path.name, self._written.native)
+            self._float_path = self._save(folder / "float" / path.name, self._conversion.native)
             if check is not None:
                 check(self._float_path)
             workplace = folder / "tool"
@@ -85,7 +86,7 @@ class Shrinking:
                 expected = self._written.expected
                 samples = _GivenSamples(self._calibration, expected)
             with self._report.stage("quantize"):
-                native = self._written.writer.compress(
+                native = self._conversion.writer.compress(
                     self._float_path, self._wanted, samples, folder=workplace, report=self._report
                 )
             yield native
@@ -97,21 +98,21 @@ class Shrinking:
             path: Where it is to be written.
             sources: Files that must not be written over.
         """
-        written = self._written
+        made = self._conversion
         if path is not None:
             with self.shrunk(path) as native, self._report.stage("save"):
-                return written.writer.save(
-                    native, path, written.options, sources=sources, before_commit=self.measure
+                return made.writer.save(
+                    native, path, made.options, sources=sources, before_commit=self.measure
                 )
         with TemporaryDirectory() as folder:
-            path = Path(folder) / f"model{written.writer.suffixes[0]}"
+            path = Path(folder) / f"model{made.writer.suffixes[0]}"
             with self.shrunk(path) as native:
                 self.measure(self._save(Path(folder) / "small" / path.name, native))
-                return written.writer.complete(native)
+                return made.writer.complete(native)
 
     def _save(self, path: Path, native: AnyValue) -> Path:
         path.parent.mkdir()
-        saved: Path = self._written.writer.save(native, path, self._written.options)
+        saved: Path = self._conversion.writer.save(native, path, self._conversion.options)
         return saved
 
     def measure(self, path: Path) -> None:
@@ -124,7 +125,7 @@ class Shrinking:
         with self._report.stage("accuracy"), ExitStack() as running:
             source = running.enter_context(closing(written.open_source()))
             before, after = (
-                running.enter_context(closing(engine_for_path(written.writer, each)))
+                running.enter_context(closing(engine_for_path(self._conversion.writer, each)))
                 for each in (self._float_path, path)
             )
             sets = InputSets(

@@ -159,7 +159,7 @@ class _Counted:
             if self.looked > self.limit:
                 raise OptionError(
                     f"{self.shown}: more than {self.limit:,} names to look at; narrow the "
-                    "pattern, or raise the limit"
+                    "pattern, or raise the limit (--name-limit, name_limit=)"
                 )
             yield entry
 

@@ -7,6 +7,7 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import BinaryIO, Final
@@ -16,7 +17,9 @@ from serde.io.staging import files_in, staging_directory
 from serde.progress import counting, expect
 from serde.report import Report
 from serde.stores.faults import Retries
+from serde.stores.folders import FolderBefore, look_before, no_package, put_folder, sketch
 from serde.stores.listing import model_suffixes
+from serde.stores.staging import telling
 from serde.stores.store import Store, open_store
 from serde.stores.urls import Address, is_url, safe_url
 
@@ -26,12 +29,6 @@ _PART: Final = 16 * 2**20
 """Bytes of one part of an upload; what is not larger goes in one request."""
 
 _READ: Final = 2**20
-
-# Where an object is there once its upload is complete, and never in part.
-_ATOMIC: Final = frozenset(
-    {"abfs", "abfss", "adl", "az", "gcs", "gs", "hf", "memory", "oci", "oss", "s3", "s3a"}
-)
-
 
 # Where the first part of a path is a bucket.
 _BUCKETS: Final = frozenset({"abfs", "abfss", "az", "gcs", "gs", "s3", "s3a"})
@@ -49,8 +46,9 @@ def published(
 ) -> Iterator[Path]:
     """Yield the local path at which a target is made, and publish it if the body succeeds.
 
-    A local target is its own path. For a URL it lies in a hidden folder, in which there is
-    nothing else: all that is there afterwards is published, the target last.
+    A local target is its own path. For a URL it lies in a hidden folder: all that is there
+    afterwards is published, the target last. Where a folder is at the URL, one that looks like it
+    is at the path beforehand, so that who writes there can tell whether it may be replaced.
 
     Args:
         target: A path or URL.
@@ -62,7 +60,8 @@ def published(
 
     Raises:
         MissingDependency: The package of the protocol is not installed.
-        OptionError: The URL names no object, or cannot be written, or there is something beside.
+        OptionError: The URL names no object, or cannot be written, or there is something beside
+            or in its place that may not be replaced.
         StoreError: The store does not answer, or refuses.
     """
     address = Address.of(target)
@@ -73,19 +72,23 @@ def published(
     name = _checked_name(url)
     # Says what is wrong before there is work.
     store, own = open_store(address, storage_options, retries)
+    own = own.rstrip("/")
+    before = FolderBefore() if name.endswith(model_suffixes()) else look_before(store, own)
     with staging_directory(Path(tempfile.gettempdir() if folder is None else folder)) as hidden:
         place = hidden / name
-        yield place
+        with telling({f"{hidden}{os.sep}": safe_url(str(address.beside("")))}):
+            sketch(store, own, before, place)
+            yield place
         beside = sorted(each for each in hidden.iterdir() if each != place)
         if not overwrite:
             _check_free(store, own, beside)
         with nullcontext() if report is None else report.stage("publish"):
-            publish(place, url, beside=beside, storage_options=storage_options, retries=retries)
+            _publish(store, own, place, beside, before)
 
 
 def _check_free(store: Store, own: str, beside: Sequence[Path]) -> None:
     """Refuse to replace what lies beside the target, of which nobody knows who wrote it."""
-    folder = own.rstrip("/").rpartition("/")[0]
+    folder = own.rpartition("/")[0]
     for each in beside:
         path = f"{folder}/{each.name}"
         if store.find(path) is not None:
@@ -120,6 +123,8 @@ def publish(
 ) -> int:
     """Put a local file or folder into a store; return the bytes sent.
 
+    A folder replaces the one that is there, whatever that holds.
+
     Args:
         path: The file or folder.
         url: Its place, whatever it is called here.
@@ -137,15 +142,25 @@ def publish(
     _checked_name(url)
     address = Address.of(url)
     store, own = open_store(address, storage_options, retries)
-    folder = own.rstrip("/").rpartition("/")[0]
+    own = own.rstrip("/")
+    before = look_before(store, own) if Path(path).is_dir() else FolderBefore()
+    return _publish(store, own, Path(path), [Path(each) for each in beside], before)
+
+
+def _publish(
+    store: Store, own: str, path: Path, beside: Sequence[Path], before: FolderBefore
+) -> int:
+    folder = own.rpartition("/")[0]
+    if path.is_dir() and before.is_object:
+        raise no_package(store, own)
     expect("bytes", sum(file.stat().st_size for file in _all_files(path, *beside)))
     sent = 0
-    for each in map(Path, beside):
+    for each in beside:
         for file, name in _files(each):
             sent += _put(store, file, f"{folder}/{each.name}{name}")
-    for file, name in _files(Path(path)):
-        sent += _put(store, file, own.rstrip("/") + name)
-    return sent
+    if path.is_dir():
+        return sent + put_folder(store, _files(path), own, before, partial(_put, store))
+    return sent + _put(store, path, own)
 
 
 def _all_files(*paths: str | os.PathLike[str]) -> Iterator[Path]:
@@ -174,9 +189,7 @@ def _files(path: Path) -> list[tuple[Path, str]]:
 def _put(store: Store, path: Path, target: str) -> int:
     """Upload a file; return its length."""
     size = path.stat().st_size
-    protocols = store.fs.protocol
-    known = {protocols} if isinstance(protocols, str) else {*protocols}
-    if known & _ATOMIC:
+    if store.writes_whole:
         store.ask(lambda: _send(store, path, target), target)
         _verify(store, target, size)
         return size

@@ -32,13 +32,13 @@ from serde.io.contained import location_fault
 from serde.io.staging import files_in, staging_directory
 from serde.limits import MAX_ARCHIVE_MEMBERS
 from serde.progress import counting, expect
-from serde.stores.archives import Unpacked, is_archive, unpack
+from serde.stores.archives import is_archive, unpack
 from serde.stores.faults import Retries, Truncated
 from serde.stores.listing import Found
 from serde.stores.store import Entry, Store, open_store
 from serde.stores.urls import Address, safe_url
 
-__all__ = ["PIECE", "Staged", "stage"]
+__all__ = ["PIECE", "Staged", "fetch", "stage", "telling", "told"]
 
 PIECE: Final = 8 * 2**20
 """Bytes of one range that is asked for."""
@@ -68,6 +68,7 @@ class Staged:
         notes: What people should know of how the model was found.
         fetched: Digests of the files that were fetched.
         places: Folders of this run, and what stands for each in a message.
+        packed: Whether it is an archive, out of which nothing was taken because nobody wanted it.
     """
 
     paths: tuple[Path, ...]
@@ -79,6 +80,7 @@ class Staged:
     notes: tuple[str, ...] = ()
     fetched: Mapping[Path, str] = field(default_factory=dict, repr=False)
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
+    packed: bool = False
 
     @property
     def source(self) -> str | list[str]:
@@ -107,7 +109,7 @@ class Staged:
 
     def told(self, text: str) -> str:
         """Return a text in which files of this run are called as their sources are."""
-        return str(_told(text, self.places))
+        return told(text, self.places)
 
 
 def digest_file(path: Path) -> str:
@@ -136,6 +138,8 @@ def stage(
     options: Mapping[str, AnyValue] | None = None,
     storage_options: Mapping[str, AnyValue] | None = None,
     retries: Retries | None = None,
+    unpacks: bool = True,
+    alone: bool = False,
 ) -> Iterator[Staged]:
     """Yield a model on local disk, with all that belongs to it; what was fetched goes afterwards.
 
@@ -147,6 +151,9 @@ def stage(
         options: Options of the conversion, of which an epoch chooses among parameters.
         storage_options: What ``fsspec`` gives to the file system; the environment otherwise.
         retries: How often and after how long what may pass is tried again.
+        unpacks: Whether a model is taken out of an archive; otherwise that is left as it is, and
+            is not looked into.
+        alone: Whether what belongs to a model, and was not named, stays where it is.
 
     Raises:
         FormatError: An archive or model is malformed.
@@ -158,27 +165,32 @@ def stage(
     parent = Path(tempfile.gettempdir() if folder is None else folder)
     with ExitStack() as stack:
         run = _Run(stack, parent, storage_options or {}, retries or Retries())
-        with _telling(run.places):
-            yield run.bring(listed, format, options or {})
+        with telling(run.places):
+            yield run.bring(listed, format, options or {}, unpacks=unpacks, alone=alone)
 
 
 @contextmanager
-def _telling(places: Mapping[str, str]) -> Iterator[None]:
-    """Let errors call files of a run as their sources are called."""
+def telling(places: Mapping[str, str]) -> Iterator[None]:
+    """Let errors call files in folders of a run as people know them.
+
+    Args:
+        places: What stands for each folder; more may be added meanwhile.
+    """
     try:
         yield
     except SerdeError as error:
-        error.args = tuple(_told(each, places) for each in error.args)
+        error.args = tuple(
+            told(each, places) if isinstance(each, str) else each for each in error.args
+        )
         if isinstance(error, FormatError) and error.path is not None:
-            error.path = str(_told(error.path, places))
+            error.path = told(error.path, places)
         raise
 
 
-def _told(text: AnyValue, places: Mapping[str, str]) -> AnyValue:
-    """Return a text with the names that people know; anything else as it is."""
-    if isinstance(text, str):
-        for place, name in places.items():
-            text = text.replace(place, name)
+def told(text: str, places: Mapping[str, str]) -> str:
+    """Return a text in which folders of a run are called as people know them."""
+    for place, name in places.items():
+        text = text.replace(place, name)
     return text
 
 
@@ -202,26 +214,27 @@ class _Run:
         self._fetched = 0
 
     def bring(
-        self, sources: Sequence[Source], format: str | None, options: Mapping[str, AnyValue]
+        self,
+        sources: Sequence[Source],
+        format: str | None,
+        options: Mapping[str, AnyValue],
+        *,
+        unpacks: bool,
+        alone: bool,
     ) -> Staged:
         start = time.perf_counter()
-        paths: list[Path] = []
-        files: list[tuple[str, Path]] = []
-        names: list[str] = []
-        for number, source in enumerate(sources):
-            text = source.url if isinstance(source, Found) else os.fspath(source)
-            address = Address.of(text)
-            names.append(safe_url(text))
-            if address.protocol:
-                known = source if isinstance(source, Found) else None
-                found = self._fetch_source(address, known, number)
-            else:
-                found = _local_files(Path(address.path), number)
-            paths.append(found[0])
-            files += found[1]
+        found = [self._fetch_or_find(source, number) for number, source in enumerate(sources)]
+        names = [safe_url(_url(source)) for source in sources]
+        paths = [path for path, _ in found]
+        files = [each for _, own in found for each in own]
         along: list[str] = []
-        unpacked = self._unpack(paths, names, format, options)
-        if unpacked is None and len(sources) == 1 and paths[0].is_file():
+        packed = len(paths) == 1 and is_archive(paths[0])
+        unpacked = None
+        if packed and unpacks:
+            unpacked = unpack(paths[0], lambda: self._new_folder(f"{names[0]}:"), options, format)
+            packed = False
+        is_one = len(sources) == 1 and paths[0].is_file()
+        if is_one and unpacked is None and not (packed or alone):
             along = self._companions(sources[0], paths[0], files, format, options)
         facts: dict[str, AnyValue] = {}
         if self._digests:
@@ -243,19 +256,16 @@ class _Run:
             notes=() if unpacked is None else unpacked.notes,
             fetched=self._digests,
             places=self.places,
+            packed=packed,
         )
 
-    def _unpack(
-        self,
-        paths: Sequence[Path],
-        names: Sequence[str],
-        format: str | None,
-        options: Mapping[str, AnyValue],
-    ) -> Unpacked | None:
-        """Take the model out of an archive, if it is one with more than a format reads."""
-        if len(paths) != 1 or not is_archive(paths[0]):
-            return None
-        return unpack(paths[0], lambda: self._new_folder(f"{names[0]}:"), options, format)
+    def _fetch_or_find(self, source: Source, number: int) -> tuple[Path, list[tuple[str, Path]]]:
+        """Return the place of a source on local disk, and its files."""
+        address = Address.of(_url(source))
+        if not address.protocol:
+            return _local_files(Path(address.path), number)
+        known = source if isinstance(source, Found) else None
+        return self._fetch_source(address, known, number)
 
     def _room(self) -> Path:
         """Return the hidden folder; it is made when it is first needed."""
@@ -335,7 +345,7 @@ class _Run:
         if bridge is None or bridge.import_options is None:
             return []
         bound, _ = bind_options(bridge.import_options, options)
-        address = Address.of(source.url if isinstance(source, Found) else source)
+        address = Address.of(_url(source))
         if not address.protocol:
             local = _LocalNeighbours(path.parent)
             found = [str(each) for each in bridge.companions(path, bound, local)]
@@ -351,6 +361,10 @@ class _Run:
             self._fetch(store, store.look(beside.path(name)), file)
             files.append((name, file))
         return found
+
+
+def _url(source: Source) -> str:
+    return source.url if isinstance(source, Found) else os.fspath(source)
 
 
 def _local_name(address: Address) -> str:

@@ -35,6 +35,11 @@ _CHECKSUMS: Final = ("ETag", "etag", "md5Hash", "crc32c", "checksum", "blob_id",
                      "last_modified", "mtime", "created")  # fmt: skip
 """What stores say of an object that another content of the same length would change."""
 
+_WHOLE: Final = frozenset(
+    {"abfs", "abfss", "adl", "az", "gcs", "gs", "hf", "memory", "oci", "oss", "s3", "s3a"}
+)
+"""Protocols of stores in which an object is there once its upload is complete, never in part."""
+
 _PAGE: Final = 1000
 
 
@@ -207,6 +212,11 @@ class Store:
         """Open an object that can be read front to back only."""
         file: BinaryIO = self.fs.open(path, "rb", block_size=0)
         return file
+
+    @property
+    def writes_whole(self) -> bool:
+        """Whether an upload replaces an object whole, and no reader sees a part of it."""
+        return bool(_WHOLE & set(_protocols(self.fs)))
 
     @property
     def reads_at_once(self) -> bool:

@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
 from support.batch_nets import write_net, write_nets
 
 from serde.batching.pool import LocalPool
 from serde.batching.report import batch_exit_code
 from serde.batching.worker import Runner
-from serde.command.amounts import read_duration, read_size
+from serde.command.amounts import read_count, read_duration, read_size
 from serde.command.batch_view import BatchView
 from serde.command.cli import main
 from serde.command.console import Terminal
@@ -47,6 +48,16 @@ def test_counts_and_one_line_are_the_result(batch) -> None:
     assert "\n3 of 3 models done; " in out
     code, out, _ = batch("nets", *ONNX, "--check")
     assert out.endswith("3 of 3 models done; 3 of an earlier run\n")
+
+
+def test_a_folder_of_more_names_than_may_be_looked_at_is_one_line(batch) -> None:
+    code, out, err = batch("nets", *ONNX, "--name-limit", "2")
+    assert code == 101
+    (line,) = [each for each in err.splitlines() if "models/s" not in each]
+    assert line.startswith("usage: nets: more than 2 names to look at; narrow the pattern, or")
+    assert "--name-limit" in line
+    assert "2 of 3 models done; 1 failed; " in out
+    assert batch("nets", *ONNX, "--name-limit", "1k")[0] == 0
 
 
 def test_failures_are_lines_and_the_exit_code_counts_them(batch) -> None:
@@ -134,6 +145,17 @@ def test_times_have_units(text: str, seconds: float) -> None:
 )
 def test_sizes_have_units(text: str, count: int) -> None:
     assert read_size(text) == count
+
+
+@pytest.mark.parametrize(("text", "count"), [("7", 7), ("500k", 500_000), ("5M", 5_000_000)])
+def test_counts_have_units(text: str, count: int) -> None:
+    assert read_count(text) == count
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "five", "1e6", "5Mi", "0M"])
+def test_what_is_no_count_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no number"):
+        read_count(text)
 
 
 def test_a_bar_moves_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys, batch) -> None:

@@ -1,5 +1,11 @@
-"""Batches from and to S3: what is fetched, what is not fetched again, and a server that fails."""
+"""Batches from and to S3: what is fetched and what is not again, hostile archives, faults."""
 
+import gzip
+import io
+import json
+import os
+import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,3 +171,110 @@ def test_what_a_store_does_not_have_or_refuses_is_one_line(
         "s3://nets/in/gone.onnx: there is no such object"
     )
     assert "there is no such bucket" in found["s3://other/*.onnx"].error
+
+
+def packed(files: dict[str, bytes]) -> bytes:
+    """A tar file with such members, compressed."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, body in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(body)
+            archive.addfile(info, io.BytesIO(body))
+    return gzip.compress(data.getvalue(), 1)
+
+
+def pair(tmp_path: Path) -> dict[str, bytes]:
+    """A symbol that does not tell its shapes, its parameters, and what SageMaker says of them."""
+    serde.convert(write_net(tmp_path / "n.onnx"), tmp_path / "n-symbol.json")
+    files = {name: (tmp_path / name).read_bytes() for name in ("n-symbol.json", "n-0000.params")}
+    shapes = [{"name": "x", "shape": [2, 4]}]
+    return {**files, "n-shapes.json": json.dumps(shapes).encode()}
+
+
+def test_archives_of_a_bucket_are_unpacked_in_the_process_of_the_model(
+    client: Any, tmp_path: Path, batch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unpack(*_: Any) -> None:
+        raise AssertionError("unpacked here")
+
+    monkeypatch.setattr("serde.stores.staging.unpack", unpack)
+    client.put_object(Bucket="nets", Key="in/model.tar.gz", Body=packed(pair(tmp_path)))
+    (first,) = batch("s3://nets/in").values()
+    assert (first.status, first.error) == ("done", "")
+    assert "model.tar.gz: the model is n-symbol.json, with n-0000.params" in first.report["notes"]
+    assert weights_of(fetched(client, tmp_path, "out/model.onnx")).keys() == {"w", "b"}
+    (second,) = batch("s3://nets/in").values()
+    assert second.reused
+
+
+def many_members(count: int) -> bytes:
+    """A tar file with so many members, a million of which are some 3 MB."""
+    header = tarfile.TarInfo("a").tobuf(tarfile.USTAR_FORMAT)
+    piece = gzip.compress(header * 10_000, 1)
+    return piece * (count // 10_000) + gzip.compress(bytes(1024))
+
+
+def zeros(size: int) -> bytes:
+    """A tar file with one member, which is so long and all zeros."""
+    info = tarfile.TarInfo("z.bin")
+    info.size = size
+    piece = gzip.compress(bytes(2**24), 9)
+    noise = tarfile.TarInfo("noise")
+    noise.size = size // 900 // 512 * 512
+    start = noise.tobuf() + os.urandom(noise.size) + info.tobuf()
+    return gzip.compress(start, 1) + piece * (size // 2**24)
+
+
+def bomb(size: int) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("MAR-INF/MANIFEST.json", '{"model": {"serializedFile": "n.onnx"}}')
+        archive.writestr("n.onnx", bytes(size))
+    return data.getvalue()
+
+
+def test_hostile_archives_neither_stop_nor_slow_the_others(
+    client: Any, tmp_path: Path, batch: Any
+) -> None:
+    hostile = {
+        "members.tar.gz": many_members(1_000_000),
+        "zeros.tar.gz": zeros(2**32),
+        "bomb.mar": bomb(2**27),
+        "cut.tar.gz": packed(pair(tmp_path))[:300],
+    }
+    for name, body in hostile.items():
+        client.put_object(Bucket="nets", Key=f"in/{name}", Body=body)
+    for number in range(3):
+        net = write_net(tmp_path / f"n{number}.onnx", number)
+        client.upload_file(str(net), "nets", f"in/n{number}.onnx")
+    found = batch("s3://nets/in", time_limit=1.5)
+    place = "s3://nets/in/"
+    assert {name.removeprefix(place): each.status for name, each in found.items()} == {
+        "members.tar.gz": "malformed",
+        "zeros.tar.gz": "out of time",
+        "bomb.mar": "malformed",
+        "cut.tar.gz": "malformed",
+        **{f"n{number}.onnx": "done" for number in range(3)},
+    }
+    errors = {name.removeprefix(place): each.error for name, each in found.items()}
+    assert errors["zeros.tar.gz"] == "took more than 1.5 s"
+    assert errors["members.tar.gz"].startswith(f"{place}members.tar.gz: ")
+    assert "more than 10000 members" in errors["members.tar.gz"]
+    assert errors["bomb.mar"].startswith(f"{place}bomb.mar")
+    assert all(each.content for each in found.values())
+    again = batch("s3://nets/in", time_limit=1.5)
+    assert all(each.reused for each in again.values())
+
+
+def test_an_archive_is_held_to_the_memory_of_its_model(
+    client: Any, tmp_path: Path, batch: Any
+) -> None:
+    files = {**pair(tmp_path), "synset.txt": b"ab\n" * 1_390_000}
+    client.put_object(Bucket="nets", Key="in/labels.tar.gz", Body=packed(files))
+    client.upload_file(str(tmp_path / "n.onnx"), "nets", "in/n.onnx")
+    found = batch("s3://nets/in", memory_limit=2**26)
+    assert {name.rpartition("/")[2]: each.status for name, each in found.items()} == {
+        "labels.tar.gz": "out of memory",
+        "n.onnx": "done",
+    }

@@ -3,87 +3,29 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 from support import nnef_files, params_layout, tvm_layout
+from support.onnx_links import RNG, WEIGHTS, dense_net, link, places, run, write
 from support.onnx_models import model_of, same_bits, tensor, values
 
 import serde
-import serde.relay as relay
 from serde.bridge import get_bridge
-from serde.command.cli import main
 from serde.compat import import_mxnet
-from serde.errors import FormatError, OptionError
-from serde.io.fingerprint import MOST_RANGES, Fingerprint
+from serde.errors import OptionError
 from serde.onnx import codec
 from serde.onnx.elements import CODES
 from serde.onnx.links import linkable_weights
 from serde.report import Report
-from serde.weights import Array, ArrayWeight, FileWeight, OpenFile
+from serde.weights import Array, FileWeight, OpenFile
 
 mx = import_mxnet()
-
-RNG = np.random.default_rng(3)
-WEIGHTS = {
-    "first": RNG.normal(size=(40, 24)).astype(np.float32),
-    "second": RNG.normal(size=(24, 40)).astype(np.float32),
-    "bias": RNG.normal(size=(40,)).astype(np.float32),
-}
-
-
-def dense_net() -> relay.RelayModel:
-    """Two dense layers; the weight of each is what ONNX's Gemm takes."""
-    x = relay.var("x", shape=(2, 24))
-    weights = {name: relay.var(name, shape=value.shape) for name, value in WEIGHTS.items()}
-    hidden = relay.nn.bias_add(relay.nn.dense(x, weights["first"]), weights["bias"])
-    body = relay.nn.dense(relay.tanh(hidden), weights["second"])
-    mod = relay.IRModule.from_expr(relay.Function([x, *weights.values()], body))
-    params = {name: ArrayWeight(value) for name, value in WEIGHTS.items()}
-    meta = relay.ModelMeta(inputs=("x",), outputs=("y",))
-    return relay.RelayModel(relay.transform.InferType()(mod), params, meta)
-
-
-def write(path: Path, format: str, **options: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return serde.from_relay(dense_net(), format=format, path=path, **options)
-
-
-def run(path: Path, inputs: dict[str, Array]) -> list[Array]:
-    """What ONNX Runtime computes without its optimisations, after ONNX's own checks."""
-    onnx.checker.check_model(path, full_check=True)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
-
-
-def places(path: Path) -> dict[str, tuple[str, int, int]]:
-    """Where the external tensors of a model lie: file, offset and length."""
-    found = {}
-    for each in onnx.load(path, load_external_data=False).graph.initializer:
-        entries = {entry.key: entry.value for entry in each.external_data}
-        if entries:
-            found[each.name] = (
-                entries["location"],
-                int(entries["offset"]),
-                int(entries["length"]),
-            )
-    return found
-
-
-def link(source: Path, target: Path, **options: Any) -> Report:
-    report = Report()
-    return serde.convert(source, target, link_weights=True, report=report, **options)
 
 
 # Sources.
@@ -447,224 +389,3 @@ def test_data_of_others_that_is_linked_to_stays(tmp_path: Path) -> None:
     (tmp_path / "n.onnx").unlink()
     serde.convert(other, tmp_path / "m.onnx")
     assert (tmp_path / "m.onnx.data").read_bytes() == data
-
-
-# What becomes of the source.
-
-
-@pytest.fixture
-def linked(tmp_path: Path) -> Path:
-    link(write(tmp_path / "n-symbol.json", "mxnet"), tmp_path / "m.onnx")
-    return tmp_path / "m.onnx"
-
-
-def change(path: Path, at: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[at] ^= 1
-    path.write_bytes(data)
-
-
-def told_of(path: Path) -> str:
-    with pytest.raises(FormatError) as told:
-        serde.to_relay(path)
-    return str(told.value)
-
-
-def test_the_same_bytes_in_a_new_file_are_fine(linked: Path) -> None:
-    params = linked.with_name("n-0000.params")
-    shutil.copyfile(params, params.with_name("copy"))
-    params.with_name("copy").replace(params)
-    os.utime(params, (0, 0))
-    found = serde.to_relay(linked)
-    assert same_bits(next(iter(found.params.values())).array(), WEIGHTS["first"])
-
-
-def test_a_changed_file_is_an_error(linked: Path) -> None:
-    params = linked.with_name("n-0000.params")
-    _, offset, length = places(linked)["second"]
-    for at in (0, offset, offset + length // 2, offset + length - 1, params.stat().st_size - 1):
-        change(params, at)
-        start = f"{linked}: its weights were linked to 'n-0000.params', which has changed since: "
-        assert told_of(linked).startswith(f"{start}expected ")
-        assert told_of(linked).endswith("convert the model again, or bring that file back")
-        change(params, at)
-    serde.to_relay(linked)
-
-
-def test_a_file_of_another_length_is_an_error(linked: Path) -> None:
-    params = linked.with_name("n-0000.params")
-    data = params.read_bytes()
-    for other in (data[:-1], data + b"x", b""):
-        params.write_bytes(other)
-        wanted = f"has changed since: expected {len(data)} bytes, found {len(other)}"
-        assert wanted in told_of(linked)
-
-
-@pytest.mark.parametrize("command", ["inspect", "convert", "check", "diff"])
-@pytest.mark.parametrize("fault", ["changed", "gone", "renamed"])
-def test_every_command_tells(
-    command: str, fault: str, linked: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    params = linked.with_name("n-0000.params")
-    other = linked.with_name("other.onnx")
-    serde.convert(linked, other)
-    if fault == "changed":
-        change(params, 200)
-    elif fault == "gone":
-        params.unlink()
-    else:
-        params.rename(params.with_name("weights.params"))
-    arguments = {
-        "inspect": [linked],
-        "convert": [linked, linked.with_name("again.onnx")],
-        "check": [other, linked],
-        "diff": [other, linked],
-    }
-    assert main([command, *map(str, arguments[command])]) == 3
-    told = capsys.readouterr().err.splitlines()[-1]
-    reason = "which has changed since" if fault == "changed" else "cannot be read: No such file"
-    assert "its weights were linked to 'n-0000.params'" in told
-    assert reason in told
-
-
-def test_inspection_tells_of_the_links(linked: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(linked), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)["facts"]
-    assert facts["linked to"] == "n-0000.params: 2 weights of 7.7 kB, unchanged"
-
-
-@pytest.fixture
-def large(tmp_path: Path) -> Path:
-    """A source of which a fingerprint does not see everything."""
-    array = RNG.normal(size=(300, 300)).astype(np.float32)
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 300])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 300])],
-        [tensor("w", array)],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save_model(model, tmp_path / "n.onnx", save_as_external_data=True, location="d")
-    return tmp_path / "n.onnx"
-
-
-@pytest.mark.parametrize("digest", ["sampled", "full"])
-def test_only_a_checksum_sees_every_byte(digest: str, large: Path) -> None:
-    target, copy = large.with_name("m.onnx"), large.with_name("copy.onnx")
-    link(large, target, link_digest=digest)
-    serde.convert(large, copy)
-    onnx.checker.check_model(target)
-    assert main(["check", str(copy), str(target)]) == 0
-    change(large.with_name("d"), 120_000)  # In the middle lie bytes 179,488 to 180,512.
-    serde.to_relay(target)
-    assert main(["check", str(copy), str(target), "--atol", "1"]) == (3 if digest == "full" else 0)
-    change(large.with_name("d"), 180_000)
-    with pytest.raises(FormatError, match="has changed since"):
-        serde.to_relay(target)
-
-
-def test_a_linked_model_is_a_source_like_any_other(linked: Path) -> None:
-    inputs = {"x": RNG.normal(size=(2, 24)).astype(np.float32)}
-    expected = run(linked, inputs)[0]
-    folder = linked.parent
-    for name in ("again.onnx", "back-symbol.json", "back.mlpackage"):
-        serde.convert(linked, folder / name)
-    link(linked, folder / "second.onnx")
-    assert set(places(folder / "second.onnx").values()) == set(places(linked).values())
-    (folder / "n-0000.params").unlink()
-    assert places(folder / "again.onnx") == {}
-    assert "serde.linked" not in {p.key for p in onnx.load(folder / "again.onnx").metadata_props}
-    assert same_bits(run(folder / "again.onnx", inputs)[0], expected)
-    serde.convert(folder / "back-symbol.json", folder / "third.onnx")
-    assert same_bits(run(folder / "third.onnx", inputs)[0], expected)
-
-
-def test_a_file_that_changes_during_the_conversion_is_an_error(tmp_path: Path) -> None:
-    source = write(tmp_path / "n.onnx", "onnx", save_as_external_data=True)
-    bridge = get_bridge("onnx")
-    options = bridge.bind_export({"link_weights": True})
-    native = bridge.from_relay(serde.to_relay(source), options, report=Report())
-    change(tmp_path / "n.onnx.data", 0)
-    with pytest.raises(FormatError, match="changed while it was being read"):
-        bridge.save(native, tmp_path / "m.onnx", options)
-    assert not (tmp_path / "m.onnx").exists()
-
-
-# Models that lie.
-
-
-def rewrite(path: Path, value: str) -> None:
-    model = onnx.load(path, load_external_data=False)
-    (entry,) = [each for each in model.metadata_props if each.key == "serde.linked"]
-    entry.value = value
-    path.write_bytes(model.SerializeToString())
-
-
-GOOD = {"location": "n-0000.params", "bytes": 10, "ranges": [[0, 5]], "fingerprint": "0" * 32}
-LIES: dict[str, Any] = {
-    "no JSON": "{",
-    "deep": "[" * 100_000,
-    "no list": GOOD,
-    "no files": [1],
-    "twice": [GOOD, GOOD],
-    "no location": [{**GOOD, "location": 1}],
-    "truth for a length": [{**GOOD, "bytes": True}],
-    "long digest": [{**GOOD, "fingerprint": "0" * 33}],
-    "range beyond the end": [{**GOOD, "ranges": [[6, 5]]}],
-    "range of texts": [{**GOOD, "ranges": [["0", 5]]}],
-    "range of three": [{**GOOD, "ranges": [[0, 5, 5]]}],
-    "range before the begin": [{**GOOD, "ranges": [[-1, 5]]}],
-    "ranges out of order": [{**GOOD, "ranges": [[1, 1], [0, 1]]}],
-    "a range twice": [{**GOOD, "ranges": [[0, 1], [0, 1]]}],
-    "too long": [{**GOOD, "bytes": 2**63}],
-    "too many ranges": [
-        {**GOOD, "bytes": 10_000, "ranges": [[at, 1] for at in range(MOST_RANGES + 2)]}
-    ],
-    "too much": [{**GOOD, "comment": "x" * 2**21}],
-}
-
-
-@pytest.mark.parametrize("lie", LIES)
-def test_malformed_facts_are_refused(lie: str, linked: Path) -> None:
-    value = LIES[lie]
-    rewrite(linked, value if isinstance(value, str) else json.dumps(value))
-    assert f"{linked}: metadata serde.linked: expected files with location" in told_of(linked)
-
-
-def test_facts_are_told_once(linked: Path) -> None:
-    model = onnx.load(linked, load_external_data=False)
-    model.metadata_props.append(model.metadata_props[-1])
-    linked.write_bytes(model.SerializeToString())
-    assert "metadata serde.linked: expected files with location" in told_of(linked)
-
-
-@pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "elsewhere", "up/secret"])
-def test_facts_of_files_that_no_weight_lies_in_open_nothing(location: str, linked: Path) -> None:
-    linked.parent.joinpath("up").symlink_to("..")
-    rewrite(linked, json.dumps([{**GOOD, "location": location}]))
-    serde.to_relay(linked)
-
-
-def test_a_name_of_a_hidden_folder_does_not_lead_out_of_it(linked: Path) -> None:
-    """Only while serde writes a model there, its data may lie beside its later place."""
-    hidden = linked.parent / ".serde-abcdefgh" / "new"
-    hidden.mkdir(parents=True)
-    shutil.copyfile(linked, hidden / "m.onnx")
-    with pytest.raises(FormatError, match="cannot be read: No such file"):
-        serde.to_relay(hidden / "m.onnx")
-
-
-def test_fingerprints_of_many_ranges_look_into_some(tmp_path: Path) -> None:
-    size = 40 * (MOST_RANGES + 1000)
-    (tmp_path / "d").write_bytes(bytes(size))
-    with OpenFile.open(tmp_path / "d") as opened:
-        found = Fingerprint.take(opened, [(40 * i, 40) for i in range(MOST_RANGES + 1000)])
-        assert len(found.ranges) == MOST_RANGES
-        assert found.fault(opened) is None
-    change(tmp_path / "d", found.ranges[2000][0])
-    with OpenFile.open(tmp_path / "d") as opened:
-        fault = found.fault(opened)
-    assert fault is not None
-    assert fault.startswith(f"expected {found.digest}, found ")

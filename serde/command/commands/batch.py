@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from serde.command.amounts import read_duration, read_size
+from serde.command.amounts import read_count, read_duration, read_size
 from serde.command.completion import complete_paths
 from serde.command.invocation import Invocation
 from serde.command.parameters import (
@@ -84,6 +84,13 @@ def _properties() -> Mapping[str, Any]:
     type=read_size,
     metavar="SIZE",
     help="What the process of one model may allocate: 500M or 2Gi; on Linux only.",
+)
+@click.option(
+    "--name-limit",
+    type=read_count,
+    metavar="N",
+    help="How many names of files and folders may be looked at for one glob or folder: 500k or 5M; "
+    "a million if left out.",
 )
 @click.option(
     "--retries",
@@ -166,6 +173,7 @@ def _prepared(ctx: click.Context, options: dict[str, Any]) -> BatchRun:
         _settings(ctx, options),
         workers=options["workers"],
         scheduler=DASK if options["dask"] else options["scheduler"],
+        **({} if options["name_limit"] is None else {"name_limit": options["name_limit"]}),
         ledger=options["ledger"],
         retry_failed=options["retry_failed"],
     )

@@ -19,7 +19,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.weights import Array, numpy_dtype
+from serde.weights import Array
 
 Numbers = tuple[int | None, ...]
 
@@ -110,11 +110,11 @@ def export_strided_slice(
     slice_mode: Literal["end", "size"],
     axes: tuple[int, ...] | None,
 ) -> Value:
-    """A bound at or past the end that the step goes to is left open; one outside is cut."""
+    """A bound at or past the end that the step goes to is left open; one outside is cut.
+
+    Floats of which nothing is left would go to oneDNN, which fails on that; bytes do not.
+    """
     type_ = ctx.type(data)
-    result = ctx.result_type().concrete_shape
-    if result is not None and 0 in result:
-        return ctx.const(allocation.zeros(result, numpy_dtype(type_.dtype)))
     starts: list[int | None] = [None] * type_.rank
     stops: list[int | None] = [None] * type_.rank
     steps: list[int | None] = [None] * type_.rank
@@ -128,7 +128,10 @@ def export_strided_slice(
     if type_.rank > MOST_SLICED:
         cuts = [slice(*each) for each in zip(starts, stops, steps, strict=True)]
         return ctx.spell(lambda x: _take_along_each(x, _indices(ctx, data, cuts)), data)
-    return ctx.emit_bytes("slice", data, begin=starts, end=stops, step=steps)
+    if 0 not in ctx.result_type().shape:
+        return ctx.emit_bytes("slice", data, begin=starts, end=stops, step=steps)
+    cut = ctx.emit("slice", ctx.cast(data, "uint8"), begin=starts, end=stops, step=steps)
+    return ctx.emit("Cast", cut, dtype=type_.dtype)
 
 
 def _indices(ctx: ExportContext, data: Value, cuts: Sequence[slice]) -> dict[int, Array]:
