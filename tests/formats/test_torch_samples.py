@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support.gaps import case, unknown_gaps
-from support.samples import BuiltSample, Symbols, build, each_array
+from support.samples import BuiltSample, Naming, Symbols, build, each_array
 from support.torch_tensors import UNNAMED, from_tensor, to_tensor
 
 from serde.errors import TypeInferenceError, UnsupportedModelError
+from serde.relay.ir.dims import Any as AnyDim
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import Sample, all_ops
@@ -89,12 +90,17 @@ def test_script_takes_written_module(name: str, given: Sample) -> None:
     _judge(name, built, module, built.arrays)
 
 
+def _unknown(_variable: int, _axis: int, _length: int) -> AnyDim:
+    return AnyDim()
+
+
 @pytest.mark.wide
+@pytest.mark.parametrize("lengths", [Symbols(shared=False), _unknown], ids=["symbols", "unknown"])
 @pytest.mark.parametrize(("name", "given"), samples("torch-open"))
-def test_open_lengths_agree_with_kernel(name: str, given: Sample) -> None:
-    """All lengths are symbols; what needs fixed ones is skipped with the reason."""
+def test_open_lengths_agree_with_kernel(name: str, given: Sample, lengths: Naming) -> None:
+    """All lengths are symbols, or unknown; what needs fixed ones is skipped with the reason."""
     try:
-        built = build(all_ops()[name], given, Symbols(shared=False))
+        built = build(all_ops()[name], given, lengths)
         module = write(built)
     except (TypeInferenceError, UnsupportedModelError) as error:
         pytest.skip(" ".join(str(error).split()))

@@ -153,8 +153,6 @@ GAPS: dict[tuple[str, str], str] = {
     **{("mxnet-sample", sample): reason for sample, reason in _NOT_IN_MXNET.items()},
     **{("onnx-nnef", name): reason for name, reason in _ONNX_TO_NNEF.items()},
     **{("onnx-torch", name): reason for name, reason in _ONNX_TO_TORCH.items()},
-    ("torch-again", "dft"): "complex tensors are not read",
-    ("torch-again", "serde.dft"): "complex tensors are not read",
     **{("torch-sample", sample): reason for sample, reason in _NOT_IN_TORCH.items()},
     ("torch-open", "serde.svd-0"): _SIGNS,
     ("torch-open", "serde.svd-1"): _SIGNS,

@@ -8,6 +8,7 @@ import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
 from serde.relax.precision import compute_wide, make_wide_expansion
+from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Tuple, tensor_type
 from serde.relay.op.attention import decompose_attention
 
@@ -35,7 +36,8 @@ def _has_layer(node: Call) -> bool:
     """
     query, key, _, mask = node.args
     left_out = isinstance(mask, Tuple)
-    same = tensor_type(query).shape[1] == tensor_type(key).shape[1]
+    heads = tensor_type(query).shape[1]
+    same = heads == tensor_type(key).shape[1] and not isinstance(heads, Any)
     return left_out and same and not node.attrs["is_causal"] and node.attrs["softcap"] is None
 
 

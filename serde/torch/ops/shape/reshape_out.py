@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.dims import Any, Dim, SymDim, product, symbol
 from serde.relay.ir.layout import LayoutPlan
+from serde.relay.ir.registry import get
 from serde.relay.ir.types import TensorType
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, dims_of, in_signed, permute, unsqueeze
 
+_AXIS: Final = "\N{NULL}axis"
+"""Begins the name of a length that a model leaves unknown; no name of a model's own has it."""
+
+
+def _named(shape: Sequence[Dim]) -> tuple[Dim, ...]:
+    """Return a shape whose unknown lengths have names, each its own, so that they can be told."""
+    return tuple(
+        symbol(f"{_AXIS}{place}") if isinstance(dim, Any) else dim
+        for place, dim in enumerate(shape)
+    )
+
 
 def write_reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
-    """Return `x` with the shape `dims`, in the words that say most of it."""
-    own = ctx.type(x).shape
-    if tuple(own) == tuple(dims):
+    """Return `x` with the shape `dims`, in the words that say most of it.
+
+    Args:
+        ctx: What is written into.
+        x: The data.
+        dims: Its new shape, in which its own lengths are what :func:`_named` calls them; of
+            others that are unknown there may be one.
+
+    Raises:
+        Unsupported: There are several.
+    """
+    own = _named(ctx.type(x).shape)
+    if own == tuple(dims):
         return x
     flat = _flattened(own, dims)
     if flat is not None:
@@ -68,39 +91,51 @@ def _unflattened(own: Sequence[Dim], dims: Sequence[Dim]) -> tuple[int, list[Dim
 
 def _lengths(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> object:
     """Return lengths for ``reshape``: one that is not a number is -1 where it can be."""
-    own = ctx.type(x).shape
-    if not dims:
-        return ()
+    axes = {dim: axis for axis, dim in enumerate(_named(ctx.type(x).shape))}
     computed = [i for i, each in enumerate(dims) if not isinstance(each, int)]
-    if 0 in dims or not computed:
-        return tuple(ctx.sizes(dims))
-    inferred = next((i for i in computed if isinstance(dims[i], Any)), None)
-    if inferred is None:
-        sums = [i for i in computed if dims[i].name is None]  # type: ignore[union-attr]
-        inferred = (sums or computed)[-1]
+    hidden = [i for i in computed if _is_hidden(dims[i]) and dims[i] not in axes]
+    if len(hidden) > (0 not in dims):
+        raise Unsupported("needs a length that is not known before the model runs")
+    sums = [i for i in computed if dims[i] not in axes and getattr(dims[i], "name", None) is None]
+    inferred = (hidden or sums or computed)[-1:] if 0 not in dims else []
     found: list[object] = []
     for place, each in enumerate(dims):
-        if place == inferred:
+        if place in inferred:
             found.append(-1)
-        elif isinstance(each, Any):
-            found.append(ctx.size(x, _axis_of(own, each)))
+        elif _is_hidden(each):
+            found.append(ctx.size(x, axes[each]))
         else:
             found += ctx.sizes([each])
     return tuple(found)
 
 
-def _axis_of(own: Sequence[Dim], dim: Any) -> int:
-    for axis, each in enumerate(own):
-        if each is dim:
-            return axis
-    raise Unsupported("needs a length that is not known before the model runs")
+def _is_hidden(dim: Dim) -> bool:
+    """Whether a length depends on one that only an axis of the data shows."""
+    return isinstance(dim, Any) or (isinstance(dim, SymDim) and _AXIS in str(dim))
 
 
-@OPS.exports("reshape", "contrib_reverse_reshape")
+@OPS.exports("reshape")
 def export_reshape(
     ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
 ) -> Value:
-    return write_reshape(ctx, data, ctx.result_type().shape)
+    return _write_codes(ctx, "reshape", data, newshape, allowzero)
+
+
+@OPS.exports("contrib_reverse_reshape")
+def export_reverse_reshape(
+    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
+) -> Value:
+    return _write_codes(ctx, "contrib_reverse_reshape", data, newshape, allowzero)
+
+
+def _write_codes(
+    ctx: ExportContext, name: str, data: Value, newshape: Sequence[Dim], allowzero: bool
+) -> Value:
+    """Write what codes say of the axes of the data, unknown ones included."""
+    type_ = ctx.type(data)
+    given = TensorType(_named(type_.shape), type_.dtype)
+    found = get(name).infer(given, newshape=newshape, allowzero=allowzero)
+    return write_reshape(ctx, data, found.shape)
 
 
 @OPS.exports("nn.batch_flatten")
@@ -123,7 +158,15 @@ def export_reshape_like(
 ) -> Value:
     if (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None):
         return ctx.method(data, "reshape_as", shape_like)
-    return write_reshape(ctx, data, ctx.result_type().shape)
+    dims = ctx.result_type().shape
+    if not any(isinstance(dim, Any) for dim in dims):
+        return write_reshape(ctx, data, dims)
+    spans = [range(ctx.type(x).rank) for x in (data, shape_like)]
+    replaced = spans[0][lhs_begin:lhs_end]
+    sizes = [ctx.size(data, axis) for axis in range(replaced.start)]
+    sizes += [ctx.size(shape_like, axis) for axis in spans[1][rhs_begin:rhs_end]]
+    sizes += [ctx.size(data, axis) for axis in range(replaced.stop, len(spans[0]))]
+    return ctx.method(data, "reshape", tuple(sizes))
 
 
 @OPS.exports("transpose")
@@ -138,12 +181,12 @@ def export_layout_transform(
     ctx: ExportContext, data: Value, *, src_layout: str, dst_layout: str
 ) -> Value:
     """The pieces of each axis are brought together, made one, parted anew and spread."""
-    type_ = ctx.type(data)
-    plan = LayoutPlan(type_.shape, src_layout, dst_layout)
+    dtype, shape = ctx.type(data).dtype, _named(ctx.type(data).shape)
+    plan = LayoutPlan(shape, src_layout, dst_layout)
     if len(plan.parts) == len(plan.gather) == len(plan.merged):
         return permute(ctx, data, [plan.gather[i] for i in plan.spread])
     whole = permute(ctx, data, plan.gather)
-    whole = ctx.typed(whole, TensorType([type_.shape[i] for i in plan.gather], type_.dtype))
+    whole = ctx.typed(whole, TensorType([shape[i] for i in plan.gather], dtype))
     return permute(ctx, write_reshape(ctx, whole, plan.parts), plan.spread)
 
 
