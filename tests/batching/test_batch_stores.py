@@ -32,11 +32,15 @@ def server() -> Iterator[Faults]:
         patch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMIsecret")
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        # What other tests have opened leads to another server.
+        others = dict(s3fs.S3FileSystem._cache)
+        s3fs.S3FileSystem.clear_instance_cache()
         yield faults
         for fs in s3fs.S3FileSystem._cache.values():
             if getattr(fs, "_s3", None) is not None:
                 s3fs.S3FileSystem.close_session(fs.loop, fs._s3)
         s3fs.S3FileSystem.clear_instance_cache()
+        s3fs.S3FileSystem._cache.update(others)
 
 
 @pytest.fixture(scope="module")
