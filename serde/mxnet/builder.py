@@ -25,10 +25,32 @@ _FUSED_ACTIVATIONS = frozenset({
 })  # fmt: skip
 """What MXNet lets oneDNN compute together with the layer in front of it."""
 
+_NEEDS_ELEMENTS = frozenset({
+    "CTCLoss", "Convolution", "Deconvolution", "FullyConnected", "Pooling", "RNN", "dot",
+    "gather_nd",
+})  # fmt: skip
+"""What fails in MXNet, or ends the process, where an operand has no elements."""
 
-@dataclass(frozen=True, slots=True)
+_MUST_BE_ASKED = frozenset({
+    "BilinearSampler", "GridGenerator", "_contrib_ModulatedDeformableConvolution",
+    "_contrib_MultiProposal", "_contrib_Proposal", "hard_sigmoid",
+})  # fmt: skip
+"""What fails in MXNet if nobody asks for its result."""
+
+_ASKS_FOR_NO_VALUES = {
+    "zeros_like": 0, "ones_like": 0, "_identity_with_attr_like_rhs": 1, "reshape_like": 1,
+}  # fmt: skip
+"""The operand that an operator does not ask for, as it takes the shape alone."""
+
+_PASSES_ON = frozenset({"BlockGrad", "Flatten", "Reshape", "_copy", "_npx_reshape", "expand_dims"})
+"""What asks for nothing if nobody asks for its result, as both are one in memory."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Value:
     """A tensor of MXNet's graph.
+
+    Two are equal if they are the same output of a node, or constants with the same data.
 
     Attributes:
         node: Number of the node, or -1 for a constant that no node uses yet.
@@ -40,7 +62,19 @@ class Value:
     node: int
     index: int = 0
     type: TensorType | None = None
-    data: Array | None = field(default=None, compare=False)
+    data: Array | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Value):
+            return NotImplemented
+        return self._place == other._place and self.data is other.data
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+    @property
+    def _place(self) -> tuple[int, int, TensorType | None]:
+        return self.node, self.index, self.type
 
 
 @dataclass(slots=True)
@@ -168,7 +202,11 @@ class GraphBuilder:
 
         Raises:
             ConverterBug: The importer of the operator would not take such a node.
+            Unsupported: An operand has no elements, and MXNet fails on that.
         """
+        types = [value.type for value in inputs if value is not None and value.type is not None]
+        if op in _NEEDS_ELEMENTS and any(0 in type_.shape for type_ in types):
+            raise Unsupported(f"MXNet has no {op} of a tensor without elements")
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
         text = {key: encode_attribute(value) for key, value in attrs.items() if value is not None}
@@ -233,6 +271,7 @@ class GraphBuilder:
         order = self._needed([head.node for head in heads])
         self._split_states(order)
         self._separate_layers(order, heads)
+        self._ask_for_results(order)
         order = self._needed([head.node for head in heads])
         place = {old: new for new, old in enumerate(order)}
         nodes = tuple(self._node(self._drafts[old], place) for old in order)
@@ -359,10 +398,27 @@ class GraphBuilder:
             ):
                 continue
             if entry not in sums:
-                name = self.reserve(f"{self._drafts[entry.node].name}_apart")
-                self._drafts.append(_Draft("add_n", name, {"num_args": "1"}, [entry]))
-                sums[entry] = Entry(len(self._drafts) - 1, 0)
+                sums[entry] = self._apart(entry)
             draft.inputs[0] = sums[entry]
+
+    def _ask_for_results(self, order: Sequence[int]) -> None:
+        """Put a sum of one where a shape alone is taken of an operator that must be asked."""
+        for number in order:
+            draft = self._drafts[number]
+            place = _ASKS_FOR_NO_VALUES.get(draft.op, -1)
+            if not 0 <= place < len(draft.inputs):
+                continue
+            source = self._drafts[draft.inputs[place].node]
+            while source.op in _PASSES_ON:
+                source = self._drafts[source.inputs[0].node]
+            if source.op in _MUST_BE_ASKED:
+                draft.inputs[place] = self._apart(draft.inputs[place])
+
+    def _apart(self, entry: Entry) -> Entry:
+        """Return the same as `entry` from a node that MXNet fuses with no other."""
+        name = self.reserve(f"{self._drafts[entry.node].name}_apart")
+        self._drafts.append(_Draft("add_n", name, {"num_args": "1"}, [entry]))
+        return Entry(len(self._drafts) - 1, 0)
 
     def _node(self, draft: _Draft, place: Mapping[int, int]) -> Node:
         return Node(

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.model import COMPUTED
@@ -23,6 +24,9 @@ from serde.walk.table import ConverterTable
 from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = ["ExportContext", "Subgraph", "require_computed"]
+
+_MOST_RESHAPED: Final = 6
+"""Axes of what oneDNN reshapes to, at most, which MXNet asks to; its NumPy's operator does not."""
 
 MAX_LEVEL: Final = 30
 """Subgraphs inside each other: MXNet reads their JSON text recursively."""
@@ -208,6 +212,21 @@ class ExportContext(walk.ExportContext[Value]):
             else self.emit("Cast", result, dtype="bool")
         )
 
+    def where(self, condition: Value, x: Value, y: Value, shape: Sequence[Dim]) -> Value:
+        """Append ``_npi_where``, which spreads nothing over no elements: it writes past its memory.
+
+        Args:
+            condition: Bools.
+            x: What is taken where they are true.
+            y: What is taken elsewhere.
+            shape: The shape of all three spread over each other.
+        """
+        given = condition, x, y
+        if 0 in shape:
+            whole = [self.spell(lambda a: relay.broadcast_to(a, shape), each) for each in given]
+            return self.emit("_npi_where", *whole)
+        return self.emit("_npi_where", *given)
+
     def cast(self, x: Value, dtype: str) -> Value:
         """Return `x` in another dtype of MXNet's."""
         type_ = TensorType(self.type(x).shape, dtype)
@@ -241,6 +260,9 @@ class ExportContext(walk.ExportContext[Value]):
                 raise Unsupported(f"a shape with open lengths and one of 0: {type_!r}")
             return replace(self.emit("_npx_reshape", x, newshape=fixed), type=type_)
         codes = _reshape_codes(old, shape, kept)
+        if len(codes) > _MOST_RESHAPED:
+            wide = tuple(-2 if code == 0 else code for code in codes)
+            return replace(self.emit("_npx_reshape", x, newshape=wide), type=type_)
         return replace(self.emit("Reshape", x, shape=codes), type=type_)
 
 

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
+from serde.mxnet.fold_empty import FoldEmpty
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input_order
 from serde.mxnet.operators import is_dynamic
 from serde.mxnet.ops import TABLE
@@ -88,11 +89,12 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
         supported,
         report,
         before=[
+            FoldEmpty(),
             *_raised_suppressions(model),
             transform.RaiseSliceLike(),
             transform.RaiseLayers(_is_whole, frozenset(model.params)),
         ],
-        after=[MERGE_STACKS, transform.RemoveIdentities()],
+        after=[MERGE_STACKS, FoldEmpty(), transform.RemoveIdentities()],
         packing=(STACK.name,),
     )
 
@@ -113,10 +115,21 @@ def _is_whole(node: Call) -> bool:
 
 def _needs_np_shape(main: Function) -> bool:
     """Whether an end of the graph has no axis, or any tensor one of length 0."""
-    nodes = (node for node in post_order(main.body) if isinstance(node, (Call, Constant)))
+    nodes = [node for node in post_order(main.body) if isinstance(node, (Call, Constant))]
     ends = _tensors(*(param.type for param in main.params), main.body.type)
     inner = _tensors(*(node.type for node in nodes))
-    return any(not type_.shape for type_ in ends) or any(0 in t.shape for t in [*ends, *inner])
+    if any(not type_.shape for type_ in ends) or any(0 in t.shape for t in [*ends, *inner]):
+        return True
+    return any(isinstance(node, Call) and _stacks_nothing(node) for node in nodes)
+
+
+def _stacks_nothing(node: Call) -> bool:
+    """Whether a node is a loop that never runs, with stacks, whose types may leave that open."""
+    if not isinstance(node.op, OpDef) or node.op.name != "serde.loop":
+        return False
+    limit, going, state, _ = node.args
+    never = any(isinstance(each, Constant) and int(each.data) <= 0 for each in (limit, going))
+    return never and len(_tensors(node.type)) > len(_tensors(state.type))
 
 
 def _tensors(*types: Type | None) -> list[TensorType]:
@@ -209,7 +222,7 @@ class _MxnetWalk(ExportWalk[Value]):
         kinds = context.result_types()
         if self._computes_both:
             return [
-                replace(context.emit("_npi_where", condition, one, two), type=kind)
+                replace(context.where(condition, one, two, kind.shape), type=kind)
                 for one, two, kind in zip(*branches, kinds, strict=True)
             ]
         number = context.cast(condition, "float32")

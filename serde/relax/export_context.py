@@ -123,7 +123,7 @@ class ExportContext(walk.ExportContext[Value]):
         """Return a value of which every length is an integer or a variable."""
         tir, found = self.framework.tir, self.framework.type_of(x.expr)
         lengths = [
-            each if isinstance(each, (tir.IntImm, tir.Var)) else tir.Var("any", "int64")
+            each if isinstance(each, (tir.IntImm, tir.Var)) else tir.Var("length", "int64")
             for each in found.shape.values
         ]
         wanted = self.framework.TensorType(lengths, found.dtype)

@@ -376,3 +376,107 @@ def test_mxnet_takes_no_unknown_length_for_another(tmp_path: Path) -> None:
     rolled = call("serde.roll", x, shift=(-1, 7), axes=(0, -2))
     (found,) = run("mxnet", rolled, {x: values}, tmp_path)
     np.testing.assert_array_equal(found, np.roll(values, (-1, 7), (0, -2)))
+
+
+def _no_rows(x: Expr) -> Expr:
+    return relay.strided_slice(x, [1], [1], [1], axes=[0])
+
+
+def _is_positive(x: Expr) -> Expr:
+    return relay.greater(x, relay.const(np.float32(0)))
+
+
+def _one_hot_of_none(x: Expr) -> Expr:
+    indices = relay.cast(relay.nn.relu(_no_rows(x)), "int32")
+    return relay.one_hot(indices, relay.max(x), relay.min(x), 5, -1, "float32")
+
+
+@pytest.mark.parametrize(
+    ("build", "shape"),
+    [
+        (
+            lambda x: relay.where(
+                _is_positive(relay.max(x)),
+                relay.tanh(_no_rows(x)),
+                relay.exp(_no_rows(x)),
+            ),
+            (0, 3),
+        ),
+        (lambda x: relay.where(_is_positive(_no_rows(x)), x, relay.max(x)), (0, 3)),
+        (
+            lambda x: relay.If(
+                _is_positive(relay.max(x)),
+                relay.tanh(_no_rows(x)),
+                relay.exp(_no_rows(x)),
+            ),
+            (0, 3),
+        ),
+        (_one_hot_of_none, (0, 3, 5)),
+    ],
+    ids=["condition", "values", "branches", "one_hot"],
+)
+def test_mxnet_chooses_between_no_elements(
+    build: Any, shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    """MXNet writes past its memory where it would spread operands over no elements."""
+    x = relay.var("x", shape=(1, 3))
+    (found,) = run("mxnet", build(x), {x: NUMBERS.reshape(1, 3)}, tmp_path)
+    assert found.shape == shape
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_onnx_takes_the_empty_mode_of_blocks_for_depth_first(layout: str, tmp_path: Path) -> None:
+    """TVM's frontends leave the mode empty; ONNX Runtime loads no node with such a one."""
+    data = np.arange(8, dtype=np.float32).reshape(1, 8, 1, 1)
+    given = data if layout == "NCHW" else data.transpose(0, 2, 3, 1)
+    x = relay.var("x", shape=given.shape)
+    body = call("nn.depth_to_space", x, block_size=2, layout=layout, mode="")
+    (found,) = run("onnx", body, {x: given}, tmp_path)
+    planar = found if layout == "NCHW" else found.transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(planar[0], [[[0, 2], [4, 6]], [[1, 3], [5, 7]]])
+
+
+SEVEN = (2, 3, 2, 1, 3, 2, 4)
+WRITTEN = np.float32([0.5, 0.25]).reshape(1, 2, 1, 1, 1, 1, 1)
+
+
+def _moved(x: Expr) -> Expr:
+    like = relay.ones((2, 2, 1, 1, 3, 2, 1), "float32")
+    ends = (relay.const(np.array(each)) for each in ([0, 2], [1, 0], [1, -1]))
+    return relay.Tuple(
+        [
+            relay.strided_slice(x, [1, 2], [3, -5], [1, -2], axes=[1, -1]),
+            relay.slice_like(x, like, (1, 2, -1)),
+            relay.strided_set(x, relay.Constant(WRITTEN), *ends),
+            relay.concatenate([x, relay.negative(x)], 1),
+            relay.split(x, [1], axis=4)[1],
+            relay.greater(relay.reverse(x, 6), x),
+            relay.add(relay.reshape(relay.reshape(x, (6, 48)), SEVEN), x),
+            relay.gather(x, 1, relay.const(np.full((2, 1, 2, 1, 3, 2, 4), 2))),
+            relay.gather(x, 1, relay.cast(relay.sign(x), "int64")),
+        ]
+    )
+
+
+def test_mxnet_moves_seven_axes(tmp_path: Path) -> None:
+    """MXNet slices no more than five axes, and has oneDNN join and reshape no more than six."""
+    x = relay.var("x", shape=SEVEN)
+    values = np.arange(288, dtype=np.float32).reshape(SEVEN)
+    values[:, ::2] *= -1
+    names = tuple("abcdefghi")
+    found = run("mxnet", _moved(x), {x: values}, tmp_path, names=names)
+    changed = values.copy()
+    changed[:1, 2:0:-1] = WRITTEN
+    expected = [
+        values[:, 1:3, ..., 2::-2],
+        values[:, :2, :1, ..., :1],
+        changed,
+        np.concatenate([values, -values], 1),
+        values[:, :, :, :, 1:],
+        values[..., ::-1] > values,
+        values + values,
+        values[:, 2:],
+        np.take_along_axis(values, np.sign(values).astype(np.int64), 1),
+    ]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.mxnet_written import run_written
 
 import serde.relay as relay
-from serde.compat import import_mxnet
-from serde.errors import MissingDependency, UnsupportedModelError
-from serde.mxnet.engine import MxnetEngine, mxnet_program
+from serde.errors import UnsupportedModelError
 from serde.mxnet.exporter import from_relay
 from serde.mxnet.model import MxnetModel
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, Var
@@ -32,15 +31,7 @@ def exported(params: Sequence[Var], body: Expr, outputs: int = 1) -> tuple[Relay
 
 
 def run(params: Sequence[Var], body: Expr, *arrays: Any, outputs: int = 1) -> list[np.ndarray]:
-    try:
-        mxnet = import_mxnet()
-    except MissingDependency as error:
-        pytest.skip(str(error))
-    model, native = exported(params, body, outputs)
-    names = [param.name_hint for param in params]
-    return MxnetEngine(mxnet, mxnet_program(native, model)).run(
-        dict(zip(names, arrays, strict=True))
-    )
+    return run_written(params, body, arrays, outputs=outputs)
 
 
 def operators(native: MxnetModel) -> list[str]:
@@ -71,6 +62,20 @@ def test_conditional_is_one_node_around_which_lies_what_is_shared() -> None:
     inner = [[each.op for each in graph.nodes if each.op != "null"] for graph in node.subgraphs]
     assert all("exp" not in names for names in inner)
     assert "tanh" in inner[2]
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_each_branch_gives_its_own_constants(flag: bool) -> None:
+    choice = relay.var("choice", shape=(1,), dtype="bool")
+    same = relay.const(-X)
+    body = relay.If(
+        relay.reshape(choice, ()),
+        relay.Tuple([relay.const(X), same]),
+        relay.Tuple([relay.const(X + 1), same]),
+    )
+    first, second = run([choice], body, np.array([flag]), outputs=2)
+    np.testing.assert_array_equal(first, X if flag else X + 1)
+    np.testing.assert_array_equal(second, -X)
 
 
 @pytest.mark.parametrize("flags", [(True, True), (True, False), (False, True)])

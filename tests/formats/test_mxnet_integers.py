@@ -7,36 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.mxnet_written import run_built as run
 from support.oracle import run_mxnet
 
 import serde
 import serde.relay as relay
-from serde.compat import import_mxnet
-from serde.errors import MissingDependency, UnsupportedModelError
-from serde.mxnet.engine import MxnetEngine, mxnet_program
-from serde.mxnet.exporter import from_relay
-from serde.relay.ir.expr import Expr, Function, Var
-from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.errors import UnsupportedModelError
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import TensorType
-from serde.report import Report
 
 LEFT = np.array([2**62 + 1, -(2**62) - 3, 7, -7, 2**53 + 1, -1], np.int64)
 RIGHT = np.array([10, 7, -2, 2, -3, 5], np.int64)
 PLACES = np.array([0, 1, 5, 31, 62, 63], np.int64)
-
-
-def run(build: Callable[..., Expr], *arrays: np.ndarray) -> Any:
-    try:
-        mxnet = import_mxnet()
-    except MissingDependency as error:
-        pytest.skip(str(error))
-    params = [Var(f"x{i}", TensorType(x.shape, x.dtype)) for i, x in enumerate(arrays)]
-    names = tuple(param.name_hint for param in params)
-    mod = IRModule({"main": Function(params, build(*params))})
-    model = RelayModel(mod, {}, ModelMeta(names, ("out",)))
-    engine = MxnetEngine(mxnet, mxnet_program(from_relay(model, Report()), model))
-    return engine.run(dict(zip(names, arrays, strict=True)))[0]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +38,42 @@ def test_operator_of_two_int64(name: str, wanted: Callable[..., np.ndarray]) -> 
     with np.errstate(over="ignore"):
         expected = wanted(LEFT, RIGHT)
     np.testing.assert_array_equal(run(getattr(relay, name), LEFT, RIGHT), expected)
+
+
+DIVISORS = np.array([6, 3, 7, -3, -(2**24) - 1, 5], np.int64)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("number", [2**30 - 1, -(2**29) - 3])
+def test_quotient_of_a_constant(number: int, dtype: str) -> None:
+    divisor = DIVISORS.astype(dtype)
+    found = run(lambda x: relay.divide(relay.const(number, dtype), x), divisor)
+    np.testing.assert_array_equal(found, np.trunc(number / divisor.astype(np.float64)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 11, 19])
+def test_power_to_a_constant(exponent: int, dtype: str) -> None:
+    base = np.array([3, 5, 2, 1, 0], dtype)
+    found = run(lambda x: relay.power(x, relay.const(exponent, dtype)), base)
+    np.testing.assert_array_equal(found, np.power(base, np.array(exponent, dtype)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "largest"),
+    [("int8", (5, 3)), ("uint8", (3, 5)), ("int32", (3, 19)), ("int64", (-7, 21))],
+)
+def test_power_of_two_tensors(dtype: str, largest: tuple[int, int]) -> None:
+    pairs = [largest, (2, 6), (2, 1), (3, 0), (0, 0), (0, 99), (1, 100), (1, 31)]
+    base, exponent = (np.array(each, dtype) for each in zip(*pairs, strict=True))
+    wanted = [each**power for each, power in pairs]
+    np.testing.assert_array_equal(run(relay.power, base, exponent), wanted)
+
+
+def test_power_to_a_negative_integer() -> None:
+    base = np.array([[2, 1, -1, -3]], np.int64)
+    found = run(relay.power, base, np.array([[-1], [-4]], np.int64))
+    np.testing.assert_array_equal(found, [[0, 1, -1, 0], [0, 1, 1, 0]])
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.mxnet_check import agree, run_under, same
+from support.mxnet_written import run_built
+from support.oracle import run_mxnet
 from support.runtime import run_onnx
 
 import serde
 from serde.compat import import_mxnet
+from serde.relay.ir.registry import call
 from serde.relay.run.interpreter import run
 
 RUN = [16, 21]
@@ -191,3 +194,42 @@ def test_moved_bins(mx: Any, attrs: dict[str, Any], scale: float) -> None:
     )
     # places are computed in float32: 1e-6 of 12 elements
     agree(symbol, inputs, returns=True, opsets=[13, 21], tolerance=2e-5)
+
+
+def _as_doubled(rois: np.ndarray) -> np.ndarray:
+    """Regions that at scale 1 are what the given ones are at scale 2: edges are rounded first."""
+    corners = np.sign(rois[:, 1:]) * np.floor(np.abs(rois[:, 1:]) + 0.5)
+    return np.concatenate([rois[:, :1], 2 * corners + np.float32([0, 0, 1, 1])], 1)
+
+
+@pytest.mark.parametrize("scale", [2.0, 1.0])
+def test_position_sensitive_regions_of_a_greater_scale(mx: Any, scale: float) -> None:
+    inputs = regions(8)
+    attrs = {"output_dim": 2, "pooled_size": 2, "group_size": 2}
+    found = run_built(
+        lambda *x: call("serde.psroi_pool", *x, spatial_scale=scale, **attrs), *inputs.values()
+    )
+    if scale > 1:
+        inputs["rois"] = _as_doubled(inputs["rois"])
+    symbol = mx.sym.contrib.PSROIPooling(*map(mx.sym.var, inputs), spatial_scale=1.0, **attrs)
+    np.testing.assert_allclose(found, run_mxnet(symbol, {}, inputs)[0], atol=1e-5)
+
+
+@pytest.mark.parametrize(("scale", "deviation"), [(2.0, 0.3), (1.0, 1.5), (2.0, 1.5)])
+def test_moved_bins_of_greater_factors(mx: Any, scale: float, deviation: float) -> None:
+    inputs = regions(8)
+    inputs["trans"] = np.random.default_rng(13).normal(size=(5, 2, 2, 2)).astype("float32")
+    attrs = {
+        "output_dim": 2, "pooled_size": 2, "group_size": 2, "part_size": 2, "sample_per_part": 2,
+    }  # fmt: skip
+    factors = {"spatial_scale": scale, "trans_std": deviation}
+    found = run_built(
+        lambda *x: call("serde.deformable_psroi_pool", *x, **factors, **attrs), *inputs.values()
+    )
+    if scale > 1:
+        inputs["rois"] = _as_doubled(inputs["rois"])
+    inputs["trans"] *= 3
+    symbol = mx.sym.contrib.DeformablePSROIPooling(
+        *map(mx.sym.var, inputs), spatial_scale=1.0, trans_std=deviation / 3, **attrs
+    )
+    np.testing.assert_allclose(found, run_mxnet(symbol, {}, inputs)[0], atol=2e-5)

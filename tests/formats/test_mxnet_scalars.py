@@ -45,6 +45,28 @@ def test_scalars(name: str, dtype: str, scalar: float, is_int: bool) -> None:
     agree(made, {"x": np.array([1, 2, 3]).astype(dtype)})
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(
+    ("name", "scalar", "data"),
+    [
+        ("_rdiv", 2**30 - 1, [6, 7, -9]),
+        ("_div", 7, [2**30 - 1, 2**24 + 7, -(2**29) - 3]),
+        ("_power", 11, [7, 5, 3]),
+        ("_rpower", 7, [11, 9, 3]),
+    ],
+)
+def test_scalars_with_integers_that_float32_does_not_hold(
+    name: str, scalar: int, data: list[int], dtype: str
+) -> None:
+    made = node(f"{name}_scalar", import_mxnet().sym.var("x"), scalar=scalar)
+    agree(made, {"x": np.array(data, dtype)})
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_squares_that_float32_does_not_hold(dtype: str) -> None:
+    agree(node("square", import_mxnet().sym.var("x")), {"x": np.array([46340, -32769], dtype)})
+
+
 @pytest.mark.parametrize("scalar", ["inf", "1e30"])
 def test_a_scalar_beyond_the_integers_is_refused(scalar: str) -> None:
     made = node("_maximum_scalar", import_mxnet().sym.var("x"), scalar=scalar)

@@ -393,6 +393,25 @@ def test_symbol_of_the_outside_alone(opset: int) -> None:
 
 
 @pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("times", [0, 2])
+@pytest.mark.parametrize("going", [True, False])
+def test_rows_of_open_lengths(opset: int, times: int, going: bool) -> None:
+    """What no iteration stacks has the lengths that the types tell."""
+    i, a, b = number(), vector("a", 1), vector("b", 3, "N")
+    rows = Tuple([relay.const(True), a, relay.negative(b), relay.sum(b, axis=[0])])
+    body = Function([i, a, b], rows)
+    limit, start = Var("limit", TensorType((), "int64")), flag("start")
+    x, y = vector("x", 1), vector("y", 3, "N")
+    looped = relay.serde.loop(limit, start, [x], [y], body=body)
+    proto = export(Function([limit, start, x, y], Tuple([looped[1], looped[2]])), opset)
+    data = RNG.standard_normal((3, 4)).astype(np.float32)
+    feeds = [np.array(times), np.array(going), np.zeros(1, np.float32), data]
+    count = times if going else 0
+    wanted = [np.stack([-data] * 2)[:count], np.stack([data.sum(0)] * 2)[:count]]
+    assert_close(run_proto(proto, feeds), wanted)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
 def test_scan_over_axis_1_backwards(opset: int) -> None:
     total, row, scale = vector("total"), vector("row"), relay.var("scale", shape=())
     added = relay.add(total, relay.multiply(row, scale))

@@ -82,6 +82,7 @@ MODELS = {
     "symbols": model_of(lambda x: relay.reshape(x, (-1,)), x=(N, M)),
     "offsets of buffers": model_of(relay.argwhere, x=(N, M)),
     "a length that values tell": model_of(arange_to, rows=()),
+    "two lengths of one axis": model_of(relay.add, x=(2, N), y=(M,)),
 }  # fmt: skip
 
 

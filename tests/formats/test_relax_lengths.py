@@ -76,6 +76,19 @@ def test_lengths_that_are_not_known_to_be_the_same_broadcast(
     _check(_add(one, other), lambda x, y: [x + y], lines)
 
 
+def test_lengths_of_parameters_that_are_not_known_to_be_those_of_channels() -> None:
+    x = _var("x", 2, 4, 3)
+    pairs = [_var(name, dim) for name, dim in zip("abcd", (N, 3, M, N), strict=True)]
+    normed = relay.nn.batch_norm(x, *pairs, axis=-1, epsilon=0.5)[0]
+
+    def expected(
+        x: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray
+    ) -> list[np.ndarray]:
+        return [(x - c) / np.sqrt(d + np.float32(0.5)) * a + b]
+
+    _check(relay.Function([x, *pairs], normed), expected, [((2, 4, 3), *[(3,)] * 4)])
+
+
 def test_a_multiple_of_a_symbol_shows_the_symbol() -> None:
     x = _var("x", 2 * N)
     function = relay.Function([x], relay.reshape(x, (N, 2)))

@@ -19,12 +19,13 @@ from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import all_ops
+from serde.relay.ir.registry import all_ops, call
 from serde.relay.ir.types import TupleType
 from serde.weights import ArrayWeight
 
 torch = pytest.importorskip("torch")
 
+NOTHING = {"one": (0, 3), "other": (4, 0)}
 LOOPS = [
     pytest.param(name, given, id=f"{name}-{number}")
     for name in ("serde.loop", "serde.scan", "serde.lstm", "serde.gru", "serde.rnn")
@@ -141,6 +142,47 @@ def test_archives_run_for_any_length_and_are_the_same_again(tmp_path: Path, suff
     load = torch.jit.load if suffix == ".pt" else lambda path: torch.export.load(path).module()
     x = np.ones((5, 4), np.float32)
     compare(load(str(paths[0]))(torch.from_numpy(x)), [np.maximum(x @ weight.T, 0)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_archives_hold_weights_of_no_elements(tmp_path: Path, dtype: str) -> None:
+    """Those that share no memory, and one that is empty by a slice of another."""
+    one, other = (relay.var(name, shape=shape, dtype=dtype) for name, shape in NOTHING.items())
+    rows = relay.var("rows", shape=(2, 3), dtype=dtype)
+    body = relay.Tuple([one, relay.transpose(other), relay.strided_slice(rows, [2], [1], axes=[1])])
+    weights = {name: np.zeros(shape, dtype) for name, shape in NOTHING.items()}
+    weights["rows"] = np.ones((2, 3), dtype)
+    model = model_of(Function([one, other, rows], body), weights)
+    path = tmp_path / "net.pt2"
+    serde.export_model(model, format="torch", path=path)
+    expected = [np.zeros(shape, dtype) for shape in ((0, 3), (0, 4), (2, 0))]
+    compare(torch.export.load(path).module()(), expected)
+
+
+def test_weights_of_classes_have_no_gradient() -> None:
+    """PyTorch has none for them, and refuses to compute a loss that asks for one."""
+    scores = relay.var("scores", shape=(3, 2))
+    labels = relay.var("labels", shape=(3,), dtype="int32")
+    shift, classes = relay.var("shift", shape=(2,)), relay.var("classes", shape=(2,))
+    weights = relay.exp(relay.add(classes, relay.max(scores)))
+    shifted = relay.add(scores, shift)
+    losses = call("serde.softmax_cross_entropy_loss", shifted, labels, weights)
+    body = relay.TupleGetItem(losses, 0)
+    held = {"shift": np.float32([0.5, -1]), "classes": np.float32([0.25, 2])}
+    function = Function([scores, labels, shift, classes], body)
+    module = serde.export_model(model_of(function, held), format="torch")
+    given = torch.tensor([[1.0, -2.0], [0.5, 0.0], [-1.0, 3.0]]), torch.tensor([0, 1, 1])
+    loss = module(*given)
+    by_class = torch.exp(torch.from_numpy(held["classes"]) + 3)
+    expected = torch.nn.functional.cross_entropy(
+        given[0] + torch.from_numpy(held["shift"]), given[1], by_class
+    )
+    torch.testing.assert_close(loss, expected)
+    loss.backward()
+    gradients = {name: each.grad for name, each in module.named_parameters()}
+    assert gradients["shift"].abs().sum() > 0
+    assert gradients["classes"] is None
+    torch.export.export(module, given)
 
 
 def test_an_archive_is_refused_where_pytorch_refuses_it(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def has_layers(node: Call, target: int) -> bool:
     if name in RESIZES:
         return _resizes(node, target)
     if name == "nn.depth_to_space":
-        return node.attrs["mode"] == "DCR" or target >= 14
+        return node.attrs["mode"] != "CRD" or target >= 14
     return name not in WITHOUT
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import onnx
 
 import serde.relay as relay
@@ -51,7 +52,7 @@ def export_loop(
         TensorType(each.shape[1:], each.dtype) for each in stacks if isinstance(each, TensorType)
     ]
     inputs = [number, ctx.input("going", condition), *_widen_types(states, carried)]
-    return ctx.emit_tuple(
+    found = ctx.emit_tuple(
         "Loop",
         limit,
         ctx.const(True) if going is None else going,
@@ -59,6 +60,31 @@ def export_loop(
         outputs=len(results),
         body=ctx.graph(inner, inputs, [condition, *carried, *elements]),
     )
+    if _begins(limit, going):
+        return found
+    rows = zip(found[len(state) :], stacks, strict=True)
+    return *found[: len(state)], *[_tell_lengths(ctx, x, type_) for x, type_ in rows]
+
+
+def _begins(limit: Value | None, going: Value | None) -> bool:
+    """Whether a loop is known to run once at least."""
+    given = [each for each in (limit, going) if each is not None]
+    return all(each.data is not None and bool(np.all(each.data > 0)) for each in given)
+
+
+def _tell_lengths(ctx: ExportContext, stack: Value, type_: ValueType) -> Value:
+    """Return what a loop stacked, which ONNX Runtime gives rows of open lengths of 0 if it is none.
+
+    Lengths that nothing outside of the loop tells stay so.
+    """
+    if not isinstance(type_, TensorType) or all(isinstance(d, int) for d in type_.shape[1:]):
+        return stack
+    try:
+        rows = ctx.shape(type_.shape[1:])
+    except Unsupported:
+        return stack
+    # Not a concatenation: ONNX Runtime fuses one into a Reshape to (0, -1).
+    return ctx.emit("Reshape", stack, ctx.emit("Pad", rows, ctx.ints([1, 0])))
 
 
 @OPS.imports("Loop", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))

@@ -3,8 +3,8 @@
 What a length of a signature is called is told in three ways: as a text in the signature of a
 function (up to 0.26), by a type variable before the module (0.27), and as ``n = T.int64()`` in the
 body. Releases print mixtures of these that they do not read: a text in the shape of a buffer
-becomes a number of 32 bits, and a type variable cannot be declared again in a body. Such texts
-are rewritten: buffers are matched in the body, where lengths are declared.
+becomes a number of 32 bits, and a type variable can be no parameter, nor be declared again in a
+body. Such texts are rewritten: buffers are matched in the body, where lengths are declared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def declare_symbols(tree: ast.Module) -> bool:
     variables = {each.targets[0].id for each in tree.body if _is_variable(each)}  # type: ignore[attr-defined]
     module = next(each for each in tree.body if isinstance(each, ast.ClassDef))
     functions = [each for each in module.body if isinstance(each, ast.FunctionDef)]
-    again = variables & {name for each in functions for name in _declared(each)}
+    again = variables & {name for each in functions for name in (*_declared(each), *_taken(each))}
     if not again and not any(_has_texts(each) for each in functions):
         return False
     tree.body = [each for each in tree.body if not _is_variable(each)]
@@ -62,6 +62,11 @@ def _declared(function: ast.FunctionDef) -> Iterator[str]:
     for each in ast.walk(function):
         if isinstance(each, ast.Assign):
             yield from (name for name, value in _pairs(each) if _is_declaration(value))
+
+
+def _taken(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield the names of a function's parameters."""
+    return (each.arg for each in function.args.args)
 
 
 def _pairs(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
@@ -117,7 +122,7 @@ def _match_buffers(function: ast.FunctionDef, variables: set[str]) -> None:
     lengths.pop("T", None)
     body = [kept for each in function.body for kept in _without(each, lengths)]
     place = 1 if _is_attributes(body[0]) else 0
-    parameters = {each.arg for each in function.args.args}
+    parameters = set(_taken(function))
     declared: list[ast.stmt] = [
         _binding(name, ast.Call(_attribute("T", "int64"), [], []))
         for name in lengths

@@ -97,7 +97,8 @@ def _within(indices: Expr, offsets: Expr, include_last_offset: bool) -> Expr:
     else:
         end = call("shape_of", indices, dtype=kind)
         length = call("squeeze", end, axis=(0,))
-        places = call("arange", const(0, kind), length, const(1, kind), dtype=kind)
+        counted = call("arange", const(0, kind), length, const(1, kind), dtype=kind)
+        places = call("reshape_like", counted, indices)  # Of a length that the types tell.
     bounds = offsets if include_last_offset else call("concatenate", [offsets, end], axis=0)
     first = call("strided_slice", bounds, begin=(0,), end=(-1,), strides=(1,), axes=(0,))
     last = call("strided_slice", bounds, begin=(1,), end=(2**31 - 1,), strides=(1,), axes=(0,))

@@ -69,6 +69,8 @@ def to_module(program: TorchProgram) -> AnyValue:
 def to_tensor(weight: Weight) -> AnyValue:
     """Return a weight as a tensor that owns its memory."""
     torch = require("torch")
+    if 0 in weight.shape:  # torch.export.save counts on memory of no bytes
+        return torch.empty(weight.shape, dtype=getattr(torch, weight.dtype))
     array = weight.array()
     if weight.dtype.startswith(("bfloat16", "float8")):
         width = {1: "uint8", 2: "int16"}[array.dtype.itemsize]

@@ -126,6 +126,11 @@ def _is_symmetric(call: Call) -> bool:
     return bool(before == after) and all(extra < stride for extra, stride in pairs)
 
 
+def _is_dilated(call: Call) -> bool:
+    """Whether filters of three axes are spread, which MXNet refuses."""
+    return len(call.attrs["dilation"]) == 3 and set(call.attrs["dilation"]) != {1}
+
+
 @dataclass(frozen=True, kw_only=True)
 class RelayConvTranspose(RelayConv):
     """Attributes that the transposed convolutions of Relay share."""
@@ -137,7 +142,7 @@ class RelayConvTranspose(RelayConv):
     "nn.conv1d_transpose",
     "nn.conv2d_transpose",
     "nn.conv3d_transpose",
-    when=lambda call: has_mxnet_form(call) and _is_symmetric(call),
+    when=lambda call: has_mxnet_form(call) and _is_symmetric(call) and not _is_dilated(call),
 )
 def export_conv_transpose(
     ctx: ExportContext,
@@ -161,12 +166,17 @@ def export_conv_transpose(
 
 @OPS.expands("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
 def expand_conv_transpose(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
-    """What is cut off or added at one side only is so behind the operator."""
-    ndim = tensor_type(data).rank - 2
+    """What is cut off or added at one side only is so behind the operator.
+
+    Filters of three axes that are spread have zeros in between.
+    """
+    ndim, dilation = tensor_type(data).rank - 2, attrs["dilation"]
     layout, out_layout = attrs["data_layout"], attrs["out_layout"] or attrs["data_layout"]
     wanted, filters = LAYOUTS[ndim, None]
     groups = attrs["groups"]
     weight = arrange_filters(weight, attrs["kernel_layout"], "IO" + filters[2:])
+    if ndim == 3 and set(dilation) != {1}:
+        weight, dilation = relay.nn.dilate(weight, (1, 1, *dilation)), (1, 1, 1)
     shape = fixed_shape(weight)
     dtype = product_dtype(data, attrs["out_dtype"])
     wide = working_dtype(data, weight, dtype, shape[0] // groups * math.prod(shape[2:]))
@@ -181,7 +191,7 @@ def expand_conv_transpose(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
         channels=shape[1] * groups,
         kernel_size=shape[2:],
         strides=attrs["strides"],
-        dilation=attrs["dilation"],
+        dilation=dilation,
         groups=groups,
     )
     added = [(0, 0), (0, 0), *((0, max(-each, 0)) for each in surplus)]

@@ -18,7 +18,14 @@ from serde.mxnet.axis_groups import MOST_GROUPS, align
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise.scalars import in_floats, scalar_like, truth, with_scalar
+from serde.mxnet.ops.elementwise.powers import integer_power
+from serde.mxnet.ops.elementwise.scalars import (
+    in_floats,
+    in_singles,
+    scalar_like,
+    truth,
+    with_scalar,
+)
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
@@ -51,9 +58,9 @@ LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xo
 
 
 def arithmetic(ctx: ImportContext, target: str, lhs: Expr, rhs: Expr) -> Expr:
-    """Return one arithmetic operation; a power of integers goes through float64."""
+    """Return one arithmetic operation."""
     if target == "power":
-        return in_floats(ctx, relay.power, lhs, rhs)
+        return in_singles(ctx, relay.power, lhs, rhs)
     if target == "floor_mod":
         return remainder(ctx, lhs, rhs)
     return getattr(relay, target)(lhs, rhs)
@@ -101,6 +108,11 @@ def _scalar(binary: Callable[..., AnyValue], *, swapped: bool) -> Callable[..., 
     return import_scalar
 
 
+def _divide(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    """MXNet divides a number by integers in float32."""
+    return in_singles(ctx, relay.divide, lhs, rhs)
+
+
 SCATTERED = {
     "elemwise_div": ["_scatter_elemwise_div"],
     "_plus_scalar": ["_scatter_plus_scalar"],
@@ -117,7 +129,8 @@ for _name, _target in BINARY.items():
     _with_scalar = [f"_{_stem}_scalar", *SCATTERED.get(f"_{_stem}_scalar", [])]
     OPS.imports(*_with_scalar)(_scalar(_function, swapped=False))
     if _name in ("sub", "div", "power", "mod"):
-        OPS.imports(f"_r{_stem}_scalar")(_scalar(_function, swapped=True))
+        _behind = _divide if _name == "div" else _function
+        OPS.imports(f"_r{_stem}_scalar")(_scalar(_behind, swapped=True))
 
 
 for _name, _target in COMPARE.items():
@@ -139,7 +152,6 @@ WRITTEN = {
     "divide": ("broadcast_div", "_div_scalar", "_rdiv_scalar"),
     "maximum": ("broadcast_maximum", "_maximum_scalar", "_maximum_scalar"),
     "minimum": ("broadcast_minimum", "_minimum_scalar", "_minimum_scalar"),
-    "power": ("broadcast_power", "_power_scalar", "_rpower_scalar"),
     "equal": ("_npi_equal", "_npi_equal_scalar", "_npi_equal_scalar"),
     "not_equal": ("_npi_not_equal", "_npi_not_equal_scalar", "_npi_not_equal_scalar"),
     "greater": ("_npi_greater", "_npi_greater_scalar", "_npi_less_scalar"),
@@ -151,6 +163,9 @@ WRITTEN = {
 }  # fmt: skip
 """Relay's operator: MXNet's for two tensors, with a scalar behind, with a scalar in front."""
 
+ROUNDED = frozenset(("_rdiv_scalar",))
+"""MXNet's operators that compute integers in float32."""
+
 
 def _declare_binary_export(name: str, tensors: str, behind: str, before: str) -> None:
     @OPS.exports(name)
@@ -158,13 +173,26 @@ def _declare_binary_export(name: str, tensors: str, behind: str, before: str) ->
         left, right = ctx.scalar(lhs), ctx.scalar(rhs)
         if right is not None:
             return ctx.emit(behind, lhs, scalar=right)
-        if left is not None:
+        if left is not None and (before not in ROUNDED or is_float(ctx.type(rhs).dtype)):
             return ctx.emit(before, rhs, scalar=left)
         return ctx.emit_bytes(tensors, *align(ctx, lhs, rhs))
 
 
 for _relay, _names in WRITTEN.items():
     _declare_binary_export(_relay, *_names)
+
+
+@OPS.exports("power")
+def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+    """MXNet computes powers of integers in float32."""
+    if not is_float(ctx.type(lhs).dtype):
+        return ctx.spell(integer_power, lhs, rhs)
+    left, right = ctx.scalar(lhs), ctx.scalar(rhs)
+    if right is not None:
+        return ctx.emit("_power_scalar", lhs, scalar=right)
+    if left is not None:
+        return ctx.emit("_rpower_scalar", rhs, scalar=left)
+    return ctx.emit("broadcast_power", *align(ctx, lhs, rhs))
 
 
 @OPS.imports("_grad_add")
@@ -206,9 +234,9 @@ def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
 @OPS.exports("where")
 def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     """NumPy's operator takes five axes, the other one no broadcasts, and no bools."""
-    if ctx.result_type().rank <= MOST_GROUPS:
-        return ctx.emit("_npi_where", ctx.cast(condition, "bool"), x, y)
     shape = ctx.result_type().shape
+    if len(shape) <= MOST_GROUPS:
+        return ctx.where(ctx.cast(condition, "bool"), x, y, shape)
     whole = [ctx.spell(lambda a: relay.broadcast_to(a, shape), each) for each in (condition, x, y)]
     return ctx.emit_bytes("where", *whole)
 

@@ -1,7 +1,7 @@
 """Logic of bits, and shifts.
 
 MXNet has no shifts: they multiply and divide by powers of two, which are looked up, because
-MXNet computes powers in float64.
+MXNet computes powers in float32.
 """
 
 from __future__ import annotations

@@ -56,6 +56,19 @@ def in_floats(
     return relay.cast(relay.round(result) if rounded else result, dtype)
 
 
+def in_singles(ctx: ImportContext, function: Callable[..., Expr], *operands: Expr) -> Expr:
+    """Return what a function gives that MXNet computes in float32 for integers.
+
+    It is exact in float64 first, and rounded then.
+    """
+    dtype = ctx.type(operands[0]).dtype
+    if is_float(dtype):
+        return function(*operands)
+    single = [relay.cast(x, "float32") for x in operands]
+    found = function(*(relay.cast(x, "float64") for x in single))
+    return relay.cast(relay.cast(found, "float32"), dtype)
+
+
 def truth(ctx: ImportContext, x: Expr) -> Expr:
     """Return whether each element differs from zero."""
     return relay.not_equal(x, scalar_like(ctx, x, 0))

@@ -13,7 +13,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise.scalars import in_floats, scalar_like
+from serde.mxnet.ops.elementwise.scalars import in_floats, in_singles, scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
@@ -150,7 +150,7 @@ for _name, _functions in SPECIAL.items():
 
 @OPS.imports("square", "_npi_square")
 def import_square(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.multiply(data, data)
+    return in_singles(ctx, lambda x: relay.multiply(x, x), data)
 
 
 @OPS.imports("reciprocal", "_npi_reciprocal")

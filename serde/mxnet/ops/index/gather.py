@@ -151,10 +151,13 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     along = (axis or 0) % ctx.type(data).rank
     shape = ctx.static_shape(indices)
     length = ctx.static_lengths(data, [along])[0]
-    negative = ctx.emit("_npi_less_scalar", indices, scalar=0.0)
-    shifted = ctx.emit("_plus_scalar", indices, scalar=float(length))
-    wrapped = ctx.emit("_npi_where", negative, shifted, indices)
     dtype = ctx.type(indices).dtype
+
+    def wrap(x: Expr) -> Expr:
+        negative = relay.less(x, relay.const(0, dtype))
+        return relay.where(negative, relay.add(x, relay.const(length, dtype)), x)
+
+    wrapped = ctx.spell(wrap, indices)
     grids = allocation.indices(shape)
     tuples = [
         wrapped if place == along else ctx.const(grid.astype(dtype))
@@ -336,9 +339,10 @@ def export_one_hot(
         off_value=off if fixed else 0.0, dtype=dtype,
     )  # fmt: skip
     if not fixed:
-        chosen = ctx.emit("Cast", result, dtype="bool")
-        values = [ctx.cast(value, np.dtype(dtype).name) for value in (on_value, off_value)]
-        result = ctx.emit("_npi_where", chosen, *values)
+        shape = (*ctx.type(indices).shape, depth)
+        chosen = ctx.cast(replace(result, type=TensorType(shape, dtype)), "bool")
+        one, other = (ctx.cast(value, np.dtype(dtype).name) for value in (on_value, off_value))
+        result = ctx.where(chosen, one, other, shape)
     at = axis % (rank + 1)
     if not rank and not ctx.np_shape:
         return ctx.reshape(replace(result, type=_one_index(ctx)), ctx.result_type().shape)

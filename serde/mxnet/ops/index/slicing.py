@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,10 +16,10 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.dims import Dim
+from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.weights import numpy_dtype
+from serde.weights import Array
 
 Numbers = tuple[int | None, ...]
 
@@ -57,6 +57,9 @@ class Bounds:
 
 LAST = 2**31 - 1
 """Stands for the end of an axis, whatever its length."""
+
+MOST_SLICED = 5
+"""Rank of what MXNet slices, at most; of others, elements are looked up along each axis."""
 
 
 @OPS.imports("slice")
@@ -107,11 +110,11 @@ def export_strided_slice(
     slice_mode: Literal["end", "size"],
     axes: tuple[int, ...] | None,
 ) -> Value:
-    """A bound at or past the end that the step goes to is left open; one outside is cut."""
+    """A bound at or past the end that the step goes to is left open; one outside is cut.
+
+    Floats of which nothing is left would go to oneDNN, which fails on that; bytes do not.
+    """
     type_ = ctx.type(data)
-    result = ctx.result_type().concrete_shape
-    if result is not None and 0 in result:
-        return ctx.const(allocation.zeros(result, numpy_dtype(type_.dtype)))
     starts: list[int | None] = [None] * type_.rank
     stops: list[int | None] = [None] * type_.rank
     steps: list[int | None] = [None] * type_.rank
@@ -122,13 +125,44 @@ def export_strided_slice(
             last, step = LAST if last < 0 else first + last, 1
         starts[axis], stops[axis] = slice_bounds(type_.shape[axis], first, last, step)
         steps[axis] = step
-    return ctx.emit_bytes("slice", data, begin=starts, end=stops, step=steps)
+    if type_.rank > MOST_SLICED:
+        cuts = [slice(*each) for each in zip(starts, stops, steps, strict=True)]
+        return ctx.spell(lambda x: _take_along_each(x, _indices(ctx, data, cuts)), data)
+    if 0 not in ctx.result_type().shape:
+        return ctx.emit_bytes("slice", data, begin=starts, end=stops, step=steps)
+    cut = ctx.emit("slice", ctx.cast(data, "uint8"), begin=starts, end=stops, step=steps)
+    return ctx.emit("Cast", cut, dtype=type_.dtype)
+
+
+def _indices(ctx: ExportContext, data: Value, cuts: Sequence[slice]) -> dict[int, Array]:
+    """Return what slices take of an axis, for those that are not taken whole."""
+    found = {}
+    for axis, cut in enumerate(cuts):
+        if cut.start or cut.stop is not None or cut.step not in (None, 1):
+            (length,) = ctx.static_lengths(data, [axis])
+            found[axis] = allocation.arange(length)[cut]
+    return found
+
+
+def _take_along_each(x: Expr, indices: Mapping[int, Array]) -> Expr:
+    for axis, places in indices.items():
+        x = relay.take(x, relay.Constant(places), axis=axis, mode="clip")
+    return x
 
 
 @OPS.exports("slice_like")
 def export_slice_like(
     ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
+    own, lengths = ctx.type(data).shape, ctx.result_type().shape
+    if len(own) > MOST_SLICED:
+        cuts = [
+            slice(None, *ctx.static_lengths(shape_like, [axis]))
+            if isinstance(length, Any) or length != own[axis]
+            else slice(None)
+            for axis, length in enumerate(lengths)
+        ]
+        return ctx.spell(lambda x: _take_along_each(x, _indices(ctx, data, cuts)), data)
     return ctx.emit_bytes("slice_like", data, shape_like, axes=axes or None)
 
 
@@ -226,5 +260,30 @@ def export_strided_set(
         stops.append(stop)
     if 0 in region:
         return data
+    if len(region) > MOST_SLICED:
+        cuts = [slice(*each) for each in zip(starts, stops, steps, strict=True)]
+        return _write_along_each(ctx, data, v, region, _indices(ctx, data, cuts))
     block = ctx.spell(lambda x: relay.broadcast_to(x, region), v)
     return ctx.emit_bytes("_slice_assign", data, block, begin=starts, end=stops, step=steps)
+
+
+def _write_along_each(
+    ctx: ExportContext, data: Value, v: Value, region: Sequence[Dim], indices: Mapping[int, Array]
+) -> Value:
+    """Choose between the data and what is written, spread to a shape where they lie alike."""
+    rank = len(region)
+    chosen: Array = allocation.ones([1] * rank, np.bool_)
+    sources: dict[int, Array] = {}
+    for axis, places in indices.items():
+        (length,) = ctx.static_lengths(data, [axis])
+        sources[axis] = allocation.zeros([length], np.int64)
+        sources[axis][places] = allocation.arange(len(places))
+        hit = allocation.zeros([length], np.bool_)
+        hit[places] = True
+        chosen = chosen & hit.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+    def build(x: Expr, block: Expr) -> Expr:
+        moved = _take_along_each(relay.broadcast_to(block, region), sources)
+        return relay.where(relay.Constant(chosen), moved, x)
+
+    return ctx.spell(build, data, v)

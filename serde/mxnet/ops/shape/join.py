@@ -32,10 +32,16 @@ def import_concatenate(
     return relay.concatenate(data, axis)
 
 
+MOST_JOINED = 6
+"""Rank of what oneDNN joins, at most, which MXNet asks to; its NumPy's operator does it itself."""
+
+
 @OPS.exports("concatenate")
 def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     if len(data) == 1:
         return data[0]
+    if ctx.result_type().rank > MOST_JOINED:
+        return ctx.emit_bytes("_npi_concatenate", *data, axis=axis, num_args=len(data))
     return ctx.emit_bytes("Concat", *data, dim=axis, num_args=len(data))
 
 

@@ -45,11 +45,13 @@ def import_proposal(
 def export_scored_proposal(
     ctx: ExportContext, cls_prob: Value, bbox_pred: Value, im_info: Value, *, proposals: Proposals
 ) -> list[Value]:
+    """MXNet fails if nobody asks for the regions, so the scores do."""
     rows, scores = ctx.emit_tuple(
         "_contrib_MultiProposal", cls_prob, bbox_pred, im_info, outputs=2, **vars(proposals),
         output_score=True,
     )  # fmt: skip
-    return [rows, scores]
+    column = ctx.emit("slice_axis", rows, axis=1, begin=0, end=1)
+    return [rows, ctx.emit("_identity_with_attr_like_rhs", scores, column)]
 
 
 @OPS.exports("vision.proposal")

@@ -9,7 +9,7 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 
 
@@ -43,7 +43,13 @@ def import_psroi_pooling(
     return call("serde.psroi_pool", data, rois, **vars(regions), group_size=groups)
 
 
-@OPS.exports("serde.psroi_pool")
+def _is_within_bounds(node: Call) -> bool:
+    """Whether MXNet takes the factors; for others, the decomposition is written."""
+    factors = (node.attrs["spatial_scale"], node.attrs.get("trans_std", 0.0))
+    return all(0 <= factor <= 1 for factor in factors)
+
+
+@OPS.exports("serde.psroi_pool", when=_is_within_bounds)
 def export_psroi_pool(
     ctx: ExportContext, data: Value, rois: Value, *, regions: SensitiveRegions, group_size: int
 ) -> Value:
@@ -66,7 +72,7 @@ def import_deformable_psroi_pooling(
     return call("serde.deformable_psroi_pool", data, rois, None if no_trans else trans, **attrs)
 
 
-@OPS.exports("serde.deformable_psroi_pool")
+@OPS.exports("serde.deformable_psroi_pool", when=_is_within_bounds)
 def export_deformable_psroi_pool(
     ctx: ExportContext, data: Value, rois: Value, trans: Value | None, *, regions: DeformableRegions
 ) -> Value:

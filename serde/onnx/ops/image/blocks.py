@@ -23,9 +23,9 @@ from serde.weights import numpy_dtype
 def export_depth_to_space(
     ctx: ExportContext, x: Value, *, block_size: int, layout: str, mode: str
 ) -> Value:
-    moved = ctx.emit(
-        "DepthToSpace", to_layout(ctx, x, layout, "NCHW"), blocksize=block_size, mode=mode
-    )
+    """An empty mode, which ONNX does not know, is DCR."""
+    planar = to_layout(ctx, x, layout, "NCHW")
+    moved = ctx.emit("DepthToSpace", planar, blocksize=block_size, mode=mode or "DCR")
     return to_layout(ctx, moved, "NCHW", layout)
 
 

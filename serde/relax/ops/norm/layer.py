@@ -32,12 +32,14 @@ def export_batch_norm(
     """Relax's operands are of one dtype; what is recorded is returned as it is."""
     dtype = ctx.type(data).dtype
     wide = sum_dtype(dtype, None)
+    channels = ctx.extents(data)[axis]
     operands = [
-        cast(ctx, each, ctx.type(each).dtype, wide)
-        for each in (data, gamma, beta, moving_mean, moving_var)
+        ctx.with_lengths(cast(ctx, each, ctx.type(each).dtype, wide), [channels])
+        for each in (gamma, beta, moving_mean, moving_var)
     ]
     made = ctx.apply(
         "nn.batch_norm",
+        cast(ctx, data, dtype, wide),
         *operands,
         axis=axis % ctx.type(data).rank,
         epsilon=epsilon,

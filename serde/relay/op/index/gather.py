@@ -175,8 +175,9 @@ def gather_nd(
     data: Array, indices: Array, *, batch_dims: int = 0, index_rank: int | None = None
 ) -> Array:
     """The slices at the indices, each of which lies along the first axis of `indices`."""
-    grid = np.indices(indices.shape[1:], sparse=True)
-    return np.asarray(data[(*grid[:batch_dims], *indices)])
+    grid = np.indices(indices.shape[1:], sparse=True)[:batch_dims]
+    batch = (np.broadcast_to(each, indices.shape[1:]) for each in grid)
+    return np.asarray(data[(*batch, *indices)])
 
 
 def _adv_index_type(inputs: Sequence[TensorType]) -> TensorType:

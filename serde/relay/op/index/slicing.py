@@ -33,6 +33,8 @@ def slice_dim(length: Dim, begin: int, end: int, stride: int) -> Dim:
     """
     if isinstance(length, int):
         return len(range(*slice(begin, end, stride).indices(length)))
+    if (begin < 0) == (end < 0) and (end - begin) * stride <= 0:
+        return 0
     if isinstance(length, Any):
         return length
     if stride < 0:

@@ -192,6 +192,11 @@ def _options(reduction: str, ignore_index: int | None) -> dict[str, object]:
     return options
 
 
+def _untrained(ctx: ExportContext, weights: Value) -> Value:
+    """Return weights of classes as PyTorch takes them: without a gradient, of which it has none."""
+    return weights if weights.data is not None else ctx.method(weights, "detach")
+
+
 @OPS.exports("nn.nll_loss")
 def export_nll_loss(
     ctx: ExportContext,
@@ -202,10 +207,8 @@ def export_nll_loss(
     reduction: str,
     ignore_index: int,
 ) -> Value:
-    classes = cast(ctx, targets, "int64")
-    return ctx.call(
-        "F.nll_loss", predictions, classes, weights, **_options(reduction, ignore_index)
-    )
+    given = [predictions, cast(ctx, targets, "int64"), _untrained(ctx, weights)]
+    return ctx.call("F.nll_loss", *given, **_options(reduction, ignore_index))
 
 
 @OPS.exports("serde.softmax_cross_entropy_loss")
@@ -218,6 +221,8 @@ def export_softmax_cross_entropy_loss(
     reduction: str,
     ignore_index: int | None,
 ) -> tuple[Value, Value]:
-    given = [scores, cast(ctx, labels, "int64")] + ([] if weights is None else [weights])
+    given = [scores, cast(ctx, labels, "int64")]
+    if weights is not None:
+        given.append(_untrained(ctx, weights))
     loss = ctx.call("F.cross_entropy", *given, **_options(reduction, ignore_index))
     return loss, ctx.call("F.log_softmax", scores, dim=1)
