@@ -36,7 +36,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 os.environ.setdefault("MXNET_SUBGRAPH_VERBOSE", "0")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from support.differential import available  # noqa: E402
+from support.differential_judges import available  # noqa: E402
 from support.differential_paths import judge_seed, onward, reproduce  # noqa: E402
 
 SECONDS = 600

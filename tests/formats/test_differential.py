@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from support.differential import available
+from support.differential_judges import available
 from support.differential_paths import follow, judge_seed, onward
 from support.drawn_graphs import drawn_graphs
 from support.random_graphs import Item, Rejected

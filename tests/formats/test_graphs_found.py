@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.differential import JUDGES
+from support.differential_judges import JUDGES
 
 import serde
 import serde.relay as relay

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.differential import JUDGES
+from support.differential_judges import JUDGES
 
 import serde.relay as relay
 from serde._optional import is_installed

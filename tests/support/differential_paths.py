@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from support.differential import (
-    JUDGES,
     Fault,
     Finding,
     Refused,
     Trail,
-    available,
     judge_model,
     named_feeds,
     sayable,
-    summarize,
 )
+from support.differential_judges import JUDGES, available, summarize
 from support.random_graphs import Mistyped
 from support.typed_graphs import Choice, TypedGraph, generate, operators_of
 
