@@ -1151,6 +1151,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1193,6 +1194,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1234,6 +1236,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1271,6 +1274,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1309,6 +1313,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1348,6 +1353,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1383,6 +1389,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1428,6 +1435,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -1461,13 +1469,14 @@ def bisect(
     """Return where two models begin to differ, by the values inside that both have by name.
 
     Args:
-        source: The model to be matched.
-        target: File of the model that must match it.
+        source: The model to be matched: a path or URL, several of these, bytes or a live object.
+        target: Path or URL of the model that must match it.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
         dims: Lengths of dynamic dimensions by name.
         check_data: Inputs to run with instead of seeded ones; see :func:`convert`.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with stages; a new one if left out.
         options: Options of the source, such as ``input_shapes``.
 
@@ -1475,6 +1484,7 @@ def bisect(
         CheckError: The models have no value in common, or cannot be run.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of a model cannot be converted.
 
     Options of every source:
@@ -1548,6 +1558,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Bisection:
@@ -1563,6 +1574,7 @@ def bisect(
     target_format: FormatName,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Bisection:
@@ -1578,6 +1590,7 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -3510,7 +3523,8 @@ def convert(
         source: A path or URL, several of these, bytes or a live object of a framework; an
             archive of SageMaker or of a model server with what it says of the inputs.
         target: Where to write: a path or URL.
-        params: Weights that belong to `source`, where it does not hold them.
+        params: Weights that belong to `source`, where it does not hold them; a path or URL, or
+            arrays by name.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
         check: Run source and target on this many seeded inputs before the target appears.
@@ -3873,6 +3887,7 @@ def diff(
     left_format: str | None = None,
     right_format: str | None = None,
     weights: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
     | Sequence[int | str | SymDim | Any | None] = {},
@@ -3909,12 +3924,13 @@ def diff(
     bounded pieces.
 
     Args:
-        left: A path, several paths, bytes or a live object of a framework.
+        left: A path or URL, several of these, bytes or a live object of a framework.
         right: The other model, likewise.
         left_format: Name of the format of `left`; recognised by content if left out.
         right_format: Name of the format of `right`; likewise.
         weights: Whether the values of weights are compared; otherwise only the graphs are, in
             which their shapes and dtypes count.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with stages.
         options: Options of the formats, such as ``input_shapes``; each model gets those that
             its format has.
@@ -3922,6 +3938,7 @@ def diff(
     Raises:
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of a model cannot be converted; all of them are listed.
 
     Options of every source:
@@ -3993,6 +4010,7 @@ def diff(
     left_format: FormatName,
     right_format: str | None = None,
     weights: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> ModelDiff:
@@ -4006,6 +4024,7 @@ def diff(
     left_format: str | None = None,
     right_format: FormatName,
     weights: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> ModelDiff:
@@ -8841,7 +8860,7 @@ def view(
     as far as it could be read, with its gaps marked.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
+        source: A path or URL, several of these, bytes or a live object of a framework.
         target: Another model that is compared with it, likewise.
         path: Where to write the page.
         params: Weights that belong to `source`, where it does not hold them.

@@ -15,6 +15,7 @@ from serde._optional import require
 from serde.bridge import PIVOT, AnyBridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.checking.tolerance import CheckOptions, Tolerance
 from serde.conversion.mapping import tensor_mapping as mapped_names
+from serde.conversion.places import Places
 from serde.conversion.prepare import CutOptions, PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
@@ -346,7 +347,7 @@ def _checked_quantizing(
     writes="target_format",
     passes=PrepareOptions,
     after=QuantizeOptions,
-    stores=True,
+    places=Places({"source": "source_format"}, writes="target"),
 )
 def convert(
     source: AnyValue,
@@ -372,7 +373,8 @@ def convert(
         source: A path or URL, several of these, bytes or a live object of a framework; an
             archive of SageMaker or of a model server with what it says of the inputs.
         target: Where to write: a path or URL.
-        params: Weights that belong to `source`, where it does not hold them.
+        params: Weights that belong to `source`, where it does not hold them; a path or URL, or
+            arrays by name.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
         check: Run source and target on this many seeded inputs before the target appears.

@@ -95,6 +95,8 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         package_suffixes: Those of `suffixes` that folders have, which are read as one model.
         companion_suffixes: Ends of the names of files that are read along with another, which
             stands for the model.
+        names_companions: Whether a model itself names its companions, so that it has to be read
+            to find them: a batch does so in the process of the model.
     """
 
     name: ClassVar[str]
@@ -102,6 +104,7 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     suffixes: ClassVar[tuple[str, ...]]
     package_suffixes: ClassVar[tuple[str, ...]] = ()
     companion_suffixes: ClassVar[tuple[str, ...]] = ()
+    names_companions: ClassVar[bool] = False
     import_options: ClassVar[type[ImportOptions] | None]
     export_options: ClassVar[type[ExportOptions] | None]
 

@@ -40,9 +40,9 @@ DASK: Final = "dask"
 """What is given in place of a scheduler for a Dask cluster of this machine."""
 
 _NOT_OF_A_BATCH: Final = frozenset(
-    ("source", "target", "target_format", "tensor_mapping", "overwrite", "report")
+    ("source", "params", "target", "target_format", "tensor_mapping", "overwrite", "report")
 )
-"""Parameters of :func:`serde.convert` that a model of a batch cannot have."""
+"""Parameters of :func:`serde.convert` that a model of a batch has not, or by another name."""
 
 
 @takes_options(reads="source_format", writes="to", passes=PrepareOptions)

@@ -13,7 +13,14 @@ from typing import Final
 
 from serde.batching.looks import identity
 from serde.engine.forked import forked_engines
-from serde.errors import ConverterBug, MissingDependency, OptionError, UnsupportedModelError
+from serde.errors import (
+    ConverterBug,
+    FormatError,
+    MissingDependency,
+    OptionError,
+    UnsupportedModelError,
+)
+from serde.limits import MAX_ARCHIVE_MEMBERS
 from serde.outcome import OUTCOMES, error_message, exit_code
 from serde.report import Report
 from serde.stores.staging import Staged, stage
@@ -33,8 +40,9 @@ def convert_model(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 
     Args:
         request: ``sources``, ``target``, ``to``, ``options`` of :func:`serde.convert`, ``known``
-            (as in a job), ``scratch``, a directory for what is unpacked, and ``folder``, from
-            which relative paths are taken.
+            (as in a job), ``scratch``, a directory for what is unpacked, ``folder``, from which
+            relative paths are taken, and ``asks``: whether what the model names itself may still
+            lie in a store. If so, ``wants`` of the answer says what.
     """
     report, before = Report(), len(sys.modules)
     answer: dict[str, AnyValue] = {"status": "done", "error": "", "content": "", "bytes_read": 0}
@@ -57,18 +65,33 @@ def _convert(request: Mapping[str, AnyValue], report: Report, answer: dict[str, 
     options = _live(request["options"])
     with ExitStack() as stack:
         model = stack.enter_context(_staged(request, options))
+        if request["asks"] and model.missing:
+            answer |= {"status": "wants", "wants": _wanted(model)}
+            return
         answer |= _known(model)
         if answer["content"] and answer["content"] == request["known"]:
             answer["status"] = "unchanged"
             return
         if model.packed:
-            model = stack.enter_context(_staged(request, options, unpacks=True))
+            model = stack.enter_context(_staged(request, options, opens=True))
         target = Path(request["target"])
         target.parent.mkdir(parents=True, exist_ok=True)
         given = {**model.options, **options}
         report.notes.extend(model.notes)
         convert(model.source, target, target_format=request["to"], report=report, **given)
     answer["bytes_written"] = report.facts["bytes"]
+
+
+def _wanted(model: Staged) -> list[str]:
+    """Return what a model that was fetched needs besides.
+
+    Raises:
+        FormatError: That is more than any model has.
+    """
+    if len(model.missing) > MAX_ARCHIVE_MEMBERS:
+        count = f"more than {MAX_ARCHIVE_MEMBERS:,} files of external data"
+        raise FormatError(f"expected a model, found {count}", path=model.paths[0])
+    return sorted(model.missing)
 
 
 def identify(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
@@ -78,14 +101,14 @@ def identify(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
 
 
 def _staged(
-    request: Mapping[str, AnyValue], options: Mapping[str, AnyValue], *, unpacks: bool = False
+    request: Mapping[str, AnyValue], options: Mapping[str, AnyValue], *, opens: bool = False
 ) -> AbstractContextManager[Staged]:
     os.chdir(request["folder"])  # The process that this one was forked from began in another.
     # Files of converters are run when they are read: that is left to the conversion.
     plain = {name: value for name, value in options.items() if name != "converters"}
     form = options.get("source_format")
     scratch = request["scratch"]
-    return stage(request["sources"], scratch, format=form, options=plain, unpacks=unpacks)
+    return stage(request["sources"], scratch, format=form, options=plain, opens=opens)
 
 
 def _known(model: Staged) -> dict[str, AnyValue]:

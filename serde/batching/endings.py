@@ -57,7 +57,10 @@ def _known(answer: Mapping[str, AnyValue], report: Mapping[str, AnyValue]) -> di
     return {
         "content": answer.get("content", ""),
         "bytes_read": answer.get("bytes_read", 0),
-        "report": {**report, "batch": {"files": answer.get("files", [])}},
+        "report": {
+            **report,
+            "batch": {"files": answer.get("files", []), "wants": answer.get("wants", [])},
+        },
     }
 
 

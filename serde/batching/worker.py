@@ -34,6 +34,9 @@ __all__ = ["Runner", "run_job"]
 _WARMS_AT: Final = 3
 """Models of a format after which the server converts a net of its own, for more of them."""
 
+_WANTS: Final = "wants"
+"""Status of a model that lacks files which it names itself."""
+
 _ALWAYS: Final = ("serde.api", "serde.batching.child", "serde.stores.staging")
 _NOTHING: Final[Mapping[str, AnyValue]] = {"engines": [], "ways": []}
 
@@ -123,7 +126,19 @@ class Runner:
     def _fetch_and_convert(
         self, job: Job, settings: Settings, target: Path, scratch: Path
     ) -> tuple[Outcome, bool]:
-        """Convert a model that lies in a store; its own process opens it if it is an archive."""
+        """Convert a model that lies in a store, which its own process alone looks into.
+
+        What the model names itself is fetched, and it is tried again, when that process says so.
+        """
+        outcome, again = self._fetch_with((), job, settings, target, scratch)
+        if outcome.status == _WANTS:
+            wanted = outcome.report["batch"]["wants"]
+            outcome, again = self._fetch_with(wanted, job, settings, target, scratch)
+        return outcome, again
+
+    def _fetch_with(
+        self, along: Sequence[str], job: Job, settings: Settings, target: Path, scratch: Path
+    ) -> tuple[Outcome, bool]:
         options = {**settings.options, **job.options}
         with stage(
             job.sources,
@@ -131,7 +146,8 @@ class Runner:
             format=options.pop("source_format", None),
             options={name: value for name, value in options.items() if name != "converters"},
             storage_options=settings.storage,
-            unpacks=False,
+            opens=False,
+            along=along,
         ) as staged:
             looks = Looks(settings.storage)
             look = looks.of(job.sources, [*job.sources, *_companions(job, staged)])
@@ -139,7 +155,9 @@ class Runner:
                 outcome, again = outcome_of(job, "unchanged"), False
             else:
                 paths = [os.fspath(path) for path in staged.paths]
-                outcome, again = self._convert(job, settings, paths, target, scratch)
+                outcome, again = self._convert(job, settings, paths, target, scratch, along)
+            if outcome.status == _WANTS:
+                return outcome, again
             outcome = replace(
                 outcome,
                 error=staged.told(outcome.error),
@@ -150,9 +168,15 @@ class Runner:
             return outcome, again
 
     def _convert(
-        self, job: Job, settings: Settings, sources: Sequence[str], target: Path, scratch: Path
+        self,
+        job: Job,
+        settings: Settings,
+        sources: Sequence[str],
+        target: Path,
+        scratch: Path,
+        along: Sequence[str] | None = None,
     ) -> tuple[Outcome, bool]:
-        """Convert what lies on local disk."""
+        """Convert what lies on local disk; `along` is what was fetched besides, if it was."""
         common = {"check": settings.check, "overwrite": settings.overwrite}
         request = {
             "sources": sources,
@@ -162,6 +186,7 @@ class Runner:
             "known": job.known,
             "scratch": os.fspath(scratch.absolute()),
             "folder": os.getcwd(),
+            "asks": along is not None and not along,
         }
         self._begin(settings.to)
         limits: AnyValue = {"seconds": settings.seconds, "memory": settings.memory}
@@ -173,7 +198,9 @@ class Runner:
             for folder in (target.absolute().parent, scratch):
                 with suppress(OSError):
                     sweep(folder)
-            identified = self._isolation.call(IDENTIFY, request, **limits).answer
+            identified = None  # Of what was fetched all is known.
+            if along is None:
+                identified = self._isolation.call(IDENTIFY, request, **limits).answer
         except ServerEnded:
             told = "the process that others are forked from was killed, and this one with it"
             return outcome_of(job, "crashed", error=told), True

@@ -14,6 +14,7 @@ from serde.checking.data import CheckData, as_check_data
 from serde.checking.engines import engine_for_path, read_target
 from serde.checking.inputs import InputSets
 from serde.checking.verdict import Tolerance, compare
+from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model
 from serde.engine.interpreter import RelayEngine
@@ -25,7 +26,10 @@ from serde.report import Report
 __all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference"]
 
 
-@takes_options(reads="source_format", stores=True)
+_BOTH = Places({"source": "source_format", "target": "target_format"})
+
+
+@takes_options(reads="source_format", places=_BOTH)
 def check(
     source: AnyValue,
     target: PathLike,
@@ -108,7 +112,7 @@ def check(
     return report
 
 
-@takes_options(reads="source_format")
+@takes_options(reads="source_format", places=_BOTH)
 def bisect(
     source: AnyValue,
     target: PathLike,
@@ -118,19 +122,21 @@ def bisect(
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
 
     Args:
-        source: The model to be matched.
-        target: File of the model that must match it.
+        source: The model to be matched: a path or URL, several of these, bytes or a live object.
+        target: Path or URL of the model that must match it.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
         dims: Lengths of dynamic dimensions by name.
         check_data: Inputs to run with instead of seeded ones; see :func:`convert`.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with stages; a new one if left out.
         options: Options of the source, such as ``input_shapes``.
 
@@ -138,6 +144,7 @@ def bisect(
         CheckError: The models have no value in common, or cannot be run.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of a model cannot be converted.
     """
     report = Report() if report is None else report

@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.bridge import PIVOT, AnyBridge, TensorSummary, bind_options, source_bridge
+from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.errors import OptionError
 from serde.relay.ir.compare import first_difference
@@ -123,7 +124,9 @@ class ModelDiff:
         return {"equal": self.equal, **asdict(self)}
 
 
-@takes_options(reads="")
+@takes_options(
+    reads="", places=Places({"left": "left_format", "right": "right_format"}, shared=True)
+)
 def diff(
     left: AnyValue,
     right: AnyValue,
@@ -131,6 +134,7 @@ def diff(
     left_format: str | None = None,
     right_format: str | None = None,
     weights: bool = True,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> ModelDiff:
@@ -140,12 +144,13 @@ def diff(
     bounded pieces.
 
     Args:
-        left: A path, several paths, bytes or a live object of a framework.
+        left: A path or URL, several of these, bytes or a live object of a framework.
         right: The other model, likewise.
         left_format: Name of the format of `left`; recognised by content if left out.
         right_format: Name of the format of `right`; likewise.
         weights: Whether the values of weights are compared; otherwise only the graphs are, in
             which their shapes and dtypes count.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with stages.
         options: Options of the formats, such as ``input_shapes``; each model gets those that
             its format has.
@@ -153,6 +158,7 @@ def diff(
     Raises:
         FormatError: The bytes are malformed.
         OptionError: An option is unknown or missing.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of a model cannot be converted; all of them are listed.
     """
     report = Report() if report is None else report

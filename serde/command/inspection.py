@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 from serde.bridge import PIVOT, ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
 from serde.command.render import Table, shape_text
+from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import load_model
 from serde.errors import OptionError, UnsupportedModelError
@@ -129,7 +130,7 @@ def _value_row(value: NamedValue) -> tuple[str, ...]:
     return (value.name, operator, shape_text(tensor.shape), dtype, ", ".join(value.also))
 
 
-@takes_options(reads="format", stores=True)
+@takes_options(reads="format", places=Places({"source": "format"}))
 def inspect_model(
     source: AnyValue,
     params: AnyValue = None,

@@ -18,6 +18,7 @@ from typing import Any as AnyValue
 from typing import NewType, TypeVar
 
 from serde.bridge import AnyBridge, ImportOptions, format_names, get_bridge
+from serde.conversion.places import Places
 from serde.conversion.steps import call_anywhere
 from serde.errors import OptionError
 from serde.limits import spending
@@ -67,7 +68,7 @@ class PublicFunction:
         writes: Likewise of the target; or the name of the only one there is, after ``=``.
         passes: Dataclass of the options between source and target.
         after: Dataclass of the options of what is done to the written target.
-        stores: Whether source and target may lie in a store, or the source in an archive.
+        places: Which parameters may lie in a store or an archive; None if all are local.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class PublicFunction:
         writes: str | None,
         passes: type[AnyValue] | None,
         after: type[AnyValue] | None,
-        stores: bool = False,
+        places: Places | None = None,
     ) -> None:
         self.__wrapped__ = function
         self.__name__ = function.__name__
@@ -88,20 +89,14 @@ class PublicFunction:
         self.writes = writes
         self.passes = passes
         self.after = after
-        self.stores = stores
+        self.places = places
 
     def __call__(self, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         """Call the function, within the limits that it is given."""
         with spending(kwargs.get("limits")):
-            if not self.stores:
+            if self.places is None:
                 return self.__wrapped__(*args, **kwargs)
-            return call_anywhere(
-                self.__wrapped__,
-                args,
-                kwargs,
-                format=self.reads or "",
-                writes=self.writes is not None,
-            )
+            return call_anywhere(self.__wrapped__, args, kwargs, self.places)
 
     def __get__(self, instance: object, owner: type | None = None) -> AnyValue:
         """Return it, bound as functions are; by this, ``help`` takes it for a routine."""
@@ -190,13 +185,13 @@ def takes_options(
     writes: str | None = None,
     passes: type[AnyValue] | None = None,
     after: type[AnyValue] | None = None,
-    stores: bool = False,
+    places: Places | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
     """Say whose options the ``**options`` of a function are; see :class:`PublicFunction`."""
 
     def wrap(function: FunctionT) -> FunctionT:
         return typing.cast(
-            "FunctionT", PublicFunction(function, reads, writes, passes, after, stores)
+            "FunctionT", PublicFunction(function, reads, writes, passes, after, places)
         )
 
     return wrap

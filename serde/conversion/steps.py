@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.bridge import PIVOT, AnyBridge, bind_options, target_bridge
+from serde.conversion.places import Places
 from serde.conversion.prepare import (
     CutOptions,
     PrepareOptions,
@@ -58,33 +59,27 @@ def call_anywhere(
     function: Callable[..., AnyValue],
     args: Sequence[AnyValue],
     kwargs: Mapping[str, AnyValue],
-    *,
-    format: str,
-    writes: bool,
+    places: Places,
 ) -> AnyValue:
     """Call a function of local files with what may be URLs, or archives with more than a model.
 
     Args:
-        function: It has a parameter ``source``, and perhaps ``target``.
+        function: The function.
         args: What it was given by place.
         kwargs: What it was given by name.
-        format: Name of the parameter that names the format of the source.
-        writes: Whether it writes the target; one that it has otherwise is read.
+        places: Which of its parameters are models.
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     storage_options = given.pop("storage_options", None)
-    target = given.get("target")
-    elsewhere = may_lie_elsewhere(given.get("source"))
+    elsewhere = may_lie_elsewhere(*(given.get(name) for name in (*places.reads, "params")))
     # What is written is no archive that would have to be opened.
-    elsewhere |= "://" in str(target)[:64] if writes else may_lie_elsewhere(target)
-    if not elsewhere or len(args) > len(names) or "source" not in given:
+    elsewhere |= bool(places.writes) and "://" in str(given.get(places.writes))[:64]
+    if not elsewhere or len(args) > len(names) or next(iter(places.reads)) not in given:
         return function(*args, **kwargs)
     from serde.stores.access import call_elsewhere
 
-    return call_elsewhere(
-        function, given, format=format, writes=writes, storage_options=storage_options
-    )
+    return call_elsewhere(function, given, places, storage_options)
 
 
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".mar", ".model", ".zip")

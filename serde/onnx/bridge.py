@@ -70,6 +70,8 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
 
         return [Path(name) for name in sorted(codec.source_paths(model))]
 
+    names_companions = True
+
     def companions(
         self, path: Path, options: OnnxImportOptions, beside: Neighbours
     ) -> Sequence[str]:

@@ -18,7 +18,7 @@ from typing import Final
 from serde.errors import OptionError
 from serde.io.contained import location_fault
 from serde.limits import MAX_ARCHIVE_MEMBERS
-from serde.stores.staging import fetch
+from serde.stores.fetching import fetch
 from serde.stores.store import Entry, Store
 from serde.stores.urls import safe_url
 

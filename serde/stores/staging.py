@@ -14,37 +14,29 @@ import os
 import shutil
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any as AnyValue
-from typing import BinaryIO, Final
+from typing import Final
 
 from serde.bridge import AnyBridge, bind_options, source_bridge
 from serde.errors import FormatError, OptionError, SerdeError, StoreError
-from serde.io.atomic import write_all
 from serde.io.contained import location_fault
 from serde.io.staging import files_in, staging_directory
 from serde.limits import MAX_ARCHIVE_MEMBERS
-from serde.progress import counting, expect
+from serde.progress import expect
 from serde.stores.archives import is_archive, unpack
-from serde.stores.faults import Retries, Truncated
+from serde.stores.faults import Retries
+from serde.stores.fetching import fetch
 from serde.stores.listing import Found
 from serde.stores.store import Entry, Store, open_store
 from serde.stores.urls import Address, safe_url
 
-__all__ = ["PIECE", "Staged", "fetch", "stage", "telling", "told"]
-
-PIECE: Final = 8 * 2**20
-"""Bytes of one range that is asked for."""
-
-_STREAMS: Final = 4
-"""Ranges that are asked for at the same time."""
+__all__ = ["Staged", "stage", "telling", "told"]
 
 _READ: Final = 2**20
 _DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -69,6 +61,7 @@ class Staged:
         fetched: Digests of the files that were fetched.
         places: Folders of this run, and what stands for each in a message.
         packed: Whether it is an archive, out of which nothing was taken because nobody wanted it.
+        missing: What a local model names that is not there.
     """
 
     paths: tuple[Path, ...]
@@ -81,6 +74,7 @@ class Staged:
     fetched: Mapping[Path, str] = field(default_factory=dict, repr=False)
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     packed: bool = False
+    missing: tuple[str, ...] = ()
 
     @property
     def source(self) -> str | list[str]:
@@ -138,8 +132,9 @@ def stage(
     options: Mapping[str, AnyValue] | None = None,
     storage_options: Mapping[str, AnyValue] | None = None,
     retries: Retries | None = None,
-    unpacks: bool = True,
+    opens: bool = True,
     alone: bool = False,
+    along: Sequence[str] = (),
 ) -> Iterator[Staged]:
     """Yield a model on local disk, with all that belongs to it; what was fetched goes afterwards.
 
@@ -151,9 +146,10 @@ def stage(
         options: Options of the conversion, of which an epoch chooses among parameters.
         storage_options: What ``fsspec`` gives to the file system; the environment otherwise.
         retries: How often and after how long what may pass is tried again.
-        unpacks: Whether a model is taken out of an archive; otherwise that is left as it is, and
-            is not looked into.
+        opens: Whether archives are unpacked, and models in a store read that name themselves what
+            belongs to them; who may not trust them leaves that to another process.
         alone: Whether what belongs to a model, and was not named, stays where it is.
+        along: What belongs to a model in a store if it is not opened: names relative to it.
 
     Raises:
         FormatError: An archive or model is malformed.
@@ -164,9 +160,11 @@ def stage(
     listed = [sources] if isinstance(sources, (str, os.PathLike, Found)) else list(sources)
     parent = Path(tempfile.gettempdir() if folder is None else folder)
     with ExitStack() as stack:
-        run = _Run(stack, parent, storage_options or {}, retries or Retries())
+        run = _Run(
+            stack, parent, storage_options or {}, retries or Retries(), None if opens else along
+        )
         with telling(run.places):
-            yield run.bring(listed, format, options or {}, unpacks=unpacks, alone=alone)
+            yield run.bring(listed, format, options or {}, alone=alone)
 
 
 @contextmanager
@@ -195,7 +193,15 @@ def told(text: str, places: Mapping[str, str]) -> str:
 
 
 class _Run:
-    """One model while it is brought to local disk."""
+    """One model while it is brought to local disk.
+
+    Args:
+        stack: Ends what is opened.
+        parent: Where what is fetched lies.
+        storage_options: What ``fsspec`` gives to the file system.
+        retries: How often and after how long what may pass is tried again.
+        along: What belongs to a model that is not opened; None if models are opened.
+    """
 
     def __init__(
         self,
@@ -203,15 +209,18 @@ class _Run:
         parent: Path,
         storage_options: Mapping[str, AnyValue],
         retries: Retries,
+        along: Sequence[str] | None,
     ) -> None:
         self._stack = stack
         self._parent = parent
         self._storage_options = storage_options
         self._retries = retries
+        self._along = along
         self._hidden: Path | None = None
         self._digests: dict[Path, str] = {}
         self.places: dict[str, str] = {}
         self._fetched = 0
+        self._missing: list[str] = []
 
     def bring(
         self,
@@ -219,7 +228,6 @@ class _Run:
         format: str | None,
         options: Mapping[str, AnyValue],
         *,
-        unpacks: bool,
         alone: bool,
     ) -> Staged:
         start = time.perf_counter()
@@ -230,7 +238,7 @@ class _Run:
         along: list[str] = []
         packed = len(paths) == 1 and is_archive(paths[0])
         unpacked = None
-        if packed and unpacks:
+        if packed and self._along is None:
             unpacked = unpack(paths[0], lambda: self._new_folder(f"{names[0]}:"), options, format)
             packed = False
         is_one = len(sources) == 1 and paths[0].is_file()
@@ -257,6 +265,7 @@ class _Run:
             fetched=self._digests,
             places=self.places,
             packed=packed,
+            missing=tuple(self._missing),
         )
 
     def _fetch_or_find(self, source: Source, number: int) -> tuple[Path, list[tuple[str, Path]]]:
@@ -349,13 +358,16 @@ class _Run:
         if not address.protocol:
             local = _LocalNeighbours(path.parent)
             found = [str(each) for each in bridge.companions(path, bound, local)]
-            files += [
-                (name, path.parent / name) for name in found if (path.parent / name).is_file()
-            ]
+            there = [(name, path.parent / name) for name in found]
+            files += [each for each in there if each[1].is_file()]
+            self._missing += [name for name, file in there if not file.is_file()]
             return []
         store, own = self._open(address)
         beside = _StoreNeighbours(store, own)
-        found = list(bridge.companions(path, bound, beside))
+        if bridge.names_companions and self._along is not None:
+            found = list(self._along)
+        else:
+            found = list(bridge.companions(path, bound, beside))
         for name in found:
             file = _member(path.parent, name, safe_url(str(address)))
             self._fetch(store, store.look(beside.path(name)), file)
@@ -456,129 +468,3 @@ class _StoreNeighbours:
 
     def has(self, name: str) -> bool:
         return self.store.find(self.path(name)) is not None
-
-
-def fetch(store: Store, entry: Entry, target: Path) -> str:
-    """Fetch an object into a new file; return the digest of its content.
-
-    Raises:
-        OSError: The disk does not take it.
-        StoreError: The store does not give it whole, or it changed meanwhile.
-    """
-    with target.open("xb", buffering=0) as file:
-        sink = _Sink(file)
-        if entry.size is None or not entry.ranges:
-            _fetch_stream(store, entry, sink)
-        elif store.reads_at_once:
-            _fetch_at_once(store, entry, sink, entry.size)
-        else:
-            _fetch_in_order(store, entry, sink, entry.size)
-    whole = store.reads_at_once and entry.size is not None and entry.size <= PIECE
-    if not whole:  # What one request gave is of one version.
-        _check_unchanged(store, entry)
-    return sink.digest.hexdigest()
-
-
-def _check_unchanged(store: Store, entry: Entry) -> None:
-    if not store.look(entry.path).is_same(entry) and entry.size is not None:
-        raise StoreError(f"{safe_url(store.url(entry.path))}: changed while it was fetched")
-
-
-class _Sink:
-    """A file that is written in order, with a digest of what passes."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._count = counting("bytes")
-        self.digest = blake2b(digest_size=32)
-        self.at = 0
-
-    def write(self, data: bytes) -> None:
-        write_all(self._file.fileno(), data)
-        self.digest.update(data)
-        self.at += len(data)
-        self._count(len(data))
-
-    def restart(self) -> None:
-        self._file.seek(0)
-        self._file.truncate()
-        self.digest = blake2b(digest_size=32)
-        self.at = 0
-
-
-def _ranges(size: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, size, PIECE):
-        yield start, min(size, start + PIECE)
-
-
-def _fetch_at_once(store: Store, entry: Entry, sink: _Sink, size: int) -> None:
-    """Fetch ranges, a few at the same time, and write them in order."""
-
-    def read(start: int, stop: int) -> bytes:
-        def ask() -> bytes:
-            return _whole(store.read(entry.path, start, stop), stop - start)
-
-        return store.ask(ask, entry.path)
-
-    if size <= PIECE:
-        if size:
-            sink.write(read(0, size))
-        return
-    waiting: deque[Future[bytes]] = deque()
-    with ThreadPoolExecutor(_STREAMS) as pool:
-        try:
-            for start, stop in _ranges(size):
-                waiting.append(pool.submit(read, start, stop))
-                if len(waiting) == _STREAMS:
-                    sink.write(waiting.popleft().result())
-            while waiting:
-                sink.write(waiting.popleft().result())
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _whole(data: bytes, expected: int) -> bytes:
-    if len(data) != expected:
-        raise Truncated(f"expected {expected} bytes, found {len(data)}")
-    return data
-
-
-def _fetch_in_order(store: Store, entry: Entry, sink: _Sink, size: int) -> None:
-    """Read from one open object, which is opened anew at the same place where that breaks."""
-    opened: list[BinaryIO] = []
-
-    def read(start: int, stop: int) -> bytes:
-        if not opened:
-            opened.append(store.open(entry.path, PIECE))
-        try:
-            opened[0].seek(start)
-            return _whole(opened[0].read(stop - start), stop - start)
-        except Exception:
-            opened.pop().close()
-            raise
-
-    try:
-        for start, stop in _ranges(size):
-            sink.write(store.ask(partial(read, start, stop), entry.path))
-    except StoreError as error:
-        if not isinstance(error.__cause__, ValueError):
-            raise
-        sink.restart()  # A web server that gives no ranges.
-        _fetch_stream(store, entry, sink)
-    finally:
-        for each in opened:
-            each.close()
-
-
-def _fetch_stream(store: Store, entry: Entry, sink: _Sink) -> None:
-    """Read front to back what has no ranges; a transfer that breaks begins anew."""
-
-    def read() -> None:
-        sink.restart()
-        with store.stream(entry.path) as file:
-            while data := file.read(_READ):
-                sink.write(data)
-        if entry.size not in (None, sink.at):
-            raise Truncated(f"expected {entry.size} bytes, found {sink.at}")
-
-    store.ask(read, entry.path)

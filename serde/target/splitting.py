@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 
 from serde.bridge import source_bridge
 from serde.checking.verdict import compare, raise_if_differs
+from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import read_model, source_paths
 from serde.engine.base import Engine
@@ -40,7 +41,7 @@ class Split:
     module: OnnxModule
 
 
-@takes_options(reads="format")
+@takes_options(reads="format", places=Places({"source": "format"}, writes="path", keeps="module"))
 def split(
     source: AnyValue,
     path: str | os.PathLike[str] | None = None,
@@ -53,14 +54,15 @@ def split(
     runs: int = 0,
     runner: str = "onnxruntime",
     host: HostEngine | str | None = None,
+    storage_options: Mapping[str, AnyValue] | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Split:
     """Return a model of any format in parts for a toolchain and for the host.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
-        path: Folder to write; see :meth:`serde.target.module.OnnxModule.save`.
+        source: A path or URL, several of these, bytes or a live object of a framework.
+        path: Folder to write, or its URL; see :meth:`serde.target.module.OnnxModule.save`.
         params: Weights that belong to `source`, where it does not hold them.
         format: Name of the source's format; recognised by content if left out.
         supported: What the toolchain takes: see :mod:`serde.target.supported`.
@@ -70,6 +72,7 @@ def split(
             the folder is put in place.
         runner: What runs the regions then.
         host: What runs the rest then; see :class:`~serde.target.hybrid.HybridExecutor`.
+        storage_options: What ``fsspec`` gives to the file system of a URL.
         report: Filled with stages and verdicts.
         options: Options of the source, such as ``input_shapes``.
 
@@ -77,6 +80,7 @@ def split(
         CheckError: The split model gives something else than the source.
         FormatError: The bytes are malformed.
         OptionError: An option is unknown, missing or cannot be used.
+        StoreError: A store does not answer, refuses, or holds no such object.
         UnsupportedModelError: Some nodes of the source cannot be read.
     """
     report = Report() if report is None else report

@@ -14,6 +14,7 @@ from serde.checking.checks import bisect_read, input_types
 from serde.checking.data import as_check_data
 from serde.checking.difference import DiffSide, diff_sides
 from serde.checking.engines import read_native
+from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model, source_paths
 from serde.errors import CheckError, OptionError, SerdeError, UnsupportedModelError
@@ -38,7 +39,10 @@ SECONDS = 20.0
 """Time for the statistics of weights, if nothing else is said."""
 
 
-@takes_options(reads="source_format", stores=True)
+@takes_options(
+    reads="source_format",
+    places=Places({"source": "source_format", "target": "target_format"}, shared=True),
+)
 def view(
     source: AnyValue,
     target: AnyValue = None,
@@ -63,7 +67,7 @@ def view(
     as far as it could be read, with its gaps marked.
 
     Args:
-        source: A path, several paths, bytes or a live object of a framework.
+        source: A path or URL, several of these, bytes or a live object of a framework.
         target: Another model that is compared with it, likewise.
         path: Where to write the page.
         params: Weights that belong to `source`, where it does not hold them.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 from support.batch_nets import weights_of, write_net
 from support.stores import Faults, s3_server
@@ -18,6 +19,7 @@ import serde
 from serde.batching.pool import LocalPool
 from serde.batching.records import Outcome
 from serde.batching.worker import Runner
+from serde.bridge import get_bridge
 
 boto3 = pytest.importorskip("boto3")
 pytest.importorskip("moto")
@@ -32,11 +34,15 @@ def server() -> Iterator[Faults]:
         patch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMIsecret")
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        # What other tests have opened leads to another server.
+        others = dict(s3fs.S3FileSystem._cache)
+        s3fs.S3FileSystem.clear_instance_cache()
         yield faults
         for fs in s3fs.S3FileSystem._cache.values():
             if getattr(fs, "_s3", None) is not None:
                 s3fs.S3FileSystem.close_session(fs.loop, fs._s3)
         s3fs.S3FileSystem.clear_instance_cache()
+        s3fs.S3FileSystem._cache.update(others)
 
 
 @pytest.fixture(scope="module")
@@ -278,3 +284,63 @@ def test_an_archive_is_held_to_the_memory_of_its_model(
         "labels.tar.gz": "out of memory",
         "n.onnx": "done",
     }
+
+
+def with_data(tmp_path: Path, seed: int, location: str = "w.bin") -> dict[str, bytes]:
+    """An ONNX model whose weights lie in a file beside it."""
+    net = onnx.load(write_net(tmp_path / "n.onnx", seed))
+    onnx.save(
+        net, tmp_path / "d.onnx", save_as_external_data=True, location="w.bin", size_threshold=0
+    )
+    data = (tmp_path / "d.onnx").read_bytes()
+    places = {location: (tmp_path / "w.bin").read_bytes()}
+    (tmp_path / "w.bin").unlink()
+    assert len(location) == len("w.bin")
+    return {"d.onnx": data.replace(b"w.bin", location.encode()), **places}
+
+
+def test_what_a_model_names_is_found_in_its_own_process_and_fetched(
+    client: Any, server: Faults, tmp_path: Path, batch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def companions(*_: Any) -> None:
+        raise AssertionError("read here")
+
+    monkeypatch.setattr(get_bridge("onnx"), "companions", companions)
+    for seed in (1, 2):
+        for name, body in with_data(tmp_path, seed).items():
+            client.put_object(Bucket="nets", Key=f"in/{name}", Body=body)
+        (found,) = batch("s3://nets/in").values()
+        assert (found.status, found.error, found.reused) == ("done", "", False)
+        expected = weights_of(tmp_path / "n.onnx")["w"]
+        made = fetched(client, tmp_path, "out/d.onnx")
+        assert weights_of(made)["w"].tobytes() == expected.tobytes()
+        assert found.bytes_read > expected.nbytes
+    bodies(server)
+    (found,) = batch("s3://nets/in").values()
+    assert (found.reused, bodies(server)) == (True, [])
+
+
+def test_models_that_name_what_is_not_theirs_or_take_too_long_stop_nobody(
+    client: Any, tmp_path: Path, batch: Any
+) -> None:
+    client.upload_file(str(write_net(tmp_path / "good.onnx")), "nets", "in/good.onnx")
+    client.put_object(Bucket="nets", Key="secret", Body=b"s" * 100)
+    outside = with_data(tmp_path, 1, "../..")
+    client.put_object(Bucket="nets", Key="in/outside.onnx", Body=outside["d.onnx"])
+    gone = with_data(tmp_path, 1, "x.bin")
+    client.put_object(Bucket="nets", Key="in/gone.onnx", Body=gone["d.onnx"])
+    count = 4_000_000  # Tensors of nothing, each of which is looked at.
+    length = bytes([(2 * count) & 127 | 128, (2 * count) >> 7 & 127 | 128])
+    length += bytes([(2 * count) >> 14 & 127 | 128, (2 * count) >> 21])
+    slow = b"\x08\x08\x3a" + length + b"\x2a\x00" * count + b"\x42\x02\x10\x11"
+    client.put_object(Bucket="nets", Key="in/slow.onnx", Body=slow)
+    found = batch("s3://nets/in", time_limit=2)
+    assert {name.rpartition("/")[2]: each.status for name, each in found.items()} == {
+        "good.onnx": "done",
+        "outside.onnx": "malformed",
+        "gone.onnx": "unreachable",
+        "slow.onnx": "out of time",
+    }
+    assert max(each.seconds for each in found.values()) < 10
+    gone_error = found["s3://nets/in/gone.onnx"].error
+    assert gone_error == "s3://nets/in/x.bin: there is no such object"

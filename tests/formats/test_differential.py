@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from support.differential import available
 from support.differential_paths import follow, judge_seed, onward
 from support.drawn_graphs import drawn_graphs
-from support.typed_graphs import TypedGraph, generate, operators, operators_of
+from support.random_graphs import Item, Rejected
+from support.typed_graphs import TypedGraph, TypedMaker, generate, operators, operators_of
+from support.varied_samples import require_in_range
 
 from serde.relay.ir.registry import all_ops
 from serde.relay.ir.traits import Foreign, Random
@@ -77,6 +81,47 @@ def test_a_seed_gives_one_graph() -> None:
     assert first.model.mod.astext() == second.model.mod.astext()
     for name, value in first.feeds.items():
         np.testing.assert_array_equal(second.feeds[name], value)
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "attrs"),
+    [
+        ("take", [1, -1], {"batch_dims": 1, "axis": 1, "mode": "fast"}),
+        ("take", [1, 3], {"batch_dims": 1, "axis": 1, "mode": "fast"}),
+        ("one_hot", [0, 4], {"depth": 4, "axis": -1, "dtype": "float32"}),
+        ("mod", [3, 0], {}),
+        ("floor_divide", [0, 2], {}),
+    ],
+)
+def test_indices_and_divisors_out_of_range_are_not_drawn(
+    name: str, others: list[int], attrs: dict[str, Any]
+) -> None:
+    maker = TypedMaker(3, operators())
+    values = maker.constant(np.array(others), "int64")
+    operands = {
+        "take": [maker.constant(np.arange(6).reshape(2, 3), "float32"), values],
+        "one_hot": [values, maker.constant(1, "float32"), maker.constant(0, "float32")],
+    }.get(name, [maker.constant([7, 9], "int64"), values])
+    good = [*operands]
+    good[operands.index(values)] = maker.constant([1, 2], "int64")
+    require_in_range(all_ops()[name], good, attrs)
+    with pytest.raises(Rejected):
+        require_in_range(all_ops()[name], operands, attrs)
+
+
+def test_what_float32_rounds_to_a_tie_is_not_drawn() -> None:
+    """-1.5 / 0.2 is -7.5 in float32, and a little nearer to zero in float64."""
+    maker = TypedMaker(3, operators())
+    definition = all_ops()["qnn.simulated_quantize"]
+    attrs = definition.bind({})
+
+    def quantised(value: float) -> list[Item]:
+        data, scale = maker.constant([value], "float32"), maker.constant([0.2], "float32")
+        return [data, maker.constant(1, "int32"), scale, maker.constant([7], "int32")]
+
+    maker.require_steady(definition, quantised(-1.6), attrs)
+    with pytest.raises(Rejected):
+        maker.require_steady(definition, quantised(-1.5), attrs)
 
 
 @pytest.mark.wide

@@ -251,3 +251,14 @@ def test_bits_of_an_integer(opset: int) -> None:
     x = var("x", N, dtype="int16")
     body = relay.reinterpret(x, "uint16")
     check(run(body, [x], [np.array([-1, 5], np.int16)], opset)[0], [65535, 5], "uint16")
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("length", [8, N])
+@pytest.mark.parametrize(("begin", "end"), [(1, 2**31 - 1), (1, 2**40), (-1, -(2**31)), (5, 1)])
+def test_slice_backwards(begin: int, end: int, length: Any, opset: int) -> None:
+    """ONNX Runtime takes the greatest int32 or int64 as an end for the beginning."""
+    data = np.arange(8, dtype=np.float32)
+    x = var("x", length)
+    sliced = relay.strided_slice(x, [begin], [end], [-1])
+    check(run(sliced, [x], [data], opset)[0], data[begin:end:-1], "float32")

@@ -11,6 +11,9 @@ import pytest
 from support.onnx_export import OPSETS, run_exported
 
 import serde.relay as relay
+from serde.errors import UnsupportedModelError
+from serde.relay.ir.expr import TupleGetItem
+from serde.relay.ir.registry import call
 
 
 def by_windows(
@@ -160,3 +163,16 @@ def test_windows_in_the_padding_alone(
     unknown = [(0, 2), (0, 3)] if symbolic else []
     (found,) = run_exported(lambda data: build(data, **attrs), x, opset=opset, symbolic=unknown)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_places_of_maxima_with_less_than_no_padding_are_refused() -> None:
+    attrs = {
+        "pool_size": [2, 2], "strides": [2, 2], "dilation": [1, 1], "padding": [-2, 0, 0, 0],
+        "column_major": False,
+    }  # fmt: skip
+    with pytest.raises(UnsupportedModelError, match="is negative"):
+        run_exported(
+            lambda x: TupleGetItem(call("serde.max_pool_with_places", x, **attrs), 0),
+            np.zeros((1, 2, 6, 6), np.float32),
+            opset=17,
+        )

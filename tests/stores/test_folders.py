@@ -18,6 +18,9 @@ from serde.stores import folders, publishing
 from serde.stores.faults import Retries
 from serde.stores.publishing import publish, published
 
+SOME = [pytest.param(0, marks=pytest.mark.wide), 1, pytest.param(2, marks=pytest.mark.wide)]
+"""How much of three steps succeeds."""
+
 PACKAGE = {"Manifest.json": b"{}", "Data/model.mlmodel": b"m2", "Data/weights/b.bin": b"b" * 3000}
 OLD = {"Manifest.json": b"old", "Data/model.mlmodel": b"m1", "Data/weights/a.bin": b"a" * 5000}
 NO_RETRIES = {"config_kwargs": {"retries": {"max_attempts": 0}}}
@@ -70,7 +73,7 @@ def test_a_replaced_folder_ends_with_exactly_the_new_files(
     ]
 
 
-@pytest.mark.parametrize("after", [0, 1, 2])
+@pytest.mark.parametrize("after", SOME)
 def test_an_upload_that_fails_leaves_the_old_folder_as_it_was(
     bucket: Any, old: str, package: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
@@ -89,6 +92,7 @@ def test_an_upload_that_fails_leaves_the_old_folder_as_it_was(
     assert bucket.names() == before
 
 
+@pytest.mark.wide
 def test_a_server_that_fails_now_and_then_loses_nothing(
     bucket: Any, old: str, package: Path
 ) -> None:
@@ -100,7 +104,7 @@ def test_a_server_that_fails_now_and_then_loses_nothing(
     assert [name for name in bucket.names() if "/." in name] == []
 
 
-@pytest.mark.parametrize("after", [0, 1, 2])
+@pytest.mark.parametrize("after", SOME)
 def test_what_a_killed_run_had_begun_to_replace_is_finished_by_the_next(
     bucket: Any, old: str, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     after: int,

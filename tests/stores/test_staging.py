@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from support.stores import Site, web_server
 
 from serde.errors import MissingDependency, OptionError, StoreError
 from serde.io.staging import sweep
-from serde.stores import staging
+from serde.stores import fetching
 from serde.stores.faults import Retries
 from serde.stores.listing import expand
 from serde.stores.staging import stage
@@ -44,7 +45,7 @@ def onnx_with_data(location: str) -> bytes:
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of which a small object has many."""
-    monkeypatch.setattr(staging, "PIECE", 64 * 1024)
+    monkeypatch.setattr(fetching, "PIECE", 64 * 1024)
 
 
 def test_local_files_are_used_where_they_lie(tmp_path: Path) -> None:
@@ -278,8 +279,8 @@ def test_a_disk_without_room_is_told_before_anything_is_fetched(
     bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket.put("net.bin", RANDOM)
-    usage = staging.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(staging.shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
     bucket.faults.requests.clear()
     with (
         pytest.raises(OptionError, match=r"no room for s3://.*1,000,003 bytes; 1,000 are free$"),
@@ -294,9 +295,9 @@ def test_a_disk_that_fills_up_is_told(
     bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket.put("net.bin", RANDOM)
-    whole = staging.write_all
+    whole = fetching.write_all
     full = os.open("/dev/full", os.O_WRONLY)
-    monkeypatch.setattr(staging, "write_all", lambda fd, data: whole(full, data))
+    monkeypatch.setattr(fetching, "write_all", lambda fd, data: whole(full, data))
     with (
         pytest.raises(OptionError, match=r"no room for s3://.*: No space left on device$"),
         stage(f"{bucket.url}/net.bin", tmp_path),

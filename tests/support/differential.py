@@ -169,6 +169,8 @@ class OnnxJudge(Judge):
                 raise NoJudge("ONNX's reference counts places of maxima otherwise")
             if node.op_type == "GlobalMaxPool":
                 raise NoJudge("ONNX's reference takes the maximum over two axes of any number")
+            if node.op_type == "LRN":
+                raise NoJudge("ONNX's reference normalises as many channels as there are images")
             if node.op_type == "LpNormalization" and any(each.i == 1 for each in node.attribute):
                 raise NoJudge("ONNX's reference adds elements up with their signs")
         try:

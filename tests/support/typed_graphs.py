@@ -23,7 +23,12 @@ from support.random_graphs import (
     _plain_symbols,
     _widened,
 )
-from support.varied_samples import is_plain, with_other_attribute, with_other_lengths
+from support.varied_samples import (
+    is_plain,
+    require_in_range,
+    with_other_attribute,
+    with_other_lengths,
+)
 
 from serde.errors import EvaluationError
 from serde.relay import Constant, Function, IRModule, Tuple, TupleGetItem, Var
@@ -51,8 +56,9 @@ MARKS = frozenset(["annotation.compiler_begin", "annotation.compiler_end"])
 """Operators that only come in pairs around what goes to another compiler."""
 
 COUNTED = frozenset([
-    "nn.nll_loss", "serde.ctc_loss", "serde.dequantize_sparse", "serde.lut_to_sparse",
-    "serde.softmax_cross_entropy_loss",
+    "nn.nll_loss", "serde.ctc_loss", "serde.dequantize_sparse", "serde.lut_to_dense",
+    "serde.lut_to_sparse", "serde.scored_proposal", "serde.softmax_cross_entropy_loss",
+    "vision.proposal",
 ])  # fmt: skip
 """Operators whose operands count something in each other, so that nothing may change alone."""
 
@@ -308,6 +314,8 @@ class TypedMaker(Maker):
         if not items:
             return
         base = self._evaluate(definition, operands, attrs, lambda item: item.runs[0])
+        narrow = self._evaluate(definition, operands, attrs, lambda item: item.value)
+        self._require_near(base, narrow)
         if not any(is_float(each.dtype.name) for each in base):
             self._require_no_tie(definition, operands, attrs, base)
         if not noise:
@@ -328,6 +336,18 @@ class TypedMaker(Maker):
                 scale = 1 + np.abs(before)
                 if not np.all(apart <= STEEP * margin * scale) or np.any(apart > 0.3 * scale):
                     raise Rejected
+
+    def _require_near(self, base: Sequence[Array], narrow: Sequence[Array]) -> None:
+        """Reject what jumps between float64 and the dtype of the graph."""
+        for wide, own in zip(base, narrow, strict=True):
+            if wide.shape != own.shape:
+                raise Rejected
+            if not is_float(wide.dtype.name):
+                continue
+            with np.errstate(invalid="ignore"):
+                apart = np.abs(wide - own)
+            if np.any(apart > 0.3 * (1 + np.abs(wide))):
+                raise Rejected
 
     def _require_no_tie(
         self, definition: OpDef, operands: Sequence[Any], attrs: Any, base: Sequence[Array]
@@ -379,7 +399,7 @@ class TypedMaker(Maker):
 def grow_by_sample(maker: TypedMaker) -> None:
     """A sample of any operator, its operands taken from the graph where they fit."""
     definition = all_ops()[maker.one_of(maker.names)]
-    given = maker.one_of(definition.samples)
+    sample = given = maker.one_of(definition.samples)
     if not is_plain(given):
         raise Rejected
     attrs = dict(given.attrs)
@@ -391,6 +411,8 @@ def grow_by_sample(maker: TypedMaker) -> None:
     operands = [_meet(maker, each) for each in given.operands]
     try:
         node_attrs = definition.bind(attrs)
+        if given is not sample or attrs != sample.attrs:
+            require_in_range(definition, operands, attrs)
         maker.require_steady(definition, operands, node_attrs)
         exact = definition.has(Moves, Reshape)
         maker.add(definition.name, *operands, exact=exact, **attrs)
@@ -453,6 +475,8 @@ def _fitted(maker: TypedMaker, spec: TensorSpec) -> Item:
     item = _ranged(maker, item, spec)
     if item.dtype != spec.dtype:
         item = maker.add("cast", item, keep=False, dtype=spec.dtype)
+    if whole and (item.value.min() < int(spec.low) or item.value.max() > spec.high):
+        raise Rejected
     return item
 
 

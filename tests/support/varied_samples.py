@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from support.random_graphs import Maker
+from support.random_graphs import Maker, Operand, Rejected, _flat, _map
 
+from serde.errors import TypeInferenceError
 from serde.relay import Function
-from serde.relay.ir.registry import OpDef, Sample, SequenceSpec, TensorSpec
+from serde.relay.ir.registry import OpDef, Sample, SequenceSpec, TensorSpec, call
+from serde.relay.ir.traits import InRange
 
-__all__ = ["is_plain", "with_other_attribute", "with_other_lengths"]
+__all__ = ["is_plain", "require_in_range", "with_other_attribute", "with_other_lengths"]
 
 PLAIN = frozenset(
     ["bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16",
@@ -53,6 +55,35 @@ def with_other_lengths(maker: Maker, given: Sample) -> Sample:
         return replace(operand, shape=tuple(new if n == old else n for n in operand.shape))
 
     return Sample(tuple(map(changed, given.operands)), given.attrs)
+
+
+def require_in_range(
+    definition: OpDef, operands: Sequence[Operand], attrs: Mapping[str, Any]
+) -> None:
+    """Reject a call with integers that its operator must not have: indices beyond a table, say.
+
+    Those of a sample as it is may have more, as that says what becomes of them.
+
+    Raises:
+        Rejected: There are some.
+    """
+    trait = definition.trait(InRange)
+    if trait is None:
+        return
+    items = {id(item.expr): item for item in _flat(operands)}
+    try:
+        node = call(
+            definition.name, *[_map(each, lambda item: item.expr) for each in operands], **attrs
+        )
+        bounds = trait.rule(node, {})
+    except (TypeInferenceError, IndexError, KeyError):
+        raise Rejected from None
+    for expr, (low, high) in bounds:
+        item = items.get(id(expr))
+        if item is None or item.is_float or item.value.dtype == bool or not item.value.size:
+            continue
+        if item.value.min() < low or item.value.max() > high:
+            raise Rejected
 
 
 def _specs(operands: Iterable[Any]) -> list[TensorSpec]:

@@ -18,6 +18,8 @@ from serde.command.parameters import (
     reading_flags,
     reading_options,
     source_and_target,
+    storage_options,
+    store_flag,
     writing_flag,
 )
 
@@ -58,6 +60,7 @@ def _properties() -> dict[str, Any]:
     metavar="FILE|DIR",
     help="Inputs to run with instead of seeded ones.",
 )
+@store_flag
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -76,6 +79,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         target_format=options["target_format"],
         dims=parse_lengths(options["check_dim"]),
         check_data=options["check_data"],
+        storage_options=storage_options(options),
         report=run.report,
         **reading_options(options),
         **given_options(ctx, options),

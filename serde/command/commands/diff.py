@@ -15,6 +15,8 @@ from serde.command.parameters import (
     printing_flags,
     reading_flags,
     reading_options,
+    storage_options,
+    store_flag,
 )
 from serde.errors import CheckError, ConversionError, ConverterBug
 
@@ -52,6 +54,7 @@ def _properties() -> dict[str, Any]:
     help="Format of the right one.",
 )
 @click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")
+@store_flag
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -68,6 +71,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
             left_format=options["source_format"],
             right_format=options["target_format"],
             weights=options["weights"],
+            storage_options=storage_options(options),
             report=run.report,
             **reading_options(options),
             **given_options(ctx, options),

@@ -18,6 +18,8 @@ from serde.command.parameters import (
     reading_options,
     report_flag,
     source_and_target,
+    storage_options,
+    store_flag,
 )
 from serde.command.written import check_written
 
@@ -68,6 +70,7 @@ def _properties() -> dict[str, Any]:
     metavar="FILE",
     help="Draw the graph, coloured by region.",
 )
+@store_flag
 @report_flag
 @printing_flags
 @click.pass_context
@@ -91,6 +94,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         runs=options["check"] or 0,
         runner=options["runner"],
         host=options["host"],
+        storage_options=storage_options(options),
         report=run.report,
         **reading_options(options),
         **given_options(ctx, options),
@@ -101,7 +105,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
         write_text(options["svg"], draw(found))
     code = 0 if found.is_whole else 1
-    run.report.facts["path"] = target
+    run.report.facts.setdefault("path", target)
     run.findings = partition_dict(found)
     for table in partition_tables(found, run.report):
         run.terminal.table(table)

@@ -111,7 +111,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         params=options["params"],
         source_format=options["source_format"],
         target_format=options["target_format"],
-        **({} if (given := storage_options(options)) is None else {"storage_options": given}),
+        storage_options=storage_options(options),
         weights=options["weights"],
         seconds=options["weights_seconds"],
         values=options["values"],
@@ -132,6 +132,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _page_path(model: str) -> Path:
-    """Return where the page goes if nothing is said: beside the model."""
-    path = Path(os.path.normpath(model))
+    """Return where the page goes if nothing is said: beside the model, of a URL here."""
+    from serde.stores.urls import Address
+
+    address = Address.of(model)
+    path = Path(address.name if address.protocol else os.path.normpath(address.path))
     return path.with_name(f"{path.name}.html")

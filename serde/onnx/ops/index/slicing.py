@@ -33,7 +33,8 @@ def export_strided_slice(
 ) -> Value:
     """In mode "size" the ends are lengths, and -1 means all that follows.
 
-    Of a slice backwards, ONNX moves a start in front of the axis to its first element.
+    Of a slice backwards, ONNX moves a start in front of the axis to its first element, and ONNX
+    Runtime takes the greatest int32 or int64 as an end for the beginning.
     """
     indices = list(axes) if axes is not None else list(range(len(begin)))
     steps = [*(strides or ()), *[1] * len(indices)][: len(indices)]
@@ -46,6 +47,8 @@ def export_strided_slice(
         length = ctx.type(x).shape[position]
         if step < 0 and isinstance(length, int) and starts[index] < -length:
             starts[index], stops[index] = 0, 0
+        elif step < 0:
+            stops[index] = min(stops[index], 2**31 - 2)
     return ctx.emit(
         "Slice", x, ctx.ints(starts), ctx.ints(stops), ctx.ints(indices), ctx.ints(steps)
     )

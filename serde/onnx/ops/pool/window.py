@@ -9,6 +9,7 @@ from operator import add
 import numpy as np
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import SPATIAL, pad_same, per_axis
@@ -210,6 +211,8 @@ def export_max_pool_with_places(
     padding: tuple[int, ...],
     column_major: bool,
 ) -> tuple[Value, ...]:
+    if min(padding, default=0) < 0:
+        raise Unsupported(f"padding {list(padding)} is negative; places count in the whole image")
     return ctx.emit_tuple(
         "MaxPool",
         x,
