@@ -531,8 +531,8 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
         scheme, is_url, _ = os.fspath(first).partition("://")
         if is_url and scheme.isalnum():
             raise OptionError(
-                f"{scheme}://...: expected a local path; URLs are taken by convert, check and "
-                "inspect, and serde.stores.staging.stage brings a model to local disk"
+                f"{scheme}://...: expected a local path; functions that give no model take "
+                "URLs, such as convert, and serde.stores.staging.stage brings one to local disk"
             )
         raise OptionError(f"{os.fspath(first)}: there is no such file or model")
     for bridge in bridges:
