@@ -13,6 +13,8 @@ torch = pytest.importorskip("torch")
 
 from support.torch_functions import assert_equal_results, export, run, sequences  # noqa: E402
 
+import serde  # noqa: E402
+from serde.engine.interpreter import RelayEngine  # noqa: E402
 from serde.errors import UnsupportedModelError  # noqa: E402
 from serde.relay.ir.dims import Any as AnyDim  # noqa: E402
 from serde.report import Report  # noqa: E402
@@ -185,3 +187,39 @@ def test_axes_that_may_have_length_1_are_not_dropped_in_silence() -> None:
     assert squeeze(dim=1).rank == 1
     with pytest.raises(UnsupportedModelError, match="axis 0 may have length 1"):
         squeeze()
+
+
+UNKNOWN: dict[str, Callable[..., Any]] = {
+    "complex": lambda x, _places, one: torch.view_as_real(torch.complex(x, one)),
+    "scatter": lambda x, places, _one: x.scatter(0, places, x),
+    "scatter_add": lambda x, places, _one: x.scatter_add(0, places, x),
+    "scatter_reduce": lambda x, places, _one: x.scatter_reduce(0, places, x, "amax"),
+}
+
+
+class _Traced(torch.nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any, places: Any, one: Any) -> Any:
+        return self.function(x, places, one)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit")
+@pytest.mark.parametrize("function", UNKNOWN.values(), ids=UNKNOWN)
+def test_unknown_lengths_are_not_taken_for_one(function: Callable[..., Any]) -> None:
+    """What is scattered is cut to the indices, and parts of complex numbers are spread."""
+    given = {
+        "x": torch.arange(9.0).reshape(3, 3),
+        "places": torch.tensor([[2, 0]]),
+        "one": torch.ones(1, 3),
+    }
+    traced = torch.jit.trace(_Traced(function), tuple(given.values()))
+    shapes = {name: ("?", "?") for name in given}
+    dtypes = {name: str(each.dtype).removeprefix("torch.") for name, each in given.items()}
+    model = serde.to_relay(
+        traced, input_shapes=shapes, input_dtypes=dtypes, allow={"other-lengths"}
+    )
+    (found,) = RelayEngine(model).run({name: each.numpy() for name, each in given.items()})
+    np.testing.assert_array_equal(found, function(*given.values()).numpy())

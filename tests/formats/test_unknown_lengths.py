@@ -144,6 +144,15 @@ def test_pytorch_keeps_an_axis_beside_one_of_no_length(tmp_path: Path) -> None:
     assert found.shape == (2, 0, 3, 1)
 
 
+@pytest.mark.parametrize("form", ["coreml", "mlmodel"])
+def test_core_ml_refuses_indices_that_may_be_fewer_than_data(form: str, tmp_path: Path) -> None:
+    """Its operator wants as many along the other axes, of which nothing tells the lengths."""
+    data, indices = X[0, 0], np.array([[2, 0]], np.int32)
+    feeds = {unknown("data", data): data, unknown("indices", indices): indices}
+    with pytest.raises(UnsupportedModelError, match="a length that is not known"):
+        run(form, relay.gather(next(iter(feeds)), 0, [*feeds][1]), feeds, tmp_path)
+
+
 @pytest.mark.parametrize("form", ["torch", "onnx", "coreml", "relax"])
 def test_convolutions_in_groups_of_unknown_filters_are_refused(form: str, tmp_path: Path) -> None:
     """TVM's weights may have filters of each channel along the axis of the channels of a group."""

@@ -7,6 +7,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Constant, Expr
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.index.gather import at_least_vector
@@ -24,12 +25,18 @@ _HOW: Final[dict[str, How]] = {
 }  # fmt: skip
 
 
+def _alike(ctx: ImportContext, one: Expr, other: Expr) -> bool:
+    """Whether two tensors surely have one shape."""
+    shape = ctx.type(one).shape
+    return shape == ctx.type(other).shape and not any(isinstance(dim, Any) for dim in shape)
+
+
 def _scatter(ctx: ImportContext, x: Expr, axis: int, index: Expr, updates: Expr, how: How) -> Expr:
     """Return `x` with updates at the places that an index names; of more updates, the first."""
     if 0 in ctx.type(index).shape:
         return x
     data, places, new = (at_least_vector(ctx, each) for each in (x, index, updates))
-    if ctx.type(places).shape != ctx.type(new).shape:
+    if not _alike(ctx, places, new):
         new = relay.slice_like(new, places)
     found = relay.scatter_elements(data, places, new, axis, how)
     return found if ctx.type(x).rank else relay.reshape(found, newshape=())
@@ -134,7 +141,7 @@ def import_scatter_reduce(
     include_self: bool = True,
 ) -> Expr:
     axis = ctx.axis(self, dim)
-    if 0 not in ctx.type(index).shape and ctx.type(index).shape != ctx.type(src).shape:
+    if 0 not in ctx.type(index).shape and not _alike(ctx, index, src):
         src = relay.slice_like(at_least_vector(ctx, src), at_least_vector(ctx, index))
         index = at_least_vector(ctx, index)
     return _reduce(ctx, self, axis, index, src, reduce, include_self=include_self)

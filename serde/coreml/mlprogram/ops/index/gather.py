@@ -218,7 +218,8 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     type_, wanted = ctx.type(data), ctx.type(indices).shape
     place = (axis or 0) % type_.rank
     dims = [*wanted[:place], type_.shape[place], *wanted[place + 1 :]]
-    if list(type_.shape) != dims:
+    unknown = any(isinstance(dim, Any) for dim in (*wanted[:place], *wanted[place + 1 :]))
+    if list(type_.shape) != dims or unknown:
         size = ctx.shape(dims)
         zeros = ctx.const(allocation.zeros(type_.rank), "int32")
         dtype = type_.dtype
