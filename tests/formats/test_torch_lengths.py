@@ -223,3 +223,21 @@ def test_unknown_lengths_are_not_taken_for_one(function: Callable[..., Any]) -> 
     )
     (found,) = RelayEngine(model).run({name: each.numpy() for name, each in given.items()})
     np.testing.assert_array_equal(found, function(*given.values()).numpy())
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit")
+@pytest.mark.parametrize("lengths", [("?", "?"), ("n", "m"), ("n", 3), ("n", "n")], ids=str)
+def test_tensors_of_open_lengths_are_equal_if_their_lengths_are(lengths: tuple[Any, Any]) -> None:
+    one, ones = torch.arange(3.0), torch.ones(3)
+
+    class Equal(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return torch.tensor(torch.equal(x, y))
+
+    shapes = {"x": lengths[:1], "y": lengths[1:]}
+    engine = RelayEngine(serde.to_relay(torch.jit.script(Equal()), input_shapes=shapes))
+    for x, y in [(one, one), (one, ones), (ones[:1], ones)]:
+        if len(x) != len(y) and lengths == ("n", "n"):
+            continue
+        (found,) = engine.run({"x": x.numpy(), "y": y.numpy()})
+        assert bool(found) == torch.equal(x, y)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import zip_longest
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
@@ -315,10 +318,23 @@ def import_allclose(
 
 @OPS.imports("aten::equal")
 def import_equal(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
-    """Tensors of several shapes differ."""
-    if ctx.type(self).shape != ctx.type(other).shape:
-        return ctx.scalar(False, "bool")
-    return relay.all(relay.equal(*ctx.promote(self, other)))
+    """Tensors of several shapes differ; if open lengths are the same shows when the model runs."""
+    pairs = list(zip_longest(ctx.type(self).shape, ctx.type(other).shape))
+    no = ctx.scalar(False, "bool")
+    if any(one != other and _is_fixed(one, other) for one, other in pairs):
+        return no
+    alike = relay.all(relay.equal(*ctx.promote(self, other)))
+    if all(one == other and not isinstance(one, Any) for one, other in pairs):
+        return alike
+    shapes = [relay.shape_of(x, dtype="int64") for x in (self, other)]
+    found = If(relay.all(relay.equal(*shapes)), alike, no)
+    found.type = infer_if(found)
+    return found
+
+
+def _is_fixed(*dims: Dim | None) -> bool:
+    """Whether lengths are numbers, or one is that of an axis which the other tensor has not."""
+    return None in dims or all(isinstance(dim, int) for dim in dims)
 
 
 @OPS.imports("aten::is_nonzero")
