@@ -8,7 +8,6 @@ from __future__ import annotations
 _OPTIONAL = "an optional sequence that may be absent"
 
 _HALF = "MXNet multiplies no matrices of float16 on a CPU"
-_AXES = "MXNet fails at tensors of that many axes"
 _FMOD_MXNET = "MXNet's remainder of infinities differs"
 
 _IMPORT = {
@@ -54,12 +53,6 @@ _MXNET = {
     "attention_4d_fp16": _HALF,
     "attention_4d_gqa_causal_nonpad_decode_fp16": _HALF,
     "attention_4d_gqa_with_past_and_present_fp16": _HALF,
-    "nllloss_NCd1d2d3d4d5_mean_weight": _AXES,
-    "nllloss_NCd1d2d3d4d5_none_no_weight": _AXES,
-    "sce_NCd1d2d3d4d5_none_no_weight": _AXES,
-    "sce_NCd1d2d3d4d5_none_no_weight_expanded": _AXES,
-    "sce_NCd1d2d3d4d5_none_no_weight_log_prob": _AXES,
-    "sce_NCd1d2d3d4d5_none_no_weight_log_prob_expanded": _AXES,
     "attention_4d_fp16_expanded": _HALF,
     "attention_4d_gqa_with_past_and_present_fp16_expanded": _HALF,
     "loop11": "a stack of tensors of unknown length",
@@ -67,12 +60,6 @@ _MXNET = {
     "mod_float_edge_cases_fmod_0_float16": _FMOD_MXNET,
     "mod_float_edge_cases_fmod_0_float32": _FMOD_MXNET,
     "mod_float_edge_cases_fmod_0_float64": _FMOD_MXNET,
-    "nllloss_NCd1d2d3d4d5_mean_weight_expanded": _AXES,
-    "nllloss_NCd1d2d3d4d5_none_no_weight_expanded": _AXES,
-    "sce_NCd1d2d3d4d5_mean_weight": _AXES,
-    "sce_NCd1d2d3d4d5_mean_weight_expanded": _AXES,
-    "sce_NCd1d2d3d4d5_mean_weight_log_prob": _AXES,
-    "sce_NCd1d2d3d4d5_mean_weight_log_prob_expanded": _AXES,
 }
 """What MXNet gets wrong or fails at."""
 
