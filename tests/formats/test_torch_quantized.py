@@ -314,6 +314,29 @@ def test_decomposed_quantisation_gives_the_same_integers() -> None:
         np.testing.assert_array_equal(found, other)
 
 
+@pytest.mark.parametrize("with_zeros", [True, False])
+def test_decomposed_quantisation_in_groups(with_zeros: bool) -> None:
+    import torch.ao.quantization.fx._decomposed
+
+    class Groups(nn.Module):
+        def forward(self, x: Any, scales: Any, zeros: Any) -> Any:
+            ops = torch.ops.quantized_decomposed
+            whole = ops.quantize_per_channel_group(x, scales, zeros, -8, 7, torch.int8, 4)
+            given = zeros if with_zeros else None
+            real = ops.dequantize_per_channel_group(
+                whole, scales, given, -8, 7, torch.int8, 4, torch.float32
+            )
+            return whole, real
+
+    inputs = torch.randn(3, 8), torch.rand(3, 2) + 0.1, torch.randint(-3, 4, (3, 2))
+    expected = [each.numpy() for each in Groups()(*inputs)]
+    engine = RelayEngine(serde.to_relay(torch.export.export(Groups(), inputs)))
+    feeds = dict(zip(("x", "scales", "zeros"), (each.numpy() for each in inputs), strict=True))
+    for found, other in zip(engine.run(feeds), expected, strict=True):
+        assert found.dtype == other.dtype
+        np.testing.assert_array_equal(found, other)
+
+
 def test_simulated_quantisation() -> None:
     class Simulate(nn.Module):
         def forward(self, x: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("torch.ao.quantization.fx._decomposed")  # It has operators of its own.
 
 from serde.relay.ir.schema import REQUIRED  # noqa: E402
 from serde.torch.ops.table import OPS  # noqa: E402

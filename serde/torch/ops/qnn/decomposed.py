@@ -335,20 +335,20 @@ def import_quantize_per_group(
 )
 def import_dequantize_per_group(
     ctx: ImportContext,
-    w_int8: Expr,
+    input: Expr,
     scales: Expr,
     zero_points: Expr | None = None,
     *,
     group_size: int = 128,
     output_dtype: DType,
 ) -> Expr:
-    rows = _group(ctx, w_int8, scales, group_size)
+    rows = _group(ctx, input, scales, group_size)
     kind = ctx.dtype(scales)
     wide: Expr = relay.cast(rows, kind)
     if zero_points is not None:
         wide = relay.subtract(wide, relay.reshape(ctx.cast(zero_points, kind), (-1, 1)))
     found = relay.multiply(wide, relay.reshape(scales, (-1, 1)))
-    return ctx.cast(relay.reshape(found, ctx.static_shape(w_int8)), dtype_name(output_dtype))
+    return ctx.cast(relay.reshape(found, ctx.static_shape(input)), dtype_name(output_dtype))
 
 
 def _group(ctx: ImportContext, x: Expr, scales: Expr, size: int) -> Expr:
