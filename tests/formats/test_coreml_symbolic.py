@@ -54,6 +54,14 @@ def windows(x: Expr) -> Expr:
     return relay.reshape(moved, [N * 6, 4, 1])
 
 
+def last_half(x: Expr) -> Expr:
+    """Cut from a place that a length tells to the greatest int64, as PyTorch's exporter writes."""
+    length = relay.take(relay.shape_of(x, dtype="int64"), relay.const([1], "int64"))
+    half = relay.floor_divide(length, relay.const(2, "int64"))
+    end, one = relay.const([2**63 - 1], "int64"), relay.const([1], "int64")
+    return call("dyn.strided_slice", x, half, end, one, axes=(1,))
+
+
 def causal(x: Expr) -> Expr:
     """Mask what comes later: places are compared."""
     return relay.trilu(x, 1, upper=True)
@@ -74,6 +82,7 @@ CASES: dict[str, tuple[tuple[Any, ...], Callable[[Expr], Expr]]] = {
     "argmax_of_all": ((N, M), lambda x: relay.argmax(x)),
     "concatenate": ((N, 4), lambda x: relay.concatenate((x, x), axis=0)),
     "slice": ((N, M, 4), lambda x: relay.strided_slice(x, [0, 1], [2**31 - 1, 2**31 - 1])),
+    "slice_computed": ((N, M, 4), last_half),
     "slice_last": ((N, M), lambda x: relay.strided_slice(x, [-1], [2**31 - 1], axes=[1])),
     "slice_back": ((N, M), lambda x: relay.strided_slice(x, [-1], [-(2**31)], [-1], axes=[1])),
     "split": ((N, M, 6), lambda x: relay.split(x, 3, axis=2)[1]),

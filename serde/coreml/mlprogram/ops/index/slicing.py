@@ -286,8 +286,12 @@ def export_dyn_strided_slice(
 
 
 def _of_all(ctx: ExportContext, bound: Value, positions: Sequence[int], rank: int) -> Value:
-    """Return bounds of some axes as those of all, 0 for the others."""
-    given = cast_to(ctx, bound, "int32")
+    """Return bounds of some axes as those of all, 0 for the others.
+
+    Ends beyond int32 stand for all that follows, as the greatest int64 does.
+    """
+    near = bound if bound.data is None else ctx.const(np.clip(bound.data, -FAR, FAR))
+    given = cast_to(ctx, near, "int32")
     if list(positions) == list(range(rank)):
         return given
     padded = ctx.const(np.zeros(1), "int32")
