@@ -104,7 +104,7 @@ def _samples() -> list[Any]:
                 definition,
                 given,
                 id=f"{each}-{name}-{index}",
-                marks=[pytest.mark.wide] if index and each in EVERYWHERE else [],
+                marks=[pytest.mark.wide] if index else [],
             )
             for each in wanted
             for index, given in enumerate(definition.samples)

@@ -174,7 +174,8 @@ SPECTRAL = ("serde.eig", "serde.eigh", "serde.svd")
 """Operators of which plain Relay can make nothing."""
 
 
-@pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
+@pytest.mark.wide
+@pytest.mark.parametrize(("definition", "given"), all_samples())
 def test_sample_round_trip_in_strict_text(definition: OpDef, given: Sample) -> None:
     mod = InferType()(relay.IRModule({"main": build(definition, given).function}))
     if uses_sequences(mod["main"]) or definition.name in SPECTRAL:
@@ -205,7 +206,8 @@ FIXED = (
 """Operators whose decomposition needs shapes that are fixed."""
 
 
-@pytest.mark.parametrize(("definition", "given"), all_samples(one_first=True))
+@pytest.mark.wide
+@pytest.mark.parametrize(("definition", "given"), all_samples())
 def test_symbolic_sample_round_trip(definition: OpDef, given: Sample) -> None:
     built = build(definition, given)
     kept = frozenset(
