@@ -8,7 +8,7 @@ import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
 from serde.relax.precision import compute_wide, make_wide_expansion
-from serde.relay.ir.dims import Any
+from serde.relay.ir.dims import same_length
 from serde.relay.ir.expr import Call, Expr, Tuple, tensor_type
 from serde.relay.op.attention import decompose_attention
 
@@ -36,8 +36,7 @@ def _has_layer(node: Call) -> bool:
     """
     query, key, _, mask = node.args
     left_out = isinstance(mask, Tuple)
-    heads = tensor_type(query).shape[1]
-    same = heads == tensor_type(key).shape[1] and not isinstance(heads, Any)
+    same = same_length(tensor_type(query).shape[1], tensor_type(key).shape[1])
     return left_out and same and not node.attrs["is_causal"] and node.attrs["softcap"] is None
 
 

@@ -8,7 +8,7 @@ built in different ways are equal objects. What cannot be expressed is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from serde.errors import RelayError, TypeInferenceError
@@ -22,6 +22,8 @@ __all__ = [
     "SymDim",
     "as_dim",
     "product",
+    "same_length",
+    "same_shape",
     "substitute",
     "symbol",
 ]
@@ -226,6 +228,16 @@ def as_dim(value: DimLike) -> Dim:
         what = "of 0 or more" if length < 0 else f"of at most {_MAX_LENGTH}"
         raise TypeInferenceError(f"expected a dimension {what}, found {length}")
     return length
+
+
+def same_length(one: Dim, other: Dim) -> bool:
+    """Whether two lengths are surely one: of those of which nothing is known, none is another."""
+    return one == other and not isinstance(one, Any)
+
+
+def same_shape(one: Sequence[Dim], other: Sequence[Dim]) -> bool:
+    """Whether two shapes are surely one."""
+    return len(one) == len(other) and all(map(same_length, one, other))
 
 
 def product(dims: Iterable[Dim]) -> Dim:

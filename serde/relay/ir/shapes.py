@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim, SymDim
+from serde.relay.ir.dims import Any, Dim, SymDim, same_length
 from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
@@ -91,7 +91,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
     Raises:
         TypeInferenceError: Two integers differ and neither is 1.
     """
-    if a == b and not isinstance(a, Any):
+    if same_length(a, b):
         return a
     if a == 1:
         return b

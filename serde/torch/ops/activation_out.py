@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
+from serde.relay.ir.dims import same_length
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
 from serde.torch.export_context import ExportContext, Value
@@ -179,7 +179,6 @@ def export_attention(
         options["is_causal"] = True
     if scale is not None:
         options["scale"] = scale
-    heads = ctx.type(query).shape[1]
-    if heads != ctx.type(key).shape[1] or isinstance(heads, Any):
+    if not same_length(ctx.type(query).shape[1], ctx.type(key).shape[1]):
         options["enable_gqa"] = True
     return ctx.call("F.scaled_dot_product_attention", query, key, value, **options)

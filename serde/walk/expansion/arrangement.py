@@ -10,7 +10,7 @@ import numpy as np
 import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Dim, same_length
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import tensor_type
@@ -128,7 +128,7 @@ def _collapse_sum(data: Expr, wanted: Sequence[Dim]) -> Expr:
         raise Unsupported(f"expected a tensor, found {type_!r}")
     offset = type_.rank - len(wanted)
     pairs = list(zip(type_.shape[offset:], wanted, strict=True))
-    if any(want != 1 and (have != want or isinstance(want, Any)) for have, want in pairs):
+    if any(want != 1 and not same_length(have, want) for have, want in pairs):
         raise Unsupported("a sum over axes that only the model's run shows")
     short = [i + offset for i, (have, want) in enumerate(pairs) if want == 1 != have]
     axes = [*range(offset), *short]

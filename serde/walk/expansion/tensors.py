@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError, Unsupported
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Dim, same_length
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.types import TensorType
@@ -71,7 +71,7 @@ def has_filters_of_channels(inputs: Dim, outputs: Dim, inner: Dim, groups: int) 
         return inner != 1 and groups != 1
     if any(isinstance(each, int) and each != groups for each in (inputs, outputs)):
         return False
-    if inner == inputs // groups and not isinstance(inner, Any):
+    if same_length(inner, inputs // groups):
         return False
     raise Unsupported(
         f"a weight ({outputs}, {inner}, ...) for {inputs} channels in {groups} groups, which may "

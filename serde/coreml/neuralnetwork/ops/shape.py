@@ -20,7 +20,7 @@ from serde.coreml.neuralnetwork.message_view import MessageView
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
+from serde.relay.ir.dims import same_shape
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
@@ -437,8 +437,7 @@ def _is_like(node: Call) -> bool:
     type_, like = node.type, node.args[1].type
     if not isinstance(type_, TensorType) or not isinstance(like, TensorType):
         return False
-    same = type_.shape == like.shape and not any(isinstance(dim, Any) for dim in type_.shape)
-    return same and bool(type_.shape)
+    return bool(type_.shape) and same_shape(type_.shape, like.shape)
 
 
 @DIRECT.exports("broadcast_to_like", when=_is_like)

@@ -16,7 +16,7 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Dim, same_length
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.weights import Array
@@ -157,9 +157,9 @@ def export_slice_like(
     own, lengths = ctx.type(data).shape, ctx.result_type().shape
     if len(own) > MOST_SLICED:
         cuts = [
-            slice(None, *ctx.static_lengths(shape_like, [axis]))
-            if isinstance(length, Any) or length != own[axis]
-            else slice(None)
+            slice(None)
+            if same_length(length, own[axis])
+            else slice(None, *ctx.static_lengths(shape_like, [axis]))
             for axis, length in enumerate(lengths)
         ]
         return ctx.spell(lambda x: _take_along_each(x, _indices(ctx, data, cuts)), data)

@@ -14,7 +14,7 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Dim, same_length
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
@@ -332,8 +332,7 @@ def export_batch_matmul(
     )
     if result is not None:
         return result
-    batch = left.shape[0]
-    if batch == right.shape[0] and not isinstance(batch, Any):
+    if same_length(left.shape[0], right.shape[0]):
         return ctx.emit("batch_dot", tensor_a, tensor_b, **flags)
     matrices = [
         ctx.emit("transpose", x, axes=(0, 2, 1)) if transposed else x

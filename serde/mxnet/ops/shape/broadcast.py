@@ -13,7 +13,7 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Dim, same_length
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
@@ -162,7 +162,7 @@ def summed_to(data: Expr, shape: Sequence[Dim]) -> Expr:
         raise Unsupported(f"expected a tensor, found {type_!r}")
     more = type_.rank - len(shape)
     pairs = enumerate(zip(type_.shape[more:], shape, strict=True), more)
-    inner = [i for i, (have, want) in pairs if have != want or isinstance(want, Any)]
+    inner = [i for i, (have, want) in pairs if not same_length(have, want)]
     if any(shape[i - more] != 1 for i in inner):
         raise Unsupported("a sum over axes that only the model's run shows")
     if inner:

@@ -13,7 +13,7 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, const_int64, fill, to_int64
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
-from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.dims import Any, Dim, product, same_length
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
@@ -175,7 +175,7 @@ def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
     for axis, dim in enumerate(dims):
         if isinstance(dim, int):
             codes.append(dim)
-        elif axis < len(source) and source[axis] == dim and not isinstance(dim, Any):
+        elif axis < len(source) and same_length(source[axis], dim):
             codes.append(0)
         else:
             codes.append(-1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.dims import Dim, product, same_shape
 from serde.relay.ir.expr import Expr, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim
@@ -49,7 +49,7 @@ def _decompose_stacked(a: Expr, b: Expr) -> Expr:
     if left.rank == right.rank == 3:
         return call("nn.batch_matmul", a, b)
     own, other = left.shape[:-2], right.shape[:-2]
-    if own == other and not any(isinstance(dim, Any) for dim in own):
+    if same_shape(own, other):
         found = call("nn.batch_matmul", _join_batch_axes(a), _join_batch_axes(b))
         return call("reshape_like", found, a, lhs_end=1, rhs_end=len(own))
     if left.concrete_shape is None or right.concrete_shape is None:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Dim, same_shape
 from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
@@ -324,7 +324,7 @@ def import_equal(ctx: ImportContext, self: Expr, other: Expr) -> Expr:
     if any(one != other and _is_fixed(one, other) for one, other in pairs):
         return no
     alike = relay.all(relay.equal(*ctx.promote(self, other)))
-    if all(one == other and not isinstance(one, Any) for one, other in pairs):
+    if same_shape(ctx.type(self).shape, ctx.type(other).shape):
         return alike
     shapes = [relay.shape_of(x, dtype="int64") for x in (self, other)]
     found = If(relay.all(relay.equal(*shapes)), alike, no)

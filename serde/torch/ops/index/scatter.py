@@ -7,7 +7,7 @@ from typing import Final, Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.ir.dims import Any
+from serde.relay.ir.dims import same_shape
 from serde.relay.ir.expr import Constant, Expr
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.index.gather import at_least_vector
@@ -27,8 +27,7 @@ _HOW: Final[dict[str, How]] = {
 
 def _alike(ctx: ImportContext, one: Expr, other: Expr) -> bool:
     """Whether two tensors surely have one shape."""
-    shape = ctx.type(one).shape
-    return shape == ctx.type(other).shape and not any(isinstance(dim, Any) for dim in shape)
+    return same_shape(ctx.type(one).shape, ctx.type(other).shape)
 
 
 def _scatter(ctx: ImportContext, x: Expr, axis: int, index: Expr, updates: Expr, how: How) -> Expr:

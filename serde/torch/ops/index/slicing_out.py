@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Dim, same_length
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import in_signed
@@ -87,7 +87,7 @@ def export_slice_like(
     chosen = [axis % len(shape) for axis in axes] if axes else range(len(shape))
     slices = [slice(None)] * len(shape)
     for axis in chosen:
-        if shape[axis] != like[axis] or isinstance(like[axis], Any):
+        if not same_length(shape[axis], like[axis]):
             slices[axis] = slice(None, ctx.size(shape_like, axis))
     return write_slices(ctx, data, slices)
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any
+from serde.relay.ir.dims import same_shape
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
@@ -33,8 +33,7 @@ def _take_part(ctx: ImportContext, x: Expr, place: int) -> Expr:
 def import_complex(ctx: ImportContext, real: Expr, imag: Expr) -> Expr:
     for each in (real, imag):
         _require_real(ctx, each)
-    lengths = ctx.type(real).shape
-    if lengths != ctx.type(imag).shape or any(isinstance(dim, Any) for dim in lengths):
+    if not same_shape(ctx.type(real).shape, ctx.type(imag).shape):
         shape = relay.add(real, imag)
         real, imag = (relay.broadcast_to_like(each, shape) for each in (real, imag))
     return ctx.as_complex(relay.stack([real, imag], axis=ctx.type(real).rank))

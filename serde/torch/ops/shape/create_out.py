@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Dim, same_shape
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
@@ -87,7 +87,7 @@ def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Va
 @OPS.exports("collapse_sum_like", "collapse_sum_to")
 def export_collapse_sum(ctx: ExportContext, data: Value, like: Value) -> Value:
     type_ = ctx.result_type()
-    if ctx.type(data).shape == type_.shape and not any(isinstance(n, Any) for n in type_.shape):
+    if same_shape(ctx.type(data).shape, type_.shape):
         return data
     total = ctx.method(data, "sum_to_size", ctx.sizes(type_.shape))
     return total if is_float(type_.dtype) else ctx.method(total, "to", ctx.dtype(type_.dtype))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Any, Dim, same_length, same_shape
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.torch.import_context import ImportContext, Scalar, SymInt
@@ -99,7 +99,7 @@ def count_steps(ctx: ImportContext, start: Scalar, end: Scalar, step: Scalar) ->
 def reshape(ctx: ImportContext, x: Expr, sizes: Sequence[SymInt]) -> Expr:
     """Return `x` in another shape, one length of which may be -1: what remains."""
     dims = [ctx.dim(each) for each in sizes]
-    if tuple(dims) == ctx.type(x).shape and not any(isinstance(dim, Any) for dim in dims):
+    if same_shape(dims, ctx.type(x).shape):
         return x
     if dims.count(-1) > 1:
         raise Unsupported(f"only one length of {list(sizes)} may be -1")
@@ -148,7 +148,7 @@ def broadcast(ctx: ImportContext, x: Expr, sizes: Sequence[SymInt]) -> Expr:
     for place, length in enumerate(own, offset):
         if type(length) is int and length != 1:
             dims[place] = length
-    if tuple(dims) == own and not any(isinstance(dim, Any) for dim in dims):
+    if same_shape(dims, own):
         return x
     if not any(isinstance(dim, Any) for dim in dims):
         return relay.broadcast_to(x, dims)
@@ -163,7 +163,7 @@ def spread(ctx: ImportContext, *tensors: Expr) -> list[Expr]:
         first = rank - ctx.type(x).rank
         for axis, dim in enumerate(ctx.type(x).shape):
             have = ctx.dim(sizes[first + axis])
-            if dim == 1 or (have == dim and not isinstance(dim, Any)):
+            if dim == 1 or same_length(have, dim):
                 continue
             if type(have) is int and have != 1:
                 continue

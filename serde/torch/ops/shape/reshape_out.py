@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, SymDim, product, symbol
+from serde.relay.ir.dims import Any, Dim, SymDim, product, same_length, symbol
 from serde.relay.ir.layout import LayoutPlan
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import TensorType
@@ -64,7 +64,7 @@ def _flattened(own: Sequence[Dim], dims: Sequence[Dim]) -> tuple[int, int] | Non
             return None
         if list(own[last + 1 :]) == list(dims[first + 1 :]):
             whole = product(own[first : last + 1])
-            if whole == dims[first] and not isinstance(whole, Any):
+            if same_length(whole, dims[first]):
                 return first, last
             if isinstance(dims[first], Any):
                 return first, last

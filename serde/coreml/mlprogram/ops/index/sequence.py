@@ -11,7 +11,7 @@ from serde.coreml.mlprogram.ops.elementwise import DTYPES
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, length_of, operand_of
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Any, Dim, same_length
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.walk.expansion.tensors import tensor_type
@@ -102,7 +102,7 @@ def _is_within(least: Dim | None, length: Dim) -> bool:
     """Whether a list is known to be as long as a write needs it to be."""
     if isinstance(least, int) and isinstance(length, int):
         return least <= length
-    return least is not None and not isinstance(least, Any) and least == length
+    return least is not None and same_length(least, length)
 
 
 def _is_whole(ctx: ImportContext, ls: Expr, indices: Expr) -> bool:

@@ -11,7 +11,7 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import NUMBERS_OR_BOOL, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.dims import Any, Dim, same_length
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.arrangement import expand_collapse_sum_like, expand_collapse_sum_to
 
@@ -26,7 +26,7 @@ def spread(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     for have, want in zip(given, dims, strict=True):
         if have != want and have != 1:
             raise Unsupported(f"a length {have} that may be 1 or {want}")
-        counts.append(1 if have == want and not isinstance(have, Any) else want)
+        counts.append(1 if same_length(have, want) else want)
     return tile(ctx, reshape(ctx, x, given), counts)
 
 

@@ -15,7 +15,7 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.mlprogram.type_domains import MOVE_DTYPES, cast_to, compute_dtype
 from serde.coreml.value import MAX_RANK, Value
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.dims import Any, Dim, product, same_shape
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import normalize_axes
@@ -36,7 +36,7 @@ def emit_moved(
 def reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible."""
     shape = ctx.type(x).shape
-    if tuple(dims) == shape and not any(isinstance(dim, Any) for dim in dims):
+    if same_shape(dims, shape):
         return x
     lengths = tuple(dim for dim in dims if isinstance(dim, int))
     if x.data is not None and len(lengths) == len(dims):
