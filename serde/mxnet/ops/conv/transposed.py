@@ -126,9 +126,9 @@ def _is_symmetric(call: Call) -> bool:
     return bool(before == after) and all(extra < stride for extra, stride in pairs)
 
 
-def _is_dilated(call: Call) -> bool:
+def _is_spread(dilation: Sequence[int]) -> bool:
     """Whether filters of three axes are spread, which MXNet refuses."""
-    return len(call.attrs["dilation"]) == 3 and set(call.attrs["dilation"]) != {1}
+    return len(dilation) == 3 and set(dilation) != {1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +142,9 @@ class RelayConvTranspose(RelayConv):
     "nn.conv1d_transpose",
     "nn.conv2d_transpose",
     "nn.conv3d_transpose",
-    when=lambda call: has_mxnet_form(call) and _is_symmetric(call) and not _is_dilated(call),
+    when=lambda call: (
+        has_mxnet_form(call) and _is_symmetric(call) and not _is_spread(call.attrs["dilation"])
+    ),
 )
 def export_conv_transpose(
     ctx: ExportContext,
@@ -175,7 +177,7 @@ def expand_conv_transpose(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
     wanted, filters = LAYOUTS[ndim, None]
     groups = attrs["groups"]
     weight = arrange_filters(weight, attrs["kernel_layout"], "IO" + filters[2:])
-    if ndim == 3 and set(dilation) != {1}:
+    if _is_spread(dilation):
         weight, dilation = relay.nn.dilate(weight, (1, 1, *dilation)), (1, 1, 1)
     shape = fixed_shape(weight)
     dtype = product_dtype(data, attrs["out_dtype"])

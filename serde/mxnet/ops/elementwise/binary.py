@@ -14,7 +14,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.axis_groups import MOST_GROUPS, align
+from serde.mxnet.axis_groups import MOST_GROUPS
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
@@ -26,6 +26,7 @@ from serde.mxnet.ops.elementwise.scalars import (
     truth,
     with_scalar,
 )
+from serde.mxnet.ops.elementwise.written import Forms, write_binary
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
@@ -145,7 +146,7 @@ for _name, _target in LOGICAL.items():
     OPS.imports(f"_{_name}_scalar")(_scalar(_function, swapped=False))
 
 
-WRITTEN = {
+WRITTEN: dict[str, Forms] = {
     "add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
     "subtract": ("broadcast_sub", "_minus_scalar", "_rminus_scalar"),
     "multiply": ("broadcast_mul", "_mul_scalar", "_mul_scalar"),
@@ -161,25 +162,17 @@ WRITTEN = {
     "less": ("_npi_less", "_npi_less_scalar", "_npi_greater_scalar"),
     "less_equal": ("_npi_less_equal", "_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
 }  # fmt: skip
-"""Relay's operator: MXNet's for two tensors, with a scalar behind, with a scalar in front."""
-
-ROUNDED = frozenset(("_rdiv_scalar",))
-"""MXNet's operators that compute integers in float32."""
+"""Relay's operators in MXNet."""
 
 
-def _declare_binary_export(name: str, tensors: str, behind: str, before: str) -> None:
+def _declare_binary_export(name: str, forms: Forms) -> None:
     @OPS.exports(name)
     def export_binary(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        left, right = ctx.scalar(lhs), ctx.scalar(rhs)
-        if right is not None:
-            return ctx.emit(behind, lhs, scalar=right)
-        if left is not None and (before not in ROUNDED or is_float(ctx.type(rhs).dtype)):
-            return ctx.emit(before, rhs, scalar=left)
-        return ctx.emit_bytes(tensors, *align(ctx, lhs, rhs))
+        return write_binary(ctx, forms, lhs, rhs)
 
 
-for _relay, _names in WRITTEN.items():
-    _declare_binary_export(_relay, *_names)
+for _relay, _forms in WRITTEN.items():
+    _declare_binary_export(_relay, _forms)
 
 
 @OPS.exports("power")
@@ -187,12 +180,7 @@ def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     """MXNet computes powers of integers in float32."""
     if not is_float(ctx.type(lhs).dtype):
         return ctx.spell(integer_power, lhs, rhs)
-    left, right = ctx.scalar(lhs), ctx.scalar(rhs)
-    if right is not None:
-        return ctx.emit("_power_scalar", lhs, scalar=right)
-    if left is not None:
-        return ctx.emit("_rpower_scalar", rhs, scalar=left)
-    return ctx.emit("broadcast_power", *align(ctx, lhs, rhs))
+    return write_binary(ctx, ("broadcast_power", "_power_scalar", "_rpower_scalar"), lhs, rhs)
 
 
 @OPS.imports("_grad_add")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.mxnet.axis_groups import align
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.elementwise.scalars import dtype_of
+from serde.mxnet.ops.elementwise.written import write_binary
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
@@ -84,9 +84,4 @@ def export_trunc_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
 def export_floor_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     if ctx.type(lhs).dtype == "int64":
         return ctx.spell(_floor_remainder, lhs, rhs)
-    left, right = ctx.scalar(lhs), ctx.scalar(rhs)
-    if right is not None:
-        return ctx.emit("_mod_scalar", lhs, scalar=right)
-    if left is not None:
-        return ctx.emit("_rmod_scalar", rhs, scalar=left)
-    return ctx.emit("broadcast_mod", *align(ctx, lhs, rhs))
+    return write_binary(ctx, ("broadcast_mod", "_mod_scalar", "_rmod_scalar"), lhs, rhs)
