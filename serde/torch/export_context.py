@@ -25,7 +25,7 @@ from serde.walk import export_context as walk
 from serde.walk.table import ConverterTable
 from serde.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 
-__all__ = ["ExportContext", "Value"]
+__all__ = ["ExportContext", "Value", "number_of"]
 
 _POSITIONAL: Final = {
     "Conv": ("in_channels", "out_channels", "kernel_size"),
@@ -391,7 +391,7 @@ class ExportContext(walk.ExportContext[Value]):
         if value.term is not None:
             return value.term
         if value.data is not None and number and value.data.ndim == 0:
-            return tree.Literal(_number(value.data))
+            return tree.Literal(number_of(value.data[()]))
         if value.is_known:
             self._store(value)
             return tree.Stored(value.name)
@@ -533,13 +533,16 @@ class ExportContext(walk.ExportContext[Value]):
         return Value("", term=tree.Infix(symbol, self.term(one), self.term(other)))
 
 
-def _number(data: Array) -> AnyValue:
-    """Return a scalar as the number of Python's with the fewest digits that is the same in it."""
-    value = data[()].item()
-    if dtype_name(data.dtype) == "float32" and math.isfinite(value):
-        shortest = float(str(np.float32(value)))
-        return shortest if abs(shortest) <= np.finfo(np.float32).max else value
-    return value
+def number_of(scalar: np.generic) -> AnyValue:
+    """Return the number of Python's with the fewest digits of which PyTorch makes a scalar.
+
+    It computes with numbers in float32 beside narrower tensors, and takes none beyond float32.
+    """
+    value = scalar.item()
+    if dtype_name(scalar.dtype) != "float32" or not math.isfinite(value):
+        return value
+    shortest = float(str(scalar))
+    return shortest if abs(shortest) <= float(np.finfo(np.float32).max) else value
 
 
 def _shorten(value: AnyValue) -> AnyValue:

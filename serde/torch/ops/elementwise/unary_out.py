@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
-from serde.torch.export_context import ExportContext, Value
+from serde.torch.export_context import ExportContext, Value, number_of
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import FIRST_BIT, DType, cast, in_computed_dtype
 from serde.weights import numpy_dtype
@@ -140,7 +140,7 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
     Of 64 bits without a sign, the first one is turned over and back again.
     """
     dtype = ctx.type(data).dtype
-    low, high = (each.item() for each in clip_limits(np.dtype(numpy_dtype(dtype)), a_min, a_max))
+    low, high = map(number_of, clip_limits(np.dtype(numpy_dtype(dtype)), a_min, a_max))
     if dtype == "uint64":
         turned = ctx.infix("^", ctx.method(data, "to", ctx.dtype("int64")), FIRST_BIT)
         turned = ctx.call("torch.clamp", turned, low + FIRST_BIT, high + FIRST_BIT)
@@ -148,9 +148,10 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
     if not is_float(dtype):
         return in_computed_dtype(ctx, lambda x: ctx.call("torch.clamp", x, low, high), data)
     low, high = float(low), float(high)
-    if low > high:
-        return ctx.call("torch.clamp", data, low, high)
-    limits = {name: limit for name, limit in (("min", low), ("max", high)) if not math.isinf(limit)}
+    if (low, high) == (0, 6):
+        return ctx.call("F.relu6", data)
+    limits = {} if low == -math.inf else {"min": low}
+    limits |= {} if high == math.inf else {"max": high}
     if len(limits) == 2:
         return ctx.call("torch.clamp", data, low, high)
     return ctx.call("torch.clamp", data, **limits) if limits else data

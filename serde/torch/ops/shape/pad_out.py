@@ -41,7 +41,7 @@ def export_pad(
         value = int(value)
     if not value:
         return ctx.call("F.pad", data, flat_widths(pad_width))
-    if float(value) != value:
+    if float(value) != value and value == value:
         raise Unsupported(f"padding by {value}, which is no float64")
     return ctx.call("F.pad", data, flat_widths(pad_width), value=float(value))
 
