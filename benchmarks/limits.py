@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "examples")]
 
 import serde  # noqa: E402
-from serde import limits  # noqa: E402
+import serde.limits as limits  # noqa: E402
 from serde.errors import LimitError, SerdeError  # noqa: E402
 
 TARGETS = {
