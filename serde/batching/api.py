@@ -314,7 +314,10 @@ def _ledger_path(out: str) -> Path:
     """Return where the ledger of an output lies if nobody says so."""
     address = Address.of(out)
     if not address.protocol:
-        return Path(address.path) / ".serde" / "ledger.sqlite"
+        folder = Path(address.path) / ".serde"
+        if folder.is_symlink():
+            raise OptionError(f"{folder}: is a link, which is not followed; name a --ledger")
+        return folder / "ledger.sqlite"
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     name = hashlib.blake2b(out.rstrip("/").encode(), digest_size=8).hexdigest()
     return Path(state) / "serde" / f"{name}.sqlite"
