@@ -248,6 +248,11 @@ def _hidden_in(parent: int) -> list[str]:
         ]
 
 
+def _names_in(opened: int) -> list[str]:
+    with os.scandir(opened) as entries:
+        return [entry.name for entry in entries]
+
+
 def is_own(status: os.stat_result) -> bool:
     """Whether this user made a file: what others made could name files only this one may remove."""
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
@@ -259,7 +264,7 @@ def _is_file_of_ours(status: os.stat_result) -> bool:
 
 
 def _sweep_one(parent: int, hidden: int, directory: Path) -> None:
-    if not is_own(os.fstat(hidden)) or not all(map(_CONTENT.fullmatch, os.listdir(hidden))):
+    if not is_own(os.fstat(hidden)) or not all(map(_CONTENT.fullmatch, _names_in(hidden))):
         return
     try:
         lock = os.open(_LOCK, os.O_RDWR | _NO_LINK, dir_fd=hidden)
@@ -293,7 +298,7 @@ def _empty(directory: Path, lock: int) -> None:
         held = os.fstat(lock)
         if held.st_nlink and not os.path.samestat(held, _status(_LOCK, opened)):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        for name in os.listdir(opened):
+        for name in _names_in(opened):
             if name != _LOCK:
                 _remove_tree(name, opened)
         os.unlink(_LOCK, dir_fd=opened)
@@ -305,7 +310,7 @@ def _remove_tree(name: str, parent: int) -> None:
         os.unlink(name, dir_fd=parent)
         return
     with _folder(name, parent) as opened:
-        for each in os.listdir(opened):
+        for each in _names_in(opened):
             _remove_tree(each, opened)
     os.rmdir(name, dir_fd=parent)
 

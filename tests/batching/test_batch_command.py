@@ -71,6 +71,25 @@ def test_failures_are_lines_and_the_exit_code_counts_them(batch) -> None:
     assert "3 of 6 models done; 3 failed; " in out
 
 
+def test_a_manifest_runs_and_writes_elsewhere_only_if_that_is_allowed(batch) -> None:
+    Path("mark.py").write_text(
+        "import serde\nopen('ran', 'w').close()\n"
+        "@serde.imports('Gate')\ndef gate(ctx, x):\n    return x\n"
+    )
+    lines = [{"converters": "mark.py"}, {"target": "../beside.onnx"}]
+    text = [json.dumps({"source": f"nets/net{i}.onnx", **line}) for i, line in enumerate(lines)]
+    Path("m.jsonl").write_text("\n".join(text))
+    code, _, err = batch("m.jsonl", *ONNX)
+    assert code == 102
+    assert "allow it by --manifest-code" in err
+    assert "allow it by --manifest-targets" in err
+    assert not Path("ran").exists()
+    assert not Path("beside.onnx").exists()
+    assert batch("m.jsonl", *ONNX, "--manifest-code", "--manifest-targets")[0] == 0
+    assert Path("ran").exists()
+    assert Path("beside.onnx").exists()
+
+
 def test_quiet_prints_nothing(batch) -> None:
     assert batch("nets", *ONNX, "-q") == (0, "", "")
 
