@@ -66,6 +66,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -196,6 +197,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -271,6 +273,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -347,6 +350,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -450,6 +454,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -526,6 +531,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -602,6 +608,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -683,6 +690,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -764,6 +772,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -865,6 +874,8 @@ def batch(
         name_limit: Names of files and folders that may be looked at for one glob or folder.
         manifest_code: Whether lines of manifests may name what is run: converters, and ``cc``.
         manifest_targets: Whether lines of manifests may name targets outside `out`.
+        sandbox: Whether the process of a model is kept to its sources and its target, by Landlock
+            of Linux; where the kernel has it if left out.
         retries: How often a model is tried again whose process was killed by somebody else.
         ledger: File of what is done; ``.serde/ledger.sqlite`` in a local `out` if left out.
         retry_failed: Try again what failed in an earlier run.
@@ -1085,6 +1096,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -1118,6 +1130,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
