@@ -83,10 +83,10 @@ class _Names:
     def choose(self, name: str) -> str:
         """Return the full name of a function, one that is not taken."""
         unique, count = name, 0
-        while unique in self._taken:
+        while unique in self._taken or self._mangle(unique) in self._taken:
             count += 1
             unique = f"{name}_{count}"
-        self._taken.add(unique)
+        self._taken |= {unique, self._mangle(unique)}
         return self._mangle(unique)
 
     def _mangle(self, name: str) -> str:
