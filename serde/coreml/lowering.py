@@ -8,7 +8,7 @@ from serde.coreml.interface.description import Feature
 from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.coreml.value import Value, stored_dtype
 from serde.errors import Unsupported, raise_if_refused
-from serde.lossy import QUANTISED_AS_FLOATS, LossyStep
+from serde.lossy import INT64_AS_INT32, QUANTISED_AS_FLOATS, LossyStep
 from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
@@ -39,7 +39,8 @@ def ask(
 ) -> None:
     """Record where dtypes are held in narrower ones, such as integers of 64 bits in 32.
 
-    Positions and lengths, which operators make and take, always fit.
+    Positions and lengths, which operators make and take, always fit. Inputs and outputs are what
+    the model declares; where it declares integers of 32 bits for those of 64, that is allowed.
 
     Args:
         model: The model.
@@ -64,9 +65,12 @@ def ask(
     places.append(("output", ", ".join(model.meta.outputs), _dtypes(main.body.type)))
     for op, name, dtypes in places:
         for dtype, step in consents.items():
-            if dtype in dtypes:
-                why = f"{dtype} has no counterpart"
-                step.record(report, allow, op=op, node=name or op, reason=why)
+            if dtype not in dtypes:
+                continue
+            declared = step is INT64_AS_INT32 and op in ("input", "output")
+            why = f"{dtype} has no counterpart{', and is declared as int32' * declared}"
+            allowed = {step.name} if declared else allow
+            step.record(report, allowed, op=op, node=name or op, reason=why)
     raise_if_refused(report)
 
 
