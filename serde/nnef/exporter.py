@@ -10,6 +10,7 @@ from serde.errors import Unsupported, raise_if_refused
 from serde.nnef.empty import SettleEmpty
 from serde.nnef.export_context import ExportContext, Value, element_type, is_spoken
 from serde.nnef.model import Block, NnefModel, rename_operation
+from serde.nnef.names import Identifiers
 from serde.nnef.ops import TABLE
 from serde.nnef.options import NnefExportOptions
 from serde.nnef.padding import join_padding
@@ -148,7 +149,7 @@ def _finish(
     labels = {each.results()[0]: each.attributes["label"] for each in context.variables}
     names |= {name: context.labels.names[label] for name, label in labels.items()}
     return NnefModel(
-        name="network",
+        name=Identifiers(context.declared).claim("network"),
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         operations=operations,
