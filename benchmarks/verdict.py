@@ -32,7 +32,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 HEADS = (
     "net", "verdict", "distance", "own", "factor", "convert s", "yardstick s", "mutants",
-    "false passes", "by tolerance", "say nothing", "remark",
+    "false passes", "not located", "by tolerance", "say nothing", "remark",
 )  # fmt: skip
 VISIBLE = 10.0
 """How many times as far off as both engines a broken copy must be to be counted."""
@@ -50,6 +50,9 @@ ssd_300_mobilenet0.25_voc ssd_512_resnet50_v1_voc yolo3_mobilenet0.25_voc yolo3_
 center_net_resnet18_v1b_voc faster_rcnn_resnet50_v1b_custom
 """
 
+Wrong = tuple[str, set[str]]
+"""What is wrong with a copy, and the values that are so for it."""
+
 
 @dataclass
 class Row:
@@ -65,6 +68,7 @@ class Row:
         yardstick: Seconds of the exact run, and of those that it asked for.
         mutants: Broken copies that were judged.
         missed: What was broken in those that agree, and how far off they are, in deviations.
+        astray: What was broken in those that differ, and what bisecting said of the place instead.
         loose: How many agree by the tolerance that holds without the yardstick.
         silent: How many say nothing.
         remark: What the verdict remarks.
@@ -79,6 +83,7 @@ class Row:
     yardstick: float = 0.0
     mutants: int = 0
     missed: list[str] = field(default_factory=list)
+    astray: list[str] = field(default_factory=list)
     loose: int = 0
     silent: int = 0
     remark: str = ""
@@ -88,7 +93,8 @@ class Row:
         figures = [f"{self.distance:.1e}", f"{self.own:.1e}", f"{self.factor:.2g}"]
         times = [f"{self.seconds:.1f}", f"{self.yardstick:.1f}"]
         missed = f"{len(self.missed)} {'; '.join(self.missed)}".strip()
-        counts = [str(self.mutants), missed, str(self.loose), str(self.silent)]
+        astray = f"{len(self.astray)} {'; '.join(self.astray)}".strip()
+        counts = [str(self.mutants), missed, astray, str(self.loose), str(self.silent)]
         return [self.name, self.verdict, *figures, *times, *counts, self.remark]
 
 
@@ -210,7 +216,7 @@ def break_copies(
     exact = Yardstick(model).at(inputs).exact
     runs = [run_engine(right, inputs), Yardstick(model, float16=float16).at(inputs).rounded]
     own = [[distance(value, each) for value, each in zip(run, exact, strict=True)] for run in runs]
-    for what, broken in copies(target, count):
+    for what, places, broken in copies(target, count):
         try:
             changed = exact_of(broken, inputs)
             apart = [distance(value, each) for value, each in zip(changed, exact, strict=True)]
@@ -237,6 +243,26 @@ def break_copies(
         if report.passed:
             far = max(ratio_of(d, each) for d, each in zip(apart, exact, strict=True))
             row.missed.append(f"{what} ({far:.0e})")
+        elif not report.says_nothing and (other := misplaced(model, broken, places, inputs)):
+            row.astray.append(f"{what} ({other})")
+
+
+def misplaced(model: Any, broken: Path, places: set[str], inputs: dict[str, Any]) -> str:
+    """What bisecting finds, if that is not the first value it compares from what was broken on."""
+    import onnx
+
+    from serde.bridge import get_bridge
+    from serde.checking.bisection import bisect_models
+    from serde.checking.engines import read_target
+
+    found = bisect_models(model, read_target(get_bridge("onnx"), broken)[1], inputs)
+    compared = {value.target for value in found.values}
+    nodes, reached = onnx.load(broken).graph.node, set(places)
+    for node in nodes:
+        if any(name in reached and name not in compared for name in node.input):
+            reached |= set(node.output)
+    named = [value.target for value in found.values if value.suspect]
+    return "" if set(named) & reached else f"{', '.join(named[:3]) or 'none'}: {found.sentence}"
 
 
 def ratio_of(apart: Any, exact: np.ndarray) -> float:
@@ -258,8 +284,11 @@ def exact_of(path: Path, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
     return Yardstick(model).at(inputs).exact
 
 
-def copies(path: Path, count: int) -> Iterator[tuple[str, Path]]:
-    """Copies of a model of ONNX, each with one thing wrong, in turn of every kind."""
+def copies(path: Path, count: int) -> Iterator[tuple[str, set[str], Path]]:
+    """Copies of a model of ONNX, each with one thing wrong, in turn of every kind.
+
+    Yields what is wrong, the values that are so for it, and the file.
+    """
     import onnx
 
     generator = np.random.default_rng(0)
@@ -267,19 +296,20 @@ def copies(path: Path, count: int) -> Iterator[tuple[str, Path]]:
     made = 0
     for turn in range(4 * count):
         model = onnx.load(path)
-        what = kinds[turn % len(kinds)](model.graph, generator)
-        if what is None:
+        made_wrong = kinds[turn % len(kinds)](model.graph, generator)
+        if made_wrong is None:
             continue
+        what, places = made_wrong
         broken = path.with_name(f"broken{turn}.onnx")
         onnx.save(model, broken)
-        yield what, broken
+        yield what, places, broken
         broken.unlink()
         made += 1
         if made == count:
             return
 
 
-def negated(graph: Any, generator: np.random.Generator) -> str | None:
+def negated(graph: Any, generator: np.random.Generator) -> Wrong | None:
     """Negate one element of one weight."""
     from onnx import numpy_helper
 
@@ -291,10 +321,11 @@ def negated(graph: Any, generator: np.random.Generator) -> str | None:
     at = int(generator.integers(values.size))
     values.flat[at] = -values.flat[at]
     weight.CopyFrom(numpy_helper.from_array(values, weight.name))
-    return f"{weight.name}[{at}] negated"
+    readers = [node for node in graph.node if weight.name in node.input]
+    return f"{weight.name}[{at}] negated", {name for node in readers for name in node.output}
 
 
-def other_attribute(graph: Any, generator: np.random.Generator) -> str | None:
+def other_attribute(graph: Any, generator: np.random.Generator) -> Wrong | None:
     """Change one number among the attributes of a node."""
     nodes = [
         (node, each)
@@ -311,10 +342,10 @@ def other_attribute(graph: Any, generator: np.random.Generator) -> str | None:
         each.ints[:] = [*each.ints[:-2], each.ints[-1], each.ints[-2]]
     else:
         each.i = 1 - each.i
-    return f"{node.name or node.op_type}.{each.name}"
+    return f"{node.name or node.op_type}.{each.name}", set(node.output)
 
 
-def moved_padding(graph: Any, generator: np.random.Generator) -> str | None:
+def moved_padding(graph: Any, generator: np.random.Generator) -> Wrong | None:
     """Move the padding of a window by one, so that the shape stays."""
     found = [
         (node, each)
@@ -331,10 +362,10 @@ def moved_padding(graph: Any, generator: np.random.Generator) -> str | None:
         return None
     each.ints[axis] -= 1
     each.ints[half + axis] += 1
-    return f"{node.name or node.op_type}.pads"
+    return f"{node.name or node.op_type}.pads", set(node.output)
 
 
-def exchanged(graph: Any, generator: np.random.Generator) -> str | None:
+def exchanged(graph: Any, generator: np.random.Generator) -> Wrong | None:
     """Exchange two outputs of one shape."""
     shapes: dict[str, list[Any]] = {}
     for output in graph.output:
@@ -347,7 +378,7 @@ def exchanged(graph: Any, generator: np.random.Generator) -> str | None:
     for node in graph.node:
         for fields in (node.output, node.input):
             fields[:] = [names.get(name, name) for name in fields]
-    return f"{pair[0].name} and {pair[1].name} exchanged"
+    return f"{pair[0].name} and {pair[1].name} exchanged", set(names)
 
 
 def measured(name: str, arguments: list[str]) -> Row:
@@ -387,11 +418,11 @@ def main() -> int:
         print("|", " | ".join(rows[-1].cells()), "|", flush=True)
     failures = sum(not row.verdict.startswith("agrees") for row in rows)
     missed, broken = sum(len(row.missed) for row in rows), sum(row.mutants for row in rows)
-    loose = sum(row.loose for row in rows)
+    loose, astray = sum(row.loose for row in rows), sum(len(row.astray) for row in rows)
     spent, converting = sum(row.yardstick for row in rows), sum(row.seconds for row in rows)
     print(
         f"\n{failures} of {len(rows)} right nets do not agree; {missed} of {broken} broken ones "
-        f"do ({loose} by the tolerance alone)"
+        f"do ({loose} by the tolerance alone), {astray} are located elsewhere or nowhere"
         f"\nyardstick {spent:.1f} s, conversion {converting:.1f} s, "
         f"all {time.perf_counter() - start:.0f} s"
     )

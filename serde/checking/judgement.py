@@ -52,6 +52,7 @@ __all__ = [
     "USELESS",
     "Rule",
     "Tolerance",
+    "fits",
     "floor_of",
     "judge_output",
     "resolve_tolerance",
@@ -176,18 +177,18 @@ def judge_output(
     size = np.where(np.isfinite(left), np.abs(left), 0.0)
     most = float(apart.max(initial=0.0))
     agrees = bool(np.all(apart <= atol + rtol * size))
-    fits = _fits(dtype, found, rule.float16)
+    fitting = fits(dtype, found, rule.float16)
     return replace(
         verdict,
         max_abs=most,
         max_rel=ratio(most, float(size.max(initial=0.0))),
         cosine=cosine(reference, candidate),
-        passed=agrees and fits,
-        remark="" if fits else "another dtype",
+        passed=agrees and fitting,
+        remark="" if fitting else "another dtype",
     )
 
 
-def _fits(dtype: str, found: str, float16: bool) -> bool:
+def fits(dtype: str, found: str, float16: bool) -> bool:
     """Whether values of one dtype may come as another one.
 
     Formats have not all dtypes: Core ML's inputs and outputs are float32 or float16, and int32.

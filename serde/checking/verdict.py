@@ -80,7 +80,7 @@ def compare(
     yardstick: bool = True,
     recorded: Sequence[str] | None = None,
     seed: int = 0,
-) -> None:
+) -> Mapping[str, Array] | None:
     """Run two engines on the same inputs and add a verdict for each output to the report.
 
     The verdict of an output is that of its worst run.
@@ -100,6 +100,9 @@ def compare(
         recorded: Names of the outputs in the target, in the source's order, where a
             conversion has recorded them.
         seed: Seed of the inputs.
+
+    Returns:
+        The first inputs for which an output that the target has differs; None where none does.
 
     Raises:
         CheckError: An engine failed, or the source has no outputs.
@@ -127,10 +130,14 @@ def compare(
     )
     comparison.match(recorded)
     verdicts: list[OutputVerdict] = []
+    failing = None
     for inputs in sets:
         found = comparison.run(inputs)
+        if failing is None and any(v.failed and v.target is not None for v in found):
+            failing = inputs
         verdicts = list(map(_worse, verdicts, found)) if verdicts else found
     report.verdicts += verdicts
+    return failing
 
 
 def raise_if_differs(report: Report, target: object, source: object) -> None:

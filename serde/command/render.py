@@ -194,7 +194,7 @@ def bisection_table(found: Bisection, ticks: tuple[str, str]) -> Table:
             value.op,
             shape_text(value.shape),
             f"{value.distance:.2e}",
-            ticks[0] if value.agrees else ticks[1],
+            " ".join(filter(None, (ticks[0] if value.agrees else ticks[1], value.remark))),
         )
         for value in found.values[max(start, 0) :][:_SHOWN_VALUES]
     )

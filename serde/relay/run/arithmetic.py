@@ -14,14 +14,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir.expr import Call
+from serde.relay.ir.expr import Call, Constant
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
 from serde.relay.ir.traits import BitLevel, Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.weights import Weight, dtype_name, numpy_dtype
 
-__all__ = ["Arithmetic", "Exact", "Rounded"]
+__all__ = ["Arithmetic", "Exact", "Rounded", "WeightsRounded"]
 
 KernelRun = Callable[[OpDef, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
 
@@ -86,6 +86,40 @@ class Exact(Arithmetic):
 
     def _widen_value(self, value: AnyValue) -> AnyValue:
         return value if isinstance(value, Generator) else _map(_widen, value)
+
+
+@dataclass(frozen=True)
+class WeightsRounded(Exact):
+    """Computes in float64 with weights and constants as a narrower dtype holds them.
+
+    Attributes:
+        dtype: The narrower dtype.
+    """
+
+    dtype: str
+
+    def apply(
+        self,
+        node: Call,
+        definition: OpDef,
+        args: Sequence[AnyValue],
+        attrs: Mapping[str, AnyValue],
+        run: KernelRun,
+    ) -> AnyValue:
+        """Return what the operator yields in float64."""
+        rounded = [
+            _map(partial(self._round, constant=isinstance(operand, Constant)), value)
+            for operand, value in zip(node.args, args, strict=True)
+        ]
+        return super().apply(node, definition, rounded, attrs, run)
+
+    def _round(self, value: AnyValue, *, constant: bool) -> AnyValue:
+        if not constant and not isinstance(value, Weight):
+            return value
+        wide = _widen(value)
+        if not isinstance(wide, np.ndarray) or wide.dtype != np.float64:
+            return wide
+        return wide.astype(numpy_dtype(self.dtype)).astype(np.float64)
 
 
 @dataclass(frozen=True)
