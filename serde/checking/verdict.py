@@ -14,7 +14,6 @@ the verdict is that the output differs, whatever the target says.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -23,6 +22,7 @@ import numpy as np
 
 from serde.checking.data import CheckData
 from serde.checking.distance import Distance, deviation, distance, ratio, same
+from serde.checking.exercise import TriedInputs
 from serde.checking.inputs import InputSets
 from serde.checking.judgement import (
     DEFAULT_TOLERANCES,
@@ -124,20 +124,18 @@ def compare(
         seed=seed,
     )
     chosen = Tolerance() if tolerance is None else tolerance
-    exact = Yardstick(model, float16=float16) if yardstick and not chosen.given else None
+    measure = Yardstick(model, float16=float16) if yardstick else None
+    exact = None if chosen.given else measure
     comparison = _Comparison(
         sets.reference, candidate, model, Rule(chosen, float16, exact is not None), exact, report
     )
     comparison.match(recorded)
-    verdicts: list[OutputVerdict] = []
-    failing = None
+    tried = TriedInputs(comparison.run, measure, report)
     for inputs in sets:
-        found = comparison.run(inputs)
-        if failing is None and any(v.failed and v.target is not None for v in found):
-            failing = inputs
-        verdicts = list(map(_worse, verdicts, found)) if verdicts else found
-    report.verdicts += verdicts
-    return failing
+        tried.run(inputs)
+    tried.draw_otherwise(sets, float16=float16)
+    report.verdicts += tried.verdicts
+    return tried.failing
 
 
 def raise_if_differs(report: Report, target: object, source: object) -> None:
@@ -503,26 +501,6 @@ def _depending(
     fields = body.fields if isinstance(body, Tuple) else (body,)
     found = [each in depending for each in fields for _ in value_types(each.type)]
     return found if len(found) == count else [unknown] * count
-
-
-def _worse(known: OutputVerdict, new: OutputVerdict) -> OutputVerdict:
-    """Return the verdict of the worse run, with the worst figures of both; NaN is the worst.
-
-    A run that says nothing leaves the verdict to one that does.
-    """
-    worst = min(known, new, key=_badness)
-    return replace(
-        worst,
-        max_abs=max(known.max_abs, new.max_abs),
-        max_rel=max(known.max_rel, new.max_rel),
-        cosine=float(np.minimum(known.cosine, new.cosine)),
-    )
-
-
-def _badness(verdict: OutputVerdict) -> tuple[int, float, float]:
-    kind = 0 if verdict.failed else 1 if verdict.passed else 2
-    factor = verdict.factor
-    return kind, -math.inf if factor is None else -factor, -verdict.max_abs
 
 
 def _is_draw(node: Expr) -> bool:
