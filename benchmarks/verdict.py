@@ -1,11 +1,12 @@
 """Prints what verdicts on right and on broken conversions of zoo nets are.
 
-    python benchmarks/verdict.py [--mutants N] [--float16] [--scale S] [--fresh] [name ...]
+    python benchmarks/verdict.py [--mutants N] [--visible V] [--float16] [--scale S] [--fresh]
+                                 [name ...]
 
 Each net is converted from MXNet to ONNX with a check: a right conversion that fails is a false
 failure. Then copies of what was written are broken: one element of a weight negated, an
 attribute changed, the padding of a layer moved by one, two outputs exchanged. Those whose exact
-result (float64) differs by more than ten times what ONNX Runtime and the interpreter are off
+result (float64) differs by more than ten (`--visible`) times what ONNX Runtime and the interpreter are off
 themselves are judged, and one that agrees is a false pass. `--fresh` takes weights as Gluon
 initialises them, with which roundings grow more than in trained nets; `--scale` multiplies
 the outputs.
@@ -34,9 +35,6 @@ HEADS = (
     "net", "verdict", "distance", "own", "factor", "convert s", "yardstick s", "mutants",
     "false passes", "not located", "by tolerance", "say nothing", "remark",
 )  # fmt: skip
-VISIBLE = 10.0
-"""How many times as far off as both engines a broken copy must be to be counted."""
-
 NETS = """
 squeezenet1.1 cifar_resnet20_v2 cifar_resnext29_32x4d cifar_residualattentionnet56
 mobilenetv2_1.0 mobilenetv3_large resnest50 resnet18_v1 resnet50_v2 resnet152_v1 resnet152_v2
@@ -98,7 +96,7 @@ class Row:
         return [self.name, self.verdict, *figures, *times, *counts, self.remark]
 
 
-def judge(name: str, mutants: int, float16: bool, scale: float, fresh: bool) -> Row:
+def judge(name: str, mutants: int, float16: bool, scale: float, fresh: bool, visible: float) -> Row:
     """Convert a net, look at the verdict, and break copies of what was written."""
     import serde
     from serde.compat import import_mxnet
@@ -124,7 +122,7 @@ def judge(name: str, mutants: int, float16: bool, scale: float, fresh: bool) -> 
         if mutants and report.verdicts and not target.exists():
             serde.convert(paths, target, **options)
         if mutants and target.exists():
-            break_copies(row, paths, target, shapes, mutants, float16)
+            break_copies(row, paths, target, shapes, mutants, float16, visible)
     return row
 
 
@@ -193,7 +191,13 @@ def scaled(mx: Any, net: Any, scale: float) -> Any:
 
 
 def break_copies(
-    row: Row, paths: list[str], target: Path, shapes: dict[str, Any], count: int, float16: bool
+    row: Row,
+    paths: list[str],
+    target: Path,
+    shapes: dict[str, Any],
+    count: int,
+    float16: bool,
+    visible: float,
 ) -> None:
     """Judge broken copies of a written model."""
     from serde.bridge import get_bridge
@@ -223,8 +227,8 @@ def break_copies(
         except (SerdeError, ValueError):
             continue
         if not any(
-            d.mean > VISIBLE * max(o[i].mean for o in own)
-            and d.most > VISIBLE * max(o[i].most for o in own)
+            d.mean > visible * max(o[i].mean for o in own)
+            and d.most > visible * max(o[i].most for o in own)
             for i, d in enumerate(apart)
         ):
             continue
@@ -398,17 +402,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", action="store_true", help="print one net's figures as JSON")
     parser.add_argument("--mutants", type=int, default=8, help="broken copies of each net")
+    parser.add_argument("--visible", type=float, default=10.0, help="how far off a copy must be")
     parser.add_argument("--float16", action="store_true", help="convert to float16")
     parser.add_argument("--scale", type=float, default=1.0, help="factor of the outputs")
     parser.add_argument("--fresh", action="store_true", help="weights as Gluon initialises them")
     parser.add_argument("names", nargs="*", help="nets; a list of 46 if left out")
     given = parser.parse_args()
-    settings = (given.mutants, given.float16, given.scale, given.fresh)
+    settings = (given.mutants, given.float16, given.scale, given.fresh, given.visible)
     if given.only:
         row = judge(given.names[0], *settings)
         print(json.dumps(asdict(row)))
         return 0
-    arguments = [f"--mutants={given.mutants}", f"--scale={given.scale}"]
+    arguments = [
+        f"--mutants={given.mutants}",
+        f"--scale={given.scale}",
+        f"--visible={given.visible}",
+    ]
     arguments += ["--float16"] * given.float16 + ["--fresh"] * given.fresh
     print("|", " | ".join(HEADS), "|")
     print("|" + "---|" * len(HEADS))

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from serde.checking.inputs import InputSets
+from serde.checking.judgement import RANDOM
 from serde.checking.yardstick import Yardstick
 from serde.report import OutputVerdict, Report, counted
 from serde.weights import Array
@@ -61,21 +62,16 @@ class TriedInputs:
             float16: Whether the target computes in float16.
         """
         for how, inputs in sets.otherwise():
-            silent = [at for at, v in enumerate(self.verdicts) if v.remark and not v.informative]
+            silent = [at for at, verdict in enumerate(self.verdicts) if _is_silent(verdict)]
             if self.failing is not None or not (silent or self._missed):
                 break
-            missed, known = self._missed or [], None
-            if self._measure is not None:
-                known = self._measure.observed.copy()
-                self._measure.observed.largest = 0.0
-                missed = self._look(inputs, self._measure)
-                if self._measure.observed.largest > _LARGEST[float16]:
-                    self._measure.observed.restore(known)
-                    continue
-            reached = [each for each in self._missed or () if each not in missed]
-            found = self._compare(inputs) if reached or silent else []
+            missed = self._look_within(inputs, _LARGEST[float16])
+            if missed is None or not (silent or len(missed) < len(self._missed or ())):
+                continue
+            found = self._compare(inputs)
             told = [found[at].output for at in silent if found[at].informative]
-            if reached or told:
+            reached = [each for each in self._missed or () if each not in missed]
+            if (reached or told) and not any(map(_is_of_the_source, found)):
                 self._add(inputs, found)
                 self._missed = missed
                 what = ", ".join(filter(None, [counted(reached), *told]))
@@ -83,15 +79,38 @@ class TriedInputs:
         if self.failing is None:
             self._report.unexercised += self._missed or ()
 
+    def _look_within(self, inputs: Mapping[str, Array], largest: float) -> list[str] | None:
+        """Return what is left when inputs were looked at; None where values become too large."""
+        if self._measure is None:
+            return []
+        observed = self._measure.observed
+        known = observed.copy()
+        observed.largest = 0.0
+        missed = self._look(inputs, self._measure)
+        if observed.largest <= largest:
+            return missed
+        observed.restore(known)
+        return None
+
     def _look(self, inputs: Mapping[str, Array], measure: Yardstick) -> list[str]:
-        with self._report.stage("yardstick"):
-            _ = measure.at(inputs).exact
+        _ = measure.at(inputs).exact
         return measure.missed
 
     def _add(self, inputs: Mapping[str, Array], found: list[OutputVerdict]) -> None:
         if self.failing is None and any(v.failed and v.target is not None for v in found):
             self.failing = inputs
         self.verdicts = list(map(_worse, self.verdicts, found)) if self.verdicts else found
+
+
+def _is_silent(verdict: OutputVerdict) -> bool:
+    """Whether an output says nothing for what it is, and neither for chance nor for rounding."""
+    return not verdict.informative and verdict.distance is None and verdict.remark != RANDOM
+
+
+def _is_of_the_source(verdict: OutputVerdict) -> bool:
+    """Whether an output differs because the source's engine errs, more than the target's."""
+    far, own = verdict.distance, verdict.own
+    return verdict.failed and far is not None and own is not None and far <= own
 
 
 def _worse(known: OutputVerdict, new: OutputVerdict) -> OutputVerdict:

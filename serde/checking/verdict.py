@@ -27,11 +27,13 @@ from serde.checking.inputs import InputSets
 from serde.checking.judgement import (
     DEFAULT_TOLERANCES,
     OTHER_SHAPE,
+    RANDOM,
     USELESS,
     Rule,
     Tolerance,
     floor_of,
     judge_output,
+    last_rounding,
     resolve_tolerance,
     silence,
     within,
@@ -222,7 +224,7 @@ class _Comparison:
         if found is None or found.shape != expected.shape:
             return verdict
         if self._drawn[at]:
-            return replace(verdict, passed=False, informative=False, remark="it is drawn at random")
+            return replace(verdict, passed=False, informative=False, remark=RANDOM)
         if not self._changing[at]:
             return verdict
         why = silence(expected, self._rule.computed_dtype(*verdict.dtypes))
@@ -315,8 +317,8 @@ class _Measuring:
         target = distance(found, exact, finite)
         scale = deviation(exact[finite])
         floor = floor_of(exact[finite], dtype)
-        source, fault = self._judge_source(at, finite, floor)
-        own = source
+        source, fault = self._judge_source(at, finite, verdict.dtypes[0])
+        own = source.or_more(last_rounding(exact[finite], dtype))
         if _is_narrow(dtype) or not within(target, own, floor, dtype, exact.size):
             own = own.or_more(distance(self._measured.rounded[at], exact, finite))
         passed = within(target, own, floor, dtype, exact.size)
@@ -349,14 +351,15 @@ class _Measuring:
             )
         return replace(figures, passed=passed)
 
-    def _judge_source(self, at: int, finite: Array, floor: Distance) -> tuple[Distance, str]:
+    def _judge_source(self, at: int, finite: Array, dtype: str) -> tuple[Distance, str]:
         """Return the source's own distance, and what is wrong if rounding does not explain it."""
         exact = self._measured.exact[at]
         own = distance(self._expected[at], exact, finite)
         if own.mean <= _SUSPECT * deviation(exact[finite]):
             return own, ""
         declared = distance(self._measured.declared[at], exact, finite)
-        if _is_rounding(own, declared, floor):
+        own_rounding = declared.or_more(last_rounding(exact[finite], dtype))
+        if _is_rounding(own, own_rounding, floor_of(exact[finite], dtype)):
             return own, ""
         self._faulty = True
         far = ratio(own.mean, deviation(exact[finite]))
@@ -455,8 +458,8 @@ class _Measuring:
             return {}
         columns = zip(target.columns, target.apart, source.apart, rounded.apart, strict=True)
         for values, apart, own, other in columns:
-            floor = floor_of(values, dtype)
-            if not within(apart, own.or_more(other), floor, dtype, values.size):
+            rounding = own.or_more(other).or_more(last_rounding(values, dtype))
+            if not within(apart, rounding, floor_of(values, dtype), dtype, values.size):
                 return {}
         what = f"{target.moved} of {target.rows} rows swapped within {noise:.1e}"
         return {

@@ -52,11 +52,7 @@ def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
 
 @relay_op(
     "nn.relu",
-    traits=(
-        Values(0),
-        Elementwise,
-        SameType,
-    ),
+    traits=(Values(0), Elementwise, SameType),
     infer=_number_type,
     samples=[sample((2, 3)), sample(tensor((4,), "int32"))],
 )
