@@ -6,8 +6,8 @@
 Each net is converted from MXNet to ONNX with a check: a right conversion that fails is a false
 failure. Then copies of what was written are broken: one element of a weight negated, an
 attribute changed, the padding of a layer moved by one, two outputs exchanged. Those whose exact
-result (float64) differs by more than ten (`--visible`) times what ONNX Runtime and the interpreter are off
-themselves are judged, and one that agrees is a false pass. `--fresh` takes weights as Gluon
+result (float64) differs by more than ten (`--visible`) times what ONNX Runtime and the interpreter
+are off themselves are judged, and one that agrees is a false pass. `--fresh` takes weights as Gluon
 initialises them, with which roundings grow more than in trained nets; `--scale` multiplies
 the outputs.
 A process of its own judges each net. The exit code is 0 where no verdict is false.

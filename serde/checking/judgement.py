@@ -134,11 +134,13 @@ class Rule:
         tolerance: What the caller accepts.
         float16: Whether a float32 of the source may be computed in float16.
         quick: Whether an exact run follows what does not agree at once.
+        wide_flag: What a conversion calls the option that leaves nodes in float32.
     """
 
     tolerance: Tolerance = Tolerance()  # noqa: RUF009 (it is frozen)
     float16: bool = False
     quick: bool = False
+    wide_flag: str = ""
 
     def computed_dtype(self, dtype: str, found: str) -> str:
         """Return the dtype in which an output is computed, by those in which it comes."""
@@ -226,8 +228,10 @@ def silence(reference: Array, dtype: str) -> str:
         return "all of it is NaN"
     if values.size == 1:
         return ""
-    if not finite.size or (finite.size == wide.size and (wide == wide.flat[0]).all()):
+    if (wide == wide.flat[0]).all():
         return "all its values are equal"
+    if not finite.size:
+        return ""
     spread = float(finite.max() - finite.min())
     if spread > 0.0 and spread <= _SILENT_ROUNDINGS * epsilon(dtype) * float(np.abs(finite).max()):
         return "it varies by no more than rounding"

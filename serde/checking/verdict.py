@@ -20,6 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from serde.checking.cure import find_wide_nodes
 from serde.checking.data import CheckData
 from serde.checking.distance import Distance, deviation, distance, ratio, same
 from serde.checking.exercise import TriedInputs
@@ -40,6 +41,7 @@ from serde.checking.judgement import (
 )
 from serde.checking.matching import match_outputs
 from serde.checking.rows import explain_rows
+from serde.checking.shapes import other_shape
 from serde.checking.yardstick import Measured, Yardstick
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
@@ -82,6 +84,7 @@ def compare(
     yardstick: bool = True,
     recorded: Sequence[str] | None = None,
     seed: int = 0,
+    wide_flag: str = "--op-block-list",
 ) -> Mapping[str, Array] | None:
     """Run two engines on the same inputs and add a verdict for each output to the report.
 
@@ -102,6 +105,7 @@ def compare(
         recorded: Names of the outputs in the target, in the source's order, where a
             conversion has recorded them.
         seed: Seed of the inputs.
+        wide_flag: What a conversion calls the option that leaves nodes in float32.
 
     Returns:
         The first inputs for which an output that the target has differs; None where none does.
@@ -128,9 +132,8 @@ def compare(
     chosen = Tolerance() if tolerance is None else tolerance
     measure = Yardstick(model, float16=float16) if yardstick else None
     exact = None if chosen.given else measure
-    comparison = _Comparison(
-        sets.reference, candidate, model, Rule(chosen, float16, exact is not None), exact, report
-    )
+    rule = Rule(chosen, float16, exact is not None, wide_flag)
+    comparison = _Comparison(sets.reference, candidate, model, rule, exact, report)
     comparison.match(recorded)
     tried = TriedInputs(comparison.run, measure, report)
     for inputs in sets:
@@ -173,6 +176,7 @@ class _Comparison:
         self._reference = reference
         self._candidate = candidate
         self._rule = rule
+        self._model = model
         self._yardstick = yardstick
         self._report = report
         count, inputs = len(reference.outputs), set[Expr](model.inputs())
@@ -305,15 +309,25 @@ class _Measuring:
     def _judge_output(self, at: int, verdict: OutputVerdict) -> OutputVerdict:
         """Judge an output element by element."""
         exact, found = self._measured.exact[at], self._found[at]
-        if found is None or exact.shape != found.shape or exact.shape != verdict.shapes[0]:
+        shape = verdict.shapes[0]
+        if (
+            exact.shape != shape
+            and verdict.remark == OTHER_SHAPE
+            and not self._measured.decided[at]
+        ):
+            engine = self._comparison._reference.name
+            what = other_shape(self._comparison._model, engine, shape, exact.shape)
+            return replace(verdict, remark=what)
+        if found is None or exact.shape != found.shape or exact.shape != shape:
             return verdict
         if verdict.remark:
             return verdict
         dtype = self._rule.computed_dtype(*verdict.dtypes)
         finite = np.isfinite(exact.astype(np.float64)) & _finite(self._expected[at])
-        unlike = ~finite & ~same(self._expected[at], found) & ~same(exact, found)
+        unlike = ~(finite & _finite(found))
+        unlike &= ~same(self._expected[at], found) & ~same(exact, found)
         if np.any(unlike):
-            return replace(verdict, remark="it is not finite where the source is, or the reverse")
+            return replace(verdict, remark=_unlike(self._expected[at], found, unlike))
         target = distance(found, exact, finite)
         scale = deviation(exact[finite])
         floor = floor_of(exact[finite], dtype)
@@ -345,11 +359,17 @@ class _Measuring:
                 remark=f"rounding alone moves the source by {figures.own:.1g} of its deviation",
             )
         if passed and target.mean > USELESS * scale:
-            return replace(
-                figures,
-                remark=f"{dtype} moves it by {figures.distance:.1g} of its deviation",
-            )
+            return replace(figures, remark=self._cure(at, dtype, target.mean / scale))
         return replace(figures, passed=passed)
+
+    def _cure(self, at: int, dtype: str, far: float) -> str:
+        """Return how far rounding moves an output, and what to leave in float32 against it."""
+        told = f"{dtype} moves it by {far:.1g} of its deviation"
+        if dtype != "float16" or not self._rule.float16:
+            return told
+        names, left = find_wide_nodes(self._measured, at, min(USELESS, far) / 2)
+        flag = self._rule.wide_flag
+        return f"{told}; {flag} {','.join(names)}: by {left:.1g}" if names else told
 
     def _judge_source(self, at: int, finite: Array, dtype: str) -> tuple[Distance, str]:
         """Return the source's own distance, and what is wrong if rounding does not explain it."""
@@ -514,6 +534,15 @@ def _is_alike(expected: Array, found: Array, verdict: OutputVerdict) -> bool:
     """Whether a target is as silent as its source: the same but for rounding."""
     atol, rtol = resolve_tolerance(Tolerance(), expected, verdict.dtypes[0])
     return judge_output("", expected, found, Rule(Tolerance(atol, rtol))).passed
+
+
+def _unlike(expected: Array, found: Array, unlike: Array) -> str:
+    """Return where an output is not finite and not alike: how often, and the first place."""
+    at = tuple(int(each) for each in np.argwhere(unlike)[0])
+    place = f" at [{', '.join(map(str, at))}]" if at else ""
+    count = int(np.count_nonzero(unlike))
+    many = f"; {count} of {unlike.size} elements are like that" if count > 1 else ""
+    return f"it is {found[at]:g}{place}, where the source is {expected[at]:g}{many}"
 
 
 def _is_whole(value: Array) -> bool:

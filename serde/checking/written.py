@@ -56,6 +56,12 @@ class WrittenModel:
         made = self.conversion
         return bool(made.passes.float16 or made.options.computes_float16)
 
+    @property
+    def wide_flag(self) -> str:
+        """What leaves nodes in float32: the target's own option, or that of all targets."""
+        own = hasattr(self.conversion.options, "float32_ops")
+        return "--float32-ops" if own and not self.conversion.passes.float16 else "--op-block-list"
+
     def check(self, path: Path, wanted: CheckOptions, *, report: Report, target: object) -> None:
         """Compare what a file computes with the source, if that is wanted.
 
@@ -83,6 +89,7 @@ class WrittenModel:
                 float16=self.computes_float16,
                 yardstick=wanted.yardstick,
                 recorded=self.outputs,
+                wide_flag=self.wide_flag,
                 report=report,
             )
         if wanted.yardstick and failing is not None:

@@ -22,8 +22,8 @@ __all__ = [
     "Arithmetic", "BitLevel", "CaseRule", "Cases", "Commutative", "Decompresses",
     "Discontinuous", "Elementwise", "Float32", "Foreign", "Fractions", "Fusion",
     "FusionPattern", "InRange", "Layout", "Linear", "Moves", "Ordering", "Random", "Range",
-    "RangeRule", "Reduction", "Regions", "Rescales", "Reshape", "SameAxes", "SameType", "Trait",
-    "Truth", "TypeOnly", "UsuallyInRange", "Values", "Work",
+    "RangeRule", "Reduction", "Regions", "Rescales", "Reshape", "RoundsLengths", "SameAxes",
+    "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values", "Work",
 ]  # fmt: skip
 
 
@@ -254,6 +254,19 @@ class Cases(Trait):
 
     noun: str
     rule: CaseRule
+
+
+@dataclass(frozen=True)
+class RoundsLengths(Trait):
+    """Lengths are multiplied by factors and rounded down, which float32 may do otherwise.
+
+    Attributes:
+        factors: Attribute that holds the factors, or None.
+        axes: Attribute that holds their axes; all of them where it is empty.
+    """
+
+    factors: str
+    axes: str
 
 
 class Rescales(Trait):

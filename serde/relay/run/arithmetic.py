@@ -129,7 +129,12 @@ class Rounded(Arithmetic):
     Sums are taken in float32 within an operator. Values stay float32 arrays. What leaves the
     range of float16 keeps its largest number, so that the run tells of rounding alone. Operators
     that a conversion leaves in float32 read and yield that.
+
+    Attributes:
+        keep: Names of operators, or of nodes, that stay float32 besides.
     """
+
+    keep: frozenset[str] = frozenset()
 
     def apply(
         self,
@@ -141,7 +146,8 @@ class Rounded(Arithmetic):
     ) -> AnyValue:
         """Return what the operator yields, rounded."""
         wide = definition.trait(Float32)
-        if wide is not None and wide.default:
+        name = "" if node.span is None else node.span.source_name
+        if (wide is not None and wide.default) or not self.keep.isdisjoint((name, definition.name)):
             return super().apply(node, definition, args, attrs, run)
         value = run(definition, [_map(_round, arg) for arg in args], attrs)
         return value if isinstance(value, Generator) else _map(_round, value)
