@@ -25,7 +25,7 @@ from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference"]
+__all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference", "wide_flag"]
 
 
 _MOST_SETS = 8
@@ -110,6 +110,7 @@ def check(
             data=data,
             float16=float16,
             yardstick=yardstick,
+            wide_flag=wide_flag(writer.export_options),
             report=report,
         )
     if yardstick and failing is not None:
@@ -204,6 +205,11 @@ def bisect_read(
     if found is None:
         raise CheckError("there are no inputs to compare the models with")
     return found
+
+
+def wide_flag(options: AnyValue) -> str:
+    """Return what leaves nodes in float32: the option of a target's own, or that of all."""
+    return "--float32-ops" if hasattr(options, "float32_ops") else "--op-block-list"
 
 
 def _existing_target(target: PathLike, format_name: str | None) -> AnyBridge:

@@ -43,7 +43,7 @@ def _rounded_otherwise(model: RelayModel) -> Iterator[str]:
             exact = math.floor(length * factor)
             rounded = math.floor(np.float32(length) * np.float32(factor))
             if exact != rounded:
-                name = node.op.name if node.span is None else node.span.source_name
+                name = "an operator" if node.span is None else node.span.source_name
                 yield (
                     f"{name} resizes {length} by {factor:.6g} to {exact}, "
                     f"and to {rounded} where that is rounded to float32"

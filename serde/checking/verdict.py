@@ -309,12 +309,8 @@ class _Measuring:
     def _judge_output(self, at: int, verdict: OutputVerdict) -> OutputVerdict:
         """Judge an output element by element."""
         exact, found = self._measured.exact[at], self._found[at]
-        shape = verdict.shapes[0]
-        if (
-            exact.shape != shape
-            and verdict.remark == OTHER_SHAPE
-            and not self._measured.decided[at]
-        ):
+        shape, decided = verdict.shapes[0], self._measured.decided[at]
+        if exact.shape != shape and verdict.remark == OTHER_SHAPE and not decided:
             engine = self._comparison._reference.name
             what = other_shape(self._comparison._model, engine, shape, exact.shape)
             return replace(verdict, remark=what)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from serde.checking.checks import locate_difference
+from serde.checking.checks import locate_difference, wide_flag
 from serde.checking.engines import engine_for_path, renamed_engine
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import compare, raise_if_differs
@@ -56,12 +56,6 @@ class WrittenModel:
         made = self.conversion
         return bool(made.passes.float16 or made.options.computes_float16)
 
-    @property
-    def wide_flag(self) -> str:
-        """What leaves nodes in float32: the target's own option, or that of all targets."""
-        own = hasattr(self.conversion.options, "float32_ops")
-        return "--float32-ops" if own and not self.conversion.passes.float16 else "--op-block-list"
-
     def check(self, path: Path, wanted: CheckOptions, *, report: Report, target: object) -> None:
         """Compare what a file computes with the source, if that is wanted.
 
@@ -76,7 +70,7 @@ class WrittenModel:
         """
         if not wanted.is_asked:
             return
-        writer = self.conversion.writer
+        made, writer = self.conversion, self.conversion.writer
         with report.stage("check"), ExitStack() as running:
             failing = compare(
                 running.enter_context(closing(self.open_source())),
@@ -89,7 +83,7 @@ class WrittenModel:
                 float16=self.computes_float16,
                 yardstick=wanted.yardstick,
                 recorded=self.outputs,
-                wide_flag=self.wide_flag,
+                wide_flag=wide_flag(None if made.passes.float16 else made.options),
                 report=report,
             )
         if wanted.yardstick and failing is not None:
