@@ -45,11 +45,13 @@ from serde.checking.shapes import other_shape
 from serde.checking.yardstick import Measured, Yardstick
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
+from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import trait_of
 from serde.relay.ir.traits import TypeOnly
+from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.purity import is_random
 from serde.report import OutputVerdict, Report
@@ -215,6 +217,12 @@ class _Comparison:
     def match_outputs(self, results: Sequence[Array]) -> list[Array | None]:
         """Return the target's results in the order of the source's outputs."""
         return [None if place is None else results[place] for place in self._places]
+
+    def is_open(self, at: int) -> bool:
+        """Whether the values of inputs may decide how long an output is."""
+        types = value_types(self._model.main.body.type)
+        type_ = types[at] if at < len(types) else None
+        return not isinstance(type_, TensorType) or any(isinstance(d, Any) for d in type_.shape)
 
     def judge(self, at: int, expected: Array, found: Array | None) -> OutputVerdict:
         """Return the verdict of an output by the quick rule."""
@@ -462,14 +470,22 @@ class _Measuring:
         near = max(_near(dtype), 2 * min(noise, USELESS))
         exact = [self._measured.exact[at] for at in table]
         pools = [[member[at] for at in table] for member in members]
-        target = explain_rows(found, exact, pools, near)
+        stays = not any(
+            self._measured.decided[at]
+            or verdicts[at].shapes[0] != verdicts[at].shapes[1]
+            or self._comparison.is_open(at)
+            for at in table
+        )
+        target = explain_rows(found, exact, pools, near, in_place=stays)
         if target.fault:
             self._faults |= dict.fromkeys(table, target.fault)
             return {}
         sides = [
             [values[at] for at in table] for values in (self._expected, self._measured.rounded)
         ]
-        source, rounded = (explain_rows(each, exact, pools, near, target.axis) for each in sides)
+        source, rounded = (
+            explain_rows(each, exact, pools, near, target.axis, in_place=stays) for each in sides
+        )
         if source.fault or rounded.fault:
             return {}
         columns = zip(target.columns, target.apart, source.apart, rounded.apart, strict=True)
