@@ -8,11 +8,11 @@ from typing import Literal, overload
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import cases, ranges
 from serde.relay.ir.expr import Expr, TupleWrapper, const
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
-from serde.relay.ir.traits import Float32, Fractions, InRange, Ordering
+from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 
@@ -106,7 +106,7 @@ def _require_columns(data: TensorType, *, id_index: int, **places: int) -> None:
 
 @relay_op(
     "vision.get_valid_counts",
-    traits=(Float32(), Ordering),
+    traits=(Float32(), Ordering, Cases("threshold", cases.scores_valid)),
     infer=_valid_counts_type,
     meta_class="relay.attrs.GetValidCountsAttrs",
     samples=[
@@ -188,6 +188,7 @@ _LIMITS = (np.int32(-1), np.float32(0.5))
         Float32(),
         Ordering,
         Fractions(4),
+        Cases("threshold", cases.rows_suppressed(1)),
         InRange(ranges.along_operand(1, 0, 1, least=1)),
     ),
     infer=_nms_type,
