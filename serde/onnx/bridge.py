@@ -118,8 +118,9 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         and these what they know of it.
         """
         from serde.engine.interpreter import RelayEngine
-        from serde.onnx.engine import open_model
+        from serde.onnx.engine import open_model, with_input_lengths
 
+        model = with_input_lengths(model, relay_model)
         if not has_foreign(relay_model):
             return open_model(model)
         try:

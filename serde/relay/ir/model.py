@@ -15,7 +15,7 @@ from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
 from serde.weights import Weight
 
-__all__ = ["TRAINING_HEADS", "TRAINING_NODES", "ModelMeta", "RelayModel"]
+__all__ = ["TRAINING_HEADS", "TRAINING_NODES", "ModelMeta", "OpenedLengths", "RelayModel"]
 
 TRAINING_NODES: Final = "training.nodes"
 """Fact of a model: JSON of what is unusual in training, by node and then by attribute.
@@ -30,6 +30,24 @@ TRAINING_HEADS: Final = "training.heads"
 
 
 @dataclass(frozen=True)
+class OpenedLengths:
+    """Lengths of a source that its reader was told to take for others.
+
+    Attributes:
+        lengths: The length in the source by the symbol that stands for it now.
+        inputs: The axis of each input that counts the entries of a batch, one in the source.
+        outputs: The axis of each output that does.
+        rewritten: Whether the graph has been changed for it, which the source's engine knows
+            nothing of.
+    """
+
+    lengths: Mapping[str, int]
+    inputs: Mapping[str, int]
+    outputs: tuple[int | None, ...]
+    rewritten: bool
+
+
+@dataclass(frozen=True)
 class ModelMeta:
     """Facts about a model that its module does not hold.
 
@@ -41,6 +59,7 @@ class ModelMeta:
         description: Text for people.
         labels: Class labels of a classifier, in order of the scores.
         extra: Further facts by name, for formats that have a place for them.
+        opened: Lengths that the source has otherwise, if the caller gave others.
     """
 
     inputs: tuple[str, ...] = ()
@@ -50,6 +69,7 @@ class ModelMeta:
     description: str = ""
     labels: tuple[str, ...] = ()
     extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    opened: OpenedLengths | None = None
 
 
 @dataclass(frozen=True)
