@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 
@@ -70,7 +71,13 @@ def read_opened(
         model = bridge.to_relay(native, replace(options, input_shapes=opened.shapes), report=trial)
     except (OptionError, UnsupportedModelError):
         return bridge.to_relay(native, options, report=report)
-    model = _follow(model, opened, report)
+    try:
+        model = _follow(model, opened, trial)
+    except UnsupportedModelError:
+        with suppress(UnsupportedModelError):
+            bridge.to_relay(native, options, report=Report())
+        report.issues += trial.issues
+        raise_if_refused(report)
     if model.meta.opened is None or not model.meta.opened.rewritten:
         return bridge.to_relay(native, options, report=report)
     report.notes += trial.notes
@@ -127,7 +134,7 @@ def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
     Raises:
         UnsupportedModelError: Some node holds a length.
     """
-    found, changed = model, []
+    found, changed = model, list[str]()
     if not opened.guessed or _is_one_entry(model, opened):
         batch = None if opened.guessed else opened.batch
         trials = [opened.wanted] if opened.wanted.keys() == opened.lengths.keys() else ()

@@ -137,7 +137,7 @@ _REFUSED = {
         a = Reshape(x, s)
         b = MatMul(w, a)
         y = Reshape(b, t)
-    }""", "nn.matmul", "b"),
+    }""", "reshape", "a"),
 }  # fmt: skip
 
 

@@ -63,12 +63,16 @@ def open_lengths(
         batch: The symbol that counts the entries of a batch, of which the source has one.
         rewriting: Whether literals may be changed.
     """
-    walk = _Walk(lengths, trials or _usual_trials(lengths), report, rewriting)
+    found = Report()
+    walk = _Walk(lengths, trials or _usual_trials(lengths), found, rewriting)
     main = model.main
     body = walk.run(main.body)
     if batch is not None:
         walk.check_outputs(body, model.meta.outputs, batch)
-    if body is main.body or report.issues:
+    if found.issues and walk.changed:  # As it stands it fits as well, or says itself what does not.
+        return open_lengths(model, lengths, report, trials=trials, batch=batch, rewriting=False)
+    report.issues += found.issues
+    if body is main.body or found.issues:
         return model, walk.changed
     new = Function(main.params, body, None, attrs=main.attrs, span=main.span)
     mod = model.mod.with_functions(
@@ -131,15 +135,15 @@ class _Walk:
             new = self._rewritten(node, parts)
         except TypeInferenceError as error:
             return self._refuse(node, error)
-        error = self._infer(new)
-        if error is None:
+        failure = self._infer(new)
+        if failure is None:
             return new
         repeated = next(
             (each for each in self._repeated(new) if self._rules and self._infer(each) is None),
             None,
         )
         if repeated is None:
-            return self._refuse(node, error)
+            return self._refuse(node, failure)
         self.changed.append(f"{_label(node)} takes operands of one entry, repeated")
         return repeated
 
@@ -392,7 +396,7 @@ def _holders(
                 return None
             if is_literal and code == length:
                 exact.append(place)
-            elif is_literal and count == rows[0] and code % length == 0 and not free:
+            elif isinstance(code, int) and not free and count == rows[0] and code % length == 0:
                 fitting.append(place)
         count = count * dim
     return exact or (fitting if -1 not in codes else [])
