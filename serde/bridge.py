@@ -95,6 +95,7 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         package_suffixes: Those of `suffixes` that folders have, which are read as one model.
         companion_suffixes: Ends of the names of files that are read along with another, which
             stands for the model.
+        keeps_metadata: Whether files have a place for what the owner of a model added to it.
         names_companions: Whether a model itself names its companions, so that it has to be read
             to find them: a batch does so in the process of the model.
     """
@@ -105,6 +106,7 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     package_suffixes: ClassVar[tuple[str, ...]] = ()
     companion_suffixes: ClassVar[tuple[str, ...]] = ()
     names_companions: ClassVar[bool] = False
+    keeps_metadata: ClassVar[bool] = False
     import_options: ClassVar[type[ImportOptions] | None]
     export_options: ClassVar[type[ExportOptions] | None]
 

@@ -31,6 +31,7 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import post_order
 from serde.report import Report
 from serde.walk.export_fallback import hold_for_user
+from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions
 
 __all__ = [
@@ -197,6 +198,8 @@ def write_model(
             keep_stored_weights=options.keeps_stored_weights,
             report=report,
         )
+    if not bridge.keeps_metadata:
+        note_lost(model.meta, bridge.title, report)
     report.title = f"relay -> {bridge.name}"
     report.facts["target"] = bridge.name
     report.nodes = sum(

@@ -32,6 +32,7 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
 
     name = "mxnet"
     title = "Apache MXNet (symbol JSON and params, Symbol, Gluon, Module)"
+    keeps_metadata = True
     suffixes = ("-symbol.json", ".params", ".tar.gz", ".tgz")
     companion_suffixes = (".params",)
     import_options = MxnetImportOptions

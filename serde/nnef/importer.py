@@ -30,6 +30,7 @@ from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole
 from serde.walk.importer import Graph, Node
 from serde.walk.inputs import check_rank
+from serde.walk.metadata import metadata_facts
 from serde.walk.scope import Scope
 from serde.walk.user_converters import check_custom_results
 from serde.weights import dtype_name, numpy_dtype
@@ -77,7 +78,11 @@ def to_relay(model: NnefModel, options: NnefImportOptions, report: Report) -> Re
         outputs=tuple(map(str, graph.outputs)),
         source_format="nnef",
         source_version="1.0",
-        extra={"name": model.name, **{f"{key}.state": to for key, to in walk.states.items()}},
+        extra={
+            "name": model.name,
+            **{f"{key}.state": to for key, to in walk.states.items()},
+            **metadata_facts(model.metadata.items(), report),
+        },
     )
     walk.note_states()
     return walk.assembly.model(inputs, outputs, meta, scope.expressions())

@@ -37,6 +37,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
 
     name = "onnx"
     title = "ONNX"
+    keeps_metadata = True
     suffixes = (".onnx",)
     import_options = OnnxImportOptions
     export_options = OnnxExportOptions

@@ -95,7 +95,7 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
         return to_relay(model, replace(options, input_shapes=shapes), report)
     raise_if_refused(report)
     walk.fallback.note_unused(report)
-    meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
+    meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets, report)
     return walk.assembly.model(inputs, outputs, meta, scope.expressions())
 
 

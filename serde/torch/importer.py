@@ -12,6 +12,7 @@ from serde.torch.aliases import Values, has_writes
 from serde.torch.functional import FunctionalWalk
 from serde.torch.import_walk import ImportWalk
 from serde.torch.model import TorchModel
+from serde.walk.metadata import metadata_facts
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
@@ -41,5 +42,6 @@ def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> 
     names = tuple(each.name_hint for each in inputs)
     given = [*(each for _, each in outputs), *written.values()]
     wanted = (*(name for name, _ in outputs), *written)
-    meta = ModelMeta(names, wanted, "torch", model.version)
+    facts = metadata_facts(model.metadata.items(), report)
+    meta = ModelMeta(names, wanted, "torch", model.version, extra=facts)
     return walk.assembly.model(inputs, given, meta, scope.expressions())

@@ -15,7 +15,14 @@ from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
 from serde.weights import Weight
 
-__all__ = ["TRAINING_HEADS", "TRAINING_NODES", "ModelMeta", "OpenedLengths", "RelayModel"]
+__all__ = [
+    "METADATA",
+    "TRAINING_HEADS",
+    "TRAINING_NODES",
+    "ModelMeta",
+    "OpenedLengths",
+    "RelayModel",
+]
 
 TRAINING_NODES: Final = "training.nodes"
 """Fact of a model: JSON of what is unusual in training, by node and then by attribute.
@@ -27,6 +34,10 @@ along which a dropout drops all or nothing, ``p`` what drops out between recurre
 
 TRAINING_HEADS: Final = "training.heads"
 """Fact of a model: JSON of the operators that outputs are losses of, by output."""
+
+
+METADATA: Final = "metadata."
+"""What names of facts begin with that the owner of a model added to it."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,15 @@ class ModelMeta:
     labels: tuple[str, ...] = ()
     extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     opened: OpenedLengths | None = None
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the owner of the model added to it, by name."""
+        return {
+            name.removeprefix(METADATA): text
+            for name, text in self.extra.items()
+            if name.startswith(METADATA)
+        }
 
 
 @dataclass(frozen=True)
