@@ -29,7 +29,7 @@ class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
     name = "nnef"
     title = "NNEF 1.0 (Khronos)"
     keeps_metadata = True
-    suffixes = (".nnef", ".nnef.tgz", ".nnef.tar.gz", "_nnef")
+    suffixes = (".nnef", ".tgz", ".tar.gz", "_nnef")
     package_suffixes = ("_nnef",)
     import_options = NnefImportOptions
     export_options = NnefExportOptions
