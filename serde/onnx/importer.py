@@ -78,6 +78,7 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     graph = model.proto.graph
     report.nodes = len(graph.node)
     walk = _Walk(model, report, ImportFallback.of("onnx", options))
+    walk.facts.narrowed = bool(options.input_shapes)
     scope = Scope(
         opsets=opset_versions(model.proto, options.source_opset), decisions=walk.decisions
     )
@@ -429,7 +430,10 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
         table = TABLES[""] if table is None else table
-        return list(self.call(table, ctx, node.op_type, inputs, values, names=names))
+        results = list(self.call(table, ctx, node.op_type, inputs, values, names=names))
+        if ctx.contradicted and self.facts.narrowed:
+            self.facts.impossible.add(scope.prefix.rstrip("/"))
+        return results
 
     def _foreign(
         self, node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto], version: int

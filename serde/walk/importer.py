@@ -289,6 +289,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             return [each if isinstance(each, Placeholder) else fold(each) for each in found]
         except TypeInferenceError as error:  # values that are known contradict each other
             self.report.add(op, ctx.node, str(error))
+            ctx.contradicted = True
             return Holes(ctx.outputs)
 
     def keep(
