@@ -9,6 +9,7 @@ adds what only ``param`` has. Definition: ``saveload_json.cc`` of nnvm.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -28,12 +29,17 @@ from serde.limits import (
 from serde.mxnet.model import LATEST_VERSION, METADATA_KEY, Entry, Graph, Node, version_text
 from serde.mxnet.upgrades import HIDDEN_KEYS, Draft, upgrade
 
-__all__ = ["PAIR_KEY", "marked_text", "parse_symbol", "symbol_mark", "symbol_text"]
+__all__ = [
+    "PAIR_KEY", "marked_text", "parse_symbol", "plain_name", "symbol_mark", "symbol_text",
+]  # fmt: skip
 
 PAIR_KEY = "serde_pair"
 """Attribute of a graph: the mark of the pair, which MXNet passes over and does not write anew."""
 
 _HEX_DIGITS = 16
+
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+"""What legal JSON can hold by escapes alone, or no file at all."""
 
 _GRAPH_KEYS = frozenset({"nodes", "arg_nodes", "heads", "node_row_ptr", "attrs"})
 
@@ -364,9 +370,14 @@ def _is_hidden(key: str, op: str) -> bool:
     return key.endswith(HIDDEN_KEYS)
 
 
+def plain_name(name: str) -> str:
+    """Return a name that MXNet can read: it knows escapes of line ends and tabs alone."""
+    return _UNREADABLE.sub("_", name)
+
+
 def symbol_text(graph: Graph) -> str:
     """Return a graph as the symbol JSON of MXNet 1.9.1 has it."""
-    return json.dumps(_symbol_dict(graph), indent=2)
+    return json.dumps(_symbol_dict(graph), indent=2, ensure_ascii=False)
 
 
 def marked_text(graph: Graph) -> tuple[str, int]:
@@ -374,7 +385,7 @@ def marked_text(graph: Graph) -> tuple[str, int]:
     document = _symbol_dict(graph)
     blank = "0" * _HEX_DIGITS
     document["attrs"][PAIR_KEY] = ["str", blank]
-    text = json.dumps(document, indent=2)
+    text = json.dumps(document, indent=2, ensure_ascii=False)
     mark = mark_of(text.encode())
     before, _, after = text.rpartition(blank)
     return f"{before}{mark:0{_HEX_DIGITS}x}{after}", mark

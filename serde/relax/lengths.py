@@ -21,6 +21,7 @@ from serde.relax.reflection import handle_of
 from serde.relay.ir.dims import Any, Dim, FloorDiv, substitute, symbol
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["Lengths", "Scalar", "Shape"]
 
@@ -94,14 +95,10 @@ class Lengths:
 
     def declare(self, length: AnyValue) -> None:
         """Note the variables in a length of an input as symbols of their names."""
+        names = UniqueNames(str(known) for known in self._known.values())
         for each in self._variables(length):
             if not self.knows(each):
-                taken = {str(known) for known in self._known.values()}
-                name = unique = str(each.name) or "n"
-                count = 0
-                while unique in taken:
-                    count += 1
-                    unique = f"{name}_{count}"
+                unique = names.reserve(str(each.name) or "n")
                 self.define(each, symbol(unique), _unknown(unique))
 
     def show(self, variable: AnyValue, tensor: Expr, axis: int) -> None:
