@@ -75,11 +75,27 @@ class RememberingEngine(_WrappedEngine):
 
 
 def source_engine(bridge: AnyBridge, native: AnyValue, model: RelayModel) -> Engine:
-    """Return what runs a source, at lengths that its reader was told instead of its own, too."""
+    """Return what runs a source as it was read: with fixed inputs, and at lengths not its own."""
     engine = bridge.engine(native, model)
-    if model.meta.opened is None or isinstance(engine, RelayEngine):
+    if isinstance(engine, RelayEngine):
         return engine
-    return _OpenedEngine(engine, model, model.meta.opened)
+    if model.meta.fixed:
+        engine = _FixedEngine(engine, model.meta.fixed)
+    opened = model.meta.opened
+    return engine if opened is None else _OpenedEngine(engine, model, opened)
+
+
+class _FixedEngine(_WrappedEngine):
+    """A source of which some inputs always have the same values."""
+
+    def __init__(self, engine: Engine, fixed: Mapping[str, Array]) -> None:
+        super().__init__(engine)
+        self.inputs = {name: each for name, each in engine.inputs.items() if name not in fixed}
+        self._fixed = fixed
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order."""
+        return self._engine.run({**inputs, **self._fixed})
 
 
 class _OpenedEngine(_WrappedEngine):

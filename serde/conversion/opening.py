@@ -10,14 +10,18 @@ from typing import Any as AnyValue
 from serde.bridge import AnyBridge
 from serde.errors import OptionError, UnsupportedModelError, raise_if_refused
 from serde.relay.ir.dims import DimLike, SymDim, as_dim, substitute, symbol
+from serde.relay.ir.expr import Constant, Expr, Function
 from serde.relay.ir.model import OpenedLengths, RelayModel
 from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.visit import rewrite
+from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import with_input_types
 from serde.relay.transform.open_lengths import open_lengths
 from serde.report import Report
 from serde.summary import TensorSummary
+from serde.walk.fixed import fixed_value
 
-__all__ = ["read_opened"]
+__all__ = ["read_as_told"]
 
 _MOST_NAMED = 5
 """How many changes a note names."""
@@ -45,20 +49,59 @@ class _Opened:
     guessed: bool = False
 
 
-def read_opened(
+def read_as_told(
     bridge: AnyBridge, native: AnyValue, options: AnyValue, report: Report
 ) -> RelayModel:
-    """Return a model as Relay; literals that hold lengths which the caller opened follow them.
+    """Return a model as Relay, with the lengths and the values of inputs that the caller gives.
+
+    Literals that hold lengths which were opened follow them.
 
     Args:
         bridge: The source's format.
         native: The model.
-        options: How it is read; shapes of inputs among them.
+        options: How it is read; shapes and values of inputs among them.
         report: Filled with gaps, and with notes on what was changed.
 
     Raises:
+        OptionError: A value fits no input.
         UnsupportedModelError: Some nodes cannot be converted, or hold a length.
     """
+    model = _read_opened(bridge, native, options, report)
+    return _with_fixed(model, options.fix_inputs)
+
+
+def _with_fixed(model: RelayModel, given: Mapping[str, AnyValue]) -> RelayModel:
+    """Return a model with constants for inputs that its format did not fix while it was read.
+
+    Raises:
+        OptionError: A name is none of an input, or a value does not fit.
+    """
+    inputs = {each.name_hint: each for each in model.inputs()}
+    left = {name: each for name, each in given.items() if name not in model.meta.fixed}
+    memo: dict[Expr, Expr] = {}
+    fixed = dict(model.meta.fixed)
+    for name, each in left.items():
+        type_ = inputs[name].type if name in inputs else None
+        if not isinstance(type_, TensorType):
+            raise OptionError(f"fix_inputs: no input {name}; inputs: {', '.join(inputs)}")
+        fixed[name] = fixed_value(name, each, type_.shape, type_.dtype)
+        memo[inputs[name]] = Constant(fixed[name], inputs[name].span)
+    if not memo:
+        return model
+    main = model.main
+    params = [each for each in main.params if each not in memo]
+    body = rewrite(main.body, lambda _node, new: new, memo)
+    new = Function(params, body, None, attrs=main.attrs, span=main.span)
+    functions = {v: new if f is main else f for v, f in model.mod.functions.items()}
+    names = tuple(each for each in model.meta.inputs if each not in left)
+    meta = replace(model.meta, inputs=names, fixed=fixed)
+    return model.evolve(mod=InferType()(model.mod.with_functions(functions)), meta=meta)
+
+
+def _read_opened(
+    bridge: AnyBridge, native: AnyValue, options: AnyValue, report: Report
+) -> RelayModel:
+    """Return a model whose literals follow the lengths that the caller gives."""
     opened = _find_opened(bridge, native, options) if options.input_shapes else _Opened()
     if not opened.lengths:
         return bridge.to_relay(native, options, report=report)

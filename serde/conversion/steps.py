@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.bridge import PIVOT, AnyBridge, bind_options, target_bridge
-from serde.conversion.opening import read_opened
 from serde.conversion.places import Places
 from serde.conversion.prepare import (
     CutOptions,
@@ -153,7 +152,12 @@ def read_model(
     budget().grow(nodes=report.nodes)
     with report.stage(report.title):
         expect("nodes", report.nodes)
-        model = read_opened(bridge, native, options, report)
+        if options.input_shapes or options.fix_inputs:
+            from serde.conversion.opening import read_as_told
+
+            model = read_as_told(bridge, native, options, report)
+        else:
+            model = bridge.to_relay(native, options, report=report)
     if options.labels and not model.meta.labels:
         model = replace(model, meta=replace(model.meta, labels=options.labels))
     if not stored:

@@ -69,7 +69,9 @@ def to_relay(model: NnefModel, options: NnefImportOptions, report: Report) -> Re
     graph = walk.read(model, scope)
     entries = [_Input(name, operation) for name, operation in walk.entries().items()]
     given = options.input_shapes, options.input_dtypes
-    inputs = walk.inputs(entries, scope, *given, weights=walk.weight_names())
+    inputs = walk.inputs(
+        entries, scope, *given, weights=walk.weight_names(), fixed=options.fix_inputs
+    )
     outputs = walk.run(graph, scope)
     raise_if_refused(report)
     walk.fallback.note_unused(report)

@@ -85,7 +85,9 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     main = walk.read(graph, scope)
     weights = () if options.keep_initializers_as_inputs else scope.values
     shapes, dtypes = options.input_shapes, options.input_dtypes
-    inputs = walk.inputs(graph.input, scope, shapes, dtypes, weights=weights)
+    inputs = walk.inputs(
+        graph.input, scope, shapes, dtypes, weights=weights, fixed=options.fix_inputs
+    )
     walk.settle_types(inputs)
     outputs = walk.settled(walk.run(main, scope), graph.output)
     lengths = walk.lengths_decided()

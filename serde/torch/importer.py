@@ -34,7 +34,9 @@ def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> 
     walk = kind(model, options, report)
     scope = Values(source=None if model.path is None else str(model.path))
     graph = walk.read(model.graph, scope)
-    inputs = walk.inputs(model.inputs, scope, options.input_shapes, options.input_dtypes)
+    inputs = walk.inputs(
+        model.inputs, scope, options.input_shapes, options.input_dtypes, fixed=options.fix_inputs
+    )
     outputs = walk.results(model.outputs, walk.run(graph, scope))
     written = {} if report.issues else walk.written(scope)
     raise_if_refused(report)

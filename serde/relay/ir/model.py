@@ -13,7 +13,7 @@ from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
-from serde.weights import Weight
+from serde.weights import Array, Weight
 
 __all__ = [
     "METADATA",
@@ -71,6 +71,7 @@ class ModelMeta:
         labels: Class labels of a classifier, in order of the scores.
         extra: Further facts by name, for formats that have a place for them.
         opened: Lengths that the source has otherwise, if the caller gave others.
+        fixed: Values of inputs of the source that are none here.
     """
 
     inputs: tuple[str, ...] = ()
@@ -81,6 +82,7 @@ class ModelMeta:
     labels: tuple[str, ...] = ()
     extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     opened: OpenedLengths | None = None
+    fixed: Mapping[str, Array] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def metadata(self) -> dict[str, str]:
