@@ -79,6 +79,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -209,6 +210,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -284,6 +286,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -360,6 +363,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -463,6 +467,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -539,6 +544,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -615,6 +621,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -696,6 +703,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -777,6 +785,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -889,6 +898,9 @@ def batch(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -1131,6 +1143,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1183,6 +1196,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1226,6 +1240,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1268,6 +1283,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1306,6 +1322,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1345,6 +1362,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1385,6 +1403,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1421,6 +1440,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1467,6 +1487,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1517,6 +1538,9 @@ def bisect(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -1622,6 +1646,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1657,6 +1682,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1705,6 +1731,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1752,6 +1779,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1795,6 +1823,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1839,6 +1868,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1884,6 +1914,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1925,6 +1956,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1976,6 +2008,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2038,6 +2071,9 @@ def check(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -2158,6 +2194,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2185,6 +2222,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2236,6 +2274,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2286,6 +2325,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2332,6 +2372,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2379,6 +2420,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2427,6 +2469,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2471,6 +2514,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2525,6 +2569,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2589,6 +2634,9 @@ def compile(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -2700,6 +2748,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2746,6 +2795,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2878,6 +2928,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2955,6 +3006,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3033,6 +3085,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3138,6 +3191,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3216,6 +3270,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3294,6 +3349,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3377,6 +3433,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3460,6 +3517,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3588,6 +3646,9 @@ def convert(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -3855,6 +3916,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3919,6 +3981,7 @@ def diff(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3971,6 +4034,9 @@ def diff(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -4069,6 +4135,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4193,6 +4260,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4317,6 +4385,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4386,6 +4455,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4455,6 +4525,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4525,6 +4596,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4595,6 +4667,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4692,6 +4765,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4789,6 +4863,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4859,6 +4934,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4929,6 +5005,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4999,6 +5076,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5069,6 +5147,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5144,6 +5223,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5219,6 +5299,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5294,6 +5375,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5369,6 +5451,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5477,6 +5560,9 @@ def export_model(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -5707,6 +5793,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6713,6 +6800,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6762,6 +6850,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6810,6 +6899,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6854,6 +6944,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6899,6 +6990,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6945,6 +7037,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6987,6 +7080,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7039,6 +7133,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7098,6 +7193,9 @@ def import_model(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -7204,6 +7302,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7241,6 +7340,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7291,6 +7391,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7340,6 +7441,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7385,6 +7487,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7431,6 +7534,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7478,6 +7582,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7521,6 +7626,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7574,6 +7680,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7633,6 +7740,9 @@ def import_to_gluon(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -7741,6 +7851,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7777,6 +7888,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7819,6 +7931,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7860,6 +7973,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7897,6 +8011,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7935,6 +8050,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7974,6 +8090,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8009,6 +8126,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8054,6 +8172,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8102,6 +8221,9 @@ def to_relay(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -8192,6 +8314,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8230,6 +8353,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8277,6 +8401,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8324,6 +8449,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8370,6 +8496,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8416,6 +8543,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8458,6 +8586,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8500,6 +8629,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8543,6 +8673,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8586,6 +8717,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8630,6 +8762,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8674,6 +8807,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8714,6 +8848,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8754,6 +8889,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8804,6 +8940,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8854,6 +8991,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8915,6 +9053,9 @@ def view(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -9032,6 +9173,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]

@@ -68,8 +68,9 @@ def fixed_value(name: str, given: AnyValue, shape: Sequence[AnyValue], dtype: st
     if found.dtype.kind in "iub" and not np.array_equal(found, value):
         raise OptionError(f"{where}: {given!r} has a value that is none of {dtype}"[:300])
     known = [n if isinstance(n, int) else None for n in shape]
-    if not found.ndim and shape and None not in known:
-        return np.broadcast_to(found, known)
+    lengths = [n for n in known if n is not None]
+    if not found.ndim and shape and len(lengths) == len(known):
+        return np.broadcast_to(found, lengths)
     fits = len(known) == found.ndim and all(
         n in (None, length) for n, length in zip(known, found.shape, strict=True)
     )
@@ -84,7 +85,8 @@ def _load(path: str | os.PathLike[str]) -> Array:
     if not os.path.isfile(path):
         raise OptionError(f"fix_inputs: {os.fspath(path)}: there is no such file")
     try:
-        value: Array = np.lib.format.open_memmap(path, mode="r")
+        files: AnyValue = np.lib.format
+        value: Array = files.open_memmap(path, mode="r")
     except Exception as error:  # NumPy lets through what Python's own parser raises
         raise FormatError(f"expected a .npy array: {error}", path=path) from error
     return value
