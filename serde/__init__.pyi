@@ -80,6 +80,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -211,6 +212,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -287,6 +289,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -364,6 +367,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -468,6 +472,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -545,6 +550,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -622,6 +628,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -704,6 +711,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -786,6 +794,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -900,6 +909,9 @@ def batch(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -1144,6 +1156,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1196,6 +1209,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1239,6 +1253,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1281,6 +1296,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1319,6 +1335,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1358,6 +1375,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1398,6 +1416,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1434,6 +1453,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1480,6 +1500,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1530,6 +1551,9 @@ def bisect(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -1635,6 +1659,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1670,6 +1695,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1718,6 +1744,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1765,6 +1792,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1808,6 +1836,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1852,6 +1881,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1897,6 +1927,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1938,6 +1969,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1989,6 +2021,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2051,6 +2084,9 @@ def check(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -2171,6 +2207,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2198,6 +2235,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2249,6 +2287,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2299,6 +2338,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2345,6 +2385,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2392,6 +2433,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2440,6 +2482,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2484,6 +2527,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2538,6 +2582,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2602,6 +2647,9 @@ def compile(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -2713,6 +2761,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2759,6 +2808,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2891,6 +2941,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2968,6 +3019,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3046,6 +3098,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3151,6 +3204,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3229,6 +3283,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3307,6 +3362,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3390,6 +3446,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3473,6 +3530,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3601,6 +3659,9 @@ def convert(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -3868,6 +3929,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3932,6 +3994,7 @@ def diff(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3984,6 +4047,9 @@ def diff(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -4082,6 +4148,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4206,6 +4273,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4330,6 +4398,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4399,6 +4468,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4468,6 +4538,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4538,6 +4609,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4608,6 +4680,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4705,6 +4778,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4802,6 +4876,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4872,6 +4947,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4942,6 +5018,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5012,6 +5089,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5082,6 +5160,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5157,6 +5236,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5232,6 +5312,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5307,6 +5388,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5382,6 +5464,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5490,6 +5573,9 @@ def export_model(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -5720,6 +5806,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6726,6 +6813,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6775,6 +6863,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6823,6 +6912,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6867,6 +6957,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6912,6 +7003,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6958,6 +7050,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7000,6 +7093,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7052,6 +7146,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7111,6 +7206,9 @@ def import_model(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -7217,6 +7315,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7254,6 +7353,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7304,6 +7404,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7353,6 +7454,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7398,6 +7500,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7444,6 +7547,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7491,6 +7595,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7534,6 +7639,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7587,6 +7693,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7646,6 +7753,9 @@ def import_to_gluon(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -7754,6 +7864,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7790,6 +7901,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7832,6 +7944,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7873,6 +7986,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7910,6 +8024,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7948,6 +8063,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7987,6 +8103,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8022,6 +8139,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8067,6 +8185,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8115,6 +8234,9 @@ def to_relay(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -8205,6 +8327,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8243,6 +8366,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8290,6 +8414,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8337,6 +8462,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8383,6 +8509,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8429,6 +8556,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8471,6 +8599,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8513,6 +8642,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8556,6 +8686,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8599,6 +8730,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8643,6 +8775,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8687,6 +8820,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8727,6 +8861,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8767,6 +8902,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8817,6 +8953,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8867,6 +9004,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8928,6 +9066,9 @@ def view(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -9045,6 +9186,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]

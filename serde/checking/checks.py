@@ -12,7 +12,7 @@ from typing import Any as AnyValue
 from serde.bridge import AnyBridge, source_bridge, target_bridge
 from serde.checking.bisection import Bisection, bisect_models
 from serde.checking.data import CheckData, as_check_data
-from serde.checking.engines import engine_for_path, read_target
+from serde.checking.engines import engine_for_path, read_target, source_engine
 from serde.checking.inputs import InputSets
 from serde.checking.verdict import Tolerance, compare
 from serde.conversion.places import Places
@@ -93,7 +93,7 @@ def check(
     writer = _existing_target(target, target_format)
     loaded, model = read_model(reader, source, params, bound, report)
     with report.stage("check"), ExitStack() as running:
-        own = reader.engine(loaded, model)
+        own = source_engine(reader, loaded, model)
         running.enter_context(closing(own))
         other = engine_for_path(writer, Path(target), input_types(model))
         running.enter_context(closing(other))

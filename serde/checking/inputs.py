@@ -20,6 +20,7 @@ from serde.checking.sizes import (
     declared_sizes,
     further_sizes,
     input_type,
+    opened_sizes,
     resolve_dims,
     shape_at,
     size_text,
@@ -179,13 +180,20 @@ class InputSets:
         if failed is not None:
             lengths, inputs = self._search_size(failed)
             remark = f" (the source does not run at {size_text(self._usual)})"
-        if lengths:
-            checked = f"dynamic dimensions were checked at {size_text(lengths)}"
-            self._report.notes.append(checked + remark)
         self._lengths = lengths
         yield inputs
         for run in range(1, self._runs):
             yield self._draw(run, lengths)
+        done = [size_text(lengths)]
+        other = {**lengths, **opened_sizes(self._model, 3), **self._dims}
+        if other.keys() == lengths.keys() and other != lengths:
+            inputs = self._draw(0, other)
+            if self._failure(inputs) is None:
+                done.append(size_text(other))
+                yield inputs
+        if lengths:
+            checked = f"dynamic dimensions were checked at {'; '.join(done)}"
+            self._report.notes.append(checked + remark)
 
     def _search_size(self, failed: CheckError) -> tuple[Mapping[str, int], Mapping[str, Array]]:
         """Return another size at which the source runs, and inputs of it."""

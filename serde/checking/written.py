@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from serde.checking.checks import locate_difference, wide_flag
-from serde.checking.engines import engine_for_path, renamed_engine
+from serde.checking.engines import engine_for_path, renamed_engine, source_engine
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import compare, raise_if_differs
 from serde.conversion.steps import Conversion
@@ -42,7 +42,7 @@ class WrittenModel:
         made = self.conversion
         if self.expected.mod is not made.part.mod or not made.is_whole:
             return RelayEngine(self.expected)
-        own_names = made.reader.engine(made.loaded, made.model)
+        own_names = source_engine(made.reader, made.loaded, made.model)
         return renamed_engine(own_names, made.passes.rename_inputs, made.passes.rename_outputs)
 
     @cached_property

@@ -26,7 +26,7 @@ from serde.limits import (
     MAX_SYMBOL_CONTAINERS,
     MAX_SYMBOL_JSON_BYTES,
 )
-from serde.mxnet.model import LATEST_VERSION, Entry, Graph, Node, version_text
+from serde.mxnet.model import LATEST_VERSION, METADATA_KEY, Entry, Graph, Node, version_text
 from serde.mxnet.upgrades import HIDDEN_KEYS, Draft, upgrade
 
 __all__ = [
@@ -436,6 +436,10 @@ def _symbol_dict(graph: Graph) -> dict[str, Any]:
         "heads": [[head.node, head.index, 0] for head in graph.heads],
         "attrs": {
             "mxnet_version": ["int", LATEST_VERSION],
-            **{key: ["int", value] for key, value in graph.attrs.items() if type(value) is int},
+            **{
+                key: ["int" if type(value) is int else "str", value]
+                for key, value in graph.attrs.items()
+                if type(value) is int or key == METADATA_KEY
+            },
         },
     }

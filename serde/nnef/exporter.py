@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Final, NoReturn
 
@@ -65,6 +66,7 @@ def from_relay(model: RelayModel, options: NnefExportOptions, report: Report) ->
     raise_if_refused(report)
     native = _finish(context, [each.name for each in inputs], results, outputs)
     native = annotate(without_unread(join_pools(without_unread(join_padding(native)))))
+    native = replace(native, metadata=model.meta.metadata)
     _note_names(native, report)
     if context.scalar != "float32" and not any(is_float(w.dtype) for w in native.weights.values()):
         report.notes.append(f"no variable tells that scalars are {context.scalar}")

@@ -371,6 +371,7 @@ def _make_native(
         "source_format": model.meta.source_format,
         "source_version": model.meta.source_version,
     }
+    facts = {**model.meta.metadata, **facts}
     helper.set_model_props(proto, {key: value for key, value in facts.items() if value})
     return OnnxModel(proto, weights)
 

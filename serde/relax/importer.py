@@ -51,7 +51,12 @@ def to_relay(model: RelaxModel, options: RelaxImportOptions, report: Report) -> 
     entries = [_Input(name, each) for name, each in zip(model.inputs, params, strict=True)]
     walk.declare_lengths(entries, options)
     inputs = walk.inputs(
-        entries, scope, options.input_shapes, options.input_dtypes, weights=list(model.weights)
+        entries,
+        scope,
+        options.input_shapes,
+        options.input_dtypes,
+        weights=list(model.weights),
+        fixed=options.fix_inputs,
     )
     results = walk.run(graph, scope)
     outputs = walk.leaves(results)

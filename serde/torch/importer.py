@@ -12,6 +12,7 @@ from serde.torch.aliases import Values, has_writes
 from serde.torch.functional import FunctionalWalk
 from serde.torch.import_walk import ImportWalk
 from serde.torch.model import TorchModel
+from serde.walk.metadata import metadata_facts
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
@@ -33,7 +34,9 @@ def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> 
     walk = kind(model, options, report)
     scope = Values(source=None if model.path is None else str(model.path))
     graph = walk.read(model.graph, scope)
-    inputs = walk.inputs(model.inputs, scope, options.input_shapes, options.input_dtypes)
+    inputs = walk.inputs(
+        model.inputs, scope, options.input_shapes, options.input_dtypes, fixed=options.fix_inputs
+    )
     outputs = walk.results(model.outputs, walk.run(graph, scope))
     written = {} if report.issues else walk.written(scope)
     raise_if_refused(report)
@@ -41,5 +44,6 @@ def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> 
     names = tuple(each.name_hint for each in inputs)
     given = [*(each for _, each in outputs), *written.values()]
     wanted = (*(name for name, _ in outputs), *written)
-    meta = ModelMeta(names, wanted, "torch", model.version)
+    facts = metadata_facts(model.metadata.items(), report)
+    meta = ModelMeta(names, wanted, "torch", model.version, extra=facts)
     return walk.assembly.model(inputs, given, meta, scope.expressions())

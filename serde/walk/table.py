@@ -369,6 +369,7 @@ class ConverterTable:
             return None
         except TypeInferenceError as error:
             report.add(op, ctx.node, f"{whose}{error}")
+            ctx.contradicted = True
             return None
         except LimitError as error:
             error.node = error.node or f"{ctx.node} ({op})"
