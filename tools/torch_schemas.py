@@ -27,13 +27,9 @@ NEEDED = ("aten::__", "aten::native_channel", "aten::view_copy", "aten::_unique2
 
 def read(schema: Any) -> list[Any] | None:
     """Return an overload; None where it writes, or names dimensions."""
-    parameters = []
-    for each in schema.arguments:
-        kind = re.sub(r"\([^)]*\)", "", str(each.real_type if hasattr(each, "real_type") else ""))
-        parameters.append((each, kind))
-    text = re.sub(r"\((\w+!?)( -> \*)?(\|\w+)*\)", "", str(schema))
+    text = re.sub(r"\((\w+!?)( ?-> ?\*)?(\|\w+)*\)", "", str(schema))
     inside = re.fullmatch(r"[^(]+\((.*)\) -> (.*)", text)
-    if inside is None or "!" in str(schema) or "Dimname" in text or "..." in text:
+    if inside is None or re.search(r"Tensor\(\w+!", str(schema)) or "Dimname" in text or "..." in text:
         return None
     types = re.findall(r"([\w\[\]?]+) (\w+)(?:=|,|$)", re.sub(r"=\[[^\]]*\]|=\([^)]*\)", "=0", inside[1]))
     kinds = {name: kind for kind, name in types}

@@ -20,6 +20,7 @@ from serde.torch.aliases import Values
 from serde.torch.host.registry import EVALUATORS, evaluates
 from serde.torch.import_context import ImportContext
 from serde.torch.model import Argument, Node, Ref
+from serde.torch.written.folder import DTYPES
 from serde.walk.holes import Hole
 
 __all__ = ["resolve"]
@@ -53,12 +54,15 @@ def resolve(node: Node, scope: Values, walk: Walk) -> Iterator[Node]:
         yield node
         return
     values = {name: walk.value(each, scope) for name, each in node.arguments}
-    if any(map(_has_hole, values.values())):
+    holds = _is_hole if node.op == _SUBSCRIPT else _has_hole
+    if any(map(holds, values.values())):
         yield _as(node, "source::missing", node.arguments)
         return
     try:
         if node.op in (_SUBSCRIPT, _ASSIGNMENT):
-            yield from _Brackets(node, values, walk).nodes()
+            for each in _Brackets(node, values, walk).nodes():
+                scope.values.pop(each.outputs[0], None)
+                yield each
         else:
             yield _call(node, values, walk)
     except Unsupported as error:
@@ -95,6 +99,8 @@ def _call(node: Node, values: Mapping[str, AnyValue], walk: Walk) -> Node:
     """
     base = node.op
     in_place = base.endswith("_") and not base.endswith("__")
+    if base in _OF_NUMBERS and not any(_kind(x, walk) == "Tensor" for x in values.values()):
+        return _as(node, _OF_NUMBERS[base], node.arguments)
     known = _schemas().get(base[:-1] if in_place else base)
     arguments = dict(node.arguments)
     for lenient in (False, True):
@@ -118,6 +124,12 @@ def _call(node: Node, values: Mapping[str, AnyValue], walk: Walk) -> Node:
     raise Unsupported(f"no overload of PyTorch's takes ({kinds})")
 
 
+_OF_NUMBERS = {
+    "aten::__lshift__": "_operator::lshift", "aten::__rshift__": "_operator::rshift",
+    "aten::abs": "prim::abs.Scalar", "aten::floor_divide": "aten::floordiv",
+}  # fmt: skip
+"""Operators that numbers have of their own."""
+
 Bound: TypeAlias = dict[str, tuple[str, Argument, AnyValue]]
 
 
@@ -135,7 +147,8 @@ def _bindings(
                    arguments, values)  # fmt: skip
     if found is not None and len(places) <= len(plain):
         yield found
-    first = next((i for i, x in enumerate(plain) if "[]" in x[1]), len(places))
+    lists = ("int[]", "int[]?", "Tensor[]")
+    first = next((i for i, x in enumerate(plain) if x[1] in lists), len(places))
     if first < len(places):
         names = [x[0] for x in plain]
         head = dict(zip(names[:first], places[:first], strict=True))
@@ -187,14 +200,14 @@ def _fits(kind: str, value: AnyValue, walk: Walk, lenient: bool) -> bool:
     if kind in ("t", "any", "Any", "AnyEnumType"):
         return True
     if kind in ("device", "layout", "format"):
-        return isinstance(value, (int, str))
+        return isinstance(value, str) and value not in DTYPES
     found = _kind(value, walk)
     if lenient and kind == "Tensor":
         return found in ("Tensor", "int", "float", "bool")
     if kind == "Scalar":
         return found in ("int", "float", "bool", "complex")
     if kind == "ScalarType":
-        return found in ("int", "str")
+        return found == "int" or (found == "str" and value in DTYPES)
     return found == kind or (lenient and (found, kind) in _WIDENED) or found == "entries"
 
 
@@ -217,6 +230,10 @@ def _title(value: AnyValue, walk: Walk) -> str:
     if isinstance(value, (list, tuple)):
         return f"{type(value).__name__} of {len(value)}"
     return _kind(value, walk)
+
+
+def _is_hole(value: AnyValue) -> bool:
+    return isinstance(value, Hole)
 
 
 def _has_hole(value: AnyValue) -> bool:
@@ -338,8 +355,10 @@ class _Brackets:
 
     def _taken(self) -> int:
         """Return how many axes what is in brackets speaks of."""
-        slices = self._kinds.count("s")
-        plain = [x for x in self._items if _kind(x, self._walk) in ("int", "Tensor")]
-        masks = sum(self._width(x) - 1 for x in plain if isinstance(x, Expr)
-                    and _kind(x, self._walk) == "Tensor")  # fmt: skip
-        return slices + len(plain) + masks - 0
+        places = iter(self._items)
+        total = 0
+        for kind in self._kinds.replace(".", ""):
+            given = [next(places) for _ in range(3 if kind == "s" else 1)]
+            masks = kind == "v" and _kind(given[0], self._walk) == "Tensor"
+            total += self._width(given[0]) if masks else kind == "s" or given[0] is not None
+        return total
