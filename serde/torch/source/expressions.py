@@ -37,7 +37,7 @@ from serde.torch.source.values import (
 
 __all__ = ["Expressions"]
 
-MAX_STEPS: Final = 2_000_000
+MAX_STEPS: Final = 1_000_000
 """Most expressions and statements that are read, those of functions at each of their calls."""
 
 _TYPES: Final[Mapping[str, type]] = {
@@ -113,6 +113,16 @@ class Expressions:
         self._steps += count
         if self._steps > MAX_STEPS:
             raise self.fault(node, frame, f"at most {MAX_STEPS:,} steps, as nets take")
+
+    def weigh(self, node: ast.AST, frame: Frame, value: Value) -> Value:
+        """Count all that is in a tuple, a list or a text, which others may be made of again."""
+        pending = [value]
+        while pending:
+            each = pending.pop()
+            if isinstance(each, (tuple, list, str)):
+                self.step(node, frame, len(each))
+                pending += () if isinstance(each, str) else each
+        return value
 
     def fault(self, node: ast.AST, frame: Frame, expected: str) -> FormatError:
         """Return an error about a node, in serde's own definitions about what calls them."""
@@ -231,10 +241,10 @@ class Expressions:
         raise self.fault(node, frame, "a name that is assigned before it, or a function it knows")
 
     def _read_tuple(self, node: ast.Tuple, frame: Frame) -> Value:
-        return tuple(self.values(node.elts, frame))
+        return self.weigh(node, frame, tuple(self.values(node.elts, frame)))
 
     def _read_list(self, node: ast.List, frame: Frame) -> Value:
-        return self.make_list(self.values(node.elts, frame))
+        return self.make_list(self.weigh(node, frame, self.values(node.elts, frame)))
 
     def make_list(self, items: list[Value]) -> Value:
         """Return a new list."""
@@ -274,14 +284,14 @@ class Expressions:
                 raise self.fault(node, frame, f"what can be computed ({error})") from None
             if isinstance(found, complex) or not self._is_small(found):
                 raise self.fault(node, frame, "a number of 64 bits")
-            return found
+            return self.weigh(node, frame, found)
         if kind in (ast.Is, ast.IsNot) and not any(isinstance(x, Ref) for x in (left, right)):
             return compute(left, right)
         if kind is ast.Mult and isinstance(left, list) and isinstance(right, int):
             self._check_growth(node, frame, left, right)
             return left * right
         if isinstance(left, (tuple, list)) and type(left) is type(right) and kind is ast.Add:
-            return left + right
+            return self.weigh(node, frame, left + right)
         if not name:
             raise self.fault(node, frame, "values that are known on both sides of 'in'")
         return self.emit(name, [left, right])
@@ -332,7 +342,7 @@ class Expressions:
             if not isinstance(value, (int, str)):
                 raise self.fault(node, frame, "texts and integers in a text")
             parts.append(str(value))
-        return "".join(parts)
+        return self.weigh(node, frame, "".join(parts))
 
     # Parts.
 

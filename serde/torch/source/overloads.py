@@ -195,7 +195,7 @@ def _fits(kind: str, value: AnyValue, walk: Walk, lenient: bool) -> bool:
     if kind.endswith("]"):
         element, _, count = kind[:-1].rpartition("[")
         if isinstance(value, (list, tuple)):
-            return all(_fits(element, each, walk, lenient) for each in value)
+            return element == "t" or all(_fits(element, each, walk, lenient) for each in value)
         return bool(count) and _fits(element, value, walk, lenient)
     if kind in ("t", "any", "Any", "AnyEnumType"):
         return True

@@ -17,7 +17,7 @@ from serde.limits import MAX_GRAPH_TEXT_BYTES, MAX_NESTING, MAX_RANK
 from serde.relay.ir.dims import Any, DimLike, symbol
 from serde.torch.model import Argument, Graph, Input, Ref, TorchModel
 from serde.torch.pt2.document import Document
-from serde.torch.source.statements import Compiler
+from serde.torch.source.statements import LOADER_NAME, Compiler
 from serde.torch.source.syntax import MAX_SOURCE_BYTES, Unit
 from serde.torch.source.values import Class, Frame, Function, Globals, Held, Instance, Library
 from serde.torch.written.folder import CONFIG, DTYPES, SOURCE, WEIGHTS
@@ -109,8 +109,8 @@ def _read_globals(unit: Unit, reader: Compiler) -> Globals:
         else:
             reader.define(node, found)
     for kind in found.names.values():
-        if isinstance(kind, Class) and "from_pretrained" in kind.methods:
-            _check_loader(unit, kind.methods["from_pretrained"])
+        if isinstance(kind, Class) and LOADER_NAME in kind.methods:
+            _check_loader(unit, kind.methods[LOADER_NAME])
     return found
 
 

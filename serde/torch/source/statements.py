@@ -9,7 +9,7 @@ from typing import Final
 
 from serde.torch.model import Argument, Graph, Node, Ref
 from serde.torch.source.expressions import Expressions, is_plain
-from serde.torch.source.syntax import assigned, leaves, loads
+from serde.torch.source.syntax import assigned, last_reads, leaves, loads
 from serde.torch.source.values import (
     Class,
     Frame,
@@ -19,13 +19,17 @@ from serde.torch.source.values import (
     Instance,
     Items,
     Library,
+    Live,
     Value,
 )
 
-__all__ = ["Compiler"]
+__all__ = ["LOADER_NAME", "Compiler"]
 
 MAX_CALLS: Final = 48
 """Most functions and modules inside each other."""
+
+LOADER_NAME: Final = "from_pretrained"
+"""The class method that reads weights, which is known."""
 
 _RESULT: Final = "return"
 _GOING: Final = "break"
@@ -54,7 +58,7 @@ class Compiler(Expressions):
         given = list(args) if function.this is None else [function.this, *args]
         self._bind(definition, frame, given, named)
         frame.env[_RESULT] = None
-        frame.live = frozenset([_RESULT])
+        frame.live = Live(frozenset([_RESULT]))
         self.run(definition.body, frame)
         self._depth -= 1
         return frame.env[_RESULT]
@@ -86,17 +90,19 @@ class Compiler(Expressions):
     def define(self, node: ast.stmt, home: Globals) -> None:
         """Read a function or a class of a module."""
         frame = Frame(home, {})
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef) and not node.decorator_list:
             home.names[node.name] = Function(node, home)
             return
         if not isinstance(node, ast.ClassDef) or node.decorator_list or node.keywords:
-            raise home.unit.fault(node, "a class or a function")
+            raise home.unit.fault(node, "a class or a function without decorators")
         base = self.value(node.bases[0], frame) if len(node.bases) == 1 else None
         if base != Library("torch.nn.Module") and not isinstance(base, Class):
             raise home.unit.fault(node, "a class of nn.Module")
         methods, constants = {}, {}
         for each in node.body:
             if isinstance(each, ast.FunctionDef):
+                if each.decorator_list and each.name != LOADER_NAME:
+                    raise home.unit.fault(each.decorator_list[0], "a method without decorators")
                 methods[each.name] = each
             elif isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
                 constants[each.targets[0].id] = self.value(each.value, frame)
@@ -127,33 +133,33 @@ class Compiler(Expressions):
 
     def run(self, body: Sequence[ast.stmt], frame: Frame) -> None:
         """Read statements, up to one that leaves their block."""
-        pending = list(body)
-        while pending:
-            node = pending.pop(0)
-            self.step(node, frame)
-            if isinstance(node, ast.If):
-                test = self.value(node.test, frame)
-                if is_plain(test):
-                    pending = [*(node.body if test else node.orelse), *pending]
-                    continue
-                rest = pending if leaves(node) else []
-                behind = [] if rest else pending
-                self._conditional(test, [*node.body, *rest], [*node.orelse, *rest], behind, frame)
-                if rest or leaves(node):
-                    return
-            elif self._ends(node, frame):
-                return
-            else:
-                self._live_behind(pending, frame, node)
-
-    def _live_behind(self, pending: Sequence[ast.stmt], frame: Frame, node: ast.stmt) -> None:
-        """Read a statement; a loop is told what is read behind it."""
         around = frame.live
-        if isinstance(node, (ast.For, ast.While)):
-            self.step(node, frame, len(pending))
-            frame.live = around | loads(pending)
-        self._statement(node, frame)
+        branches = any(isinstance(each, (ast.For, ast.If, ast.While)) for each in body)
+        last = last_reads(body) if branches else {}
+        for place, node in enumerate(body):
+            self.step(node, frame)
+            frame.live = Live(last=last, place=place, around=around)
+            if isinstance(node, ast.If):
+                rest = body[place + 1 :] if leaves(node) else []
+                frame.live = around if rest else frame.live
+                self.step(node, frame, len(rest))
+                self._if(node, rest, frame)
+                if leaves(node):
+                    break
+            elif self._ends(node, frame):
+                break
+            else:
+                self._statement(node, frame)
         frame.live = around
+
+    def _if(self, node: ast.If, rest: Sequence[ast.stmt], frame: Frame) -> None:
+        """Read a branch, and in it what is behind it where the branch may leave its block."""
+        test = self.value(node.test, frame)
+        then, other = [*node.body, *rest], [*node.orelse, *rest]
+        if is_plain(test):
+            self.run(then if test else other, frame)
+        else:
+            self._conditional(test, then, other, frame)
 
     def _ends(self, node: ast.stmt, frame: Frame) -> bool:
         """Read a statement that leaves a block; whether it is one."""
@@ -263,20 +269,17 @@ class Compiler(Expressions):
     # Branches.
 
     def _conditional(
-        self, test: Value, then: Sequence[ast.stmt], other: Sequence[ast.stmt],
-        behind: Sequence[ast.stmt], frame: Frame,
-    ) -> None:  # fmt: skip
+        self, test: Value, then: Sequence[ast.stmt], other: Sequence[ast.stmt], frame: Frame
+    ) -> None:
         """Read a branch on what is computed; what both assign is a result of it."""
         (condition,) = self.write("aten::Bool", [test], {}, 1)
-        self.step(behind[0] if behind else ast.Pass(), frame, len(behind))
-        live = frame.live | loads(behind)
-        before, around = frame.env, frame.live
+        before, live = frame.env, frame.live
         branches: list[tuple[list[Node], dict[str, Value]]] = []
         for body in (then, other):
-            frame.env, frame.live = dict(before), live
+            frame.env = dict(before)
             nodes, _ = self.block(lambda body=body: self.run(body, frame))
             branches.append((nodes, frame.env))
-        frame.env, frame.live = before, around
+        frame.env = before
         names = [name for name in {**branches[0][1], **branches[1][1]} if name in live]
         names = [x for x in names if not _is_same(*(env.get(x, self) for _, env in branches))]
         graphs = []
@@ -420,7 +423,7 @@ class Compiler(Expressions):
         frame.env = {**before, **dict(zip(carried, map(Ref, inputs[1:]), strict=True))}
         frame.env[_GOING] = True
         frame.env.pop(_RESULT, None)
-        frame.live = frozenset([*carried, _GOING, *(read if test is not None else ())])
+        frame.live = Live(frozenset([*carried, _GOING, *(read if test is not None else ())]))
 
         def once() -> list[Argument]:
             turn(Ref(inputs[0]))
@@ -445,7 +448,7 @@ class Compiler(Expressions):
         asks, gives, start = test
         call = body
         names = [f"carried {place}" for place in range(len(start))]
-        frame = Frame(self.modules, dict(zip(names, start, strict=True)), frozenset(names))
+        frame = Frame(self.modules, dict(zip(names, start, strict=True)), Live(frozenset(names)))
 
         def state() -> list[Value]:
             return [frame.env[name] for name in names]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
 from serde.errors import FormatError
 from serde.limits import MAX_NESTING
 
-__all__ = ["Unit", "assigned", "leaves", "loads", "parse"]
+__all__ = ["Unit", "assigned", "last_reads", "leaves", "loads", "parse"]
 
 MAX_SOURCE_BYTES: Final = 8 * 2**20
 """Longest module: room for some 100,000 lines."""
@@ -108,6 +108,11 @@ def _names(statement: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
 def loads(body: Iterable[ast.AST]) -> set[str]:
     """Return the names that statements read."""
     return {name for each in body for name in _names(each)[0]}
+
+
+def last_reads(body: Sequence[ast.AST]) -> dict[str, int]:
+    """Return the place of the last statement that reads each name."""
+    return {name: place for place, each in enumerate(body) for name in _names(each)[0]}
 
 
 def assigned(body: Iterable[ast.AST]) -> dict[str, None]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from serde.torch.source.syntax import Unit
 
-__all__ = ["Class", "Frame", "Function", "Globals", "Held", "Instance", "Items", "Library", "Value"]
+__all__ = ["Class", "Frame", "Function", "Globals", "Held", "Instance", "Items", "Library", "Live", "Value"]
 
 Value: TypeAlias = AnyValue
 """A number, text, None or tuple; one of these classes; a ``Ref`` of what is computed."""
@@ -29,6 +29,31 @@ class Globals:
     names: dict[str, Value] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Live:
+    """The variables that are read behind what is being read.
+
+    Attributes:
+        names: Some of them.
+        last: For each name the place of the last statement of a block that reads it.
+        place: Which statement of the block is being read.
+        around: Those that are read behind the block.
+    """
+
+    names: frozenset[str] = frozenset()
+    last: Mapping[str, int] = field(default_factory=dict)
+    place: int = 0
+    around: Live | None = None
+
+    def __contains__(self, name: str) -> bool:
+        each: Live | None = self
+        while each is not None:
+            if name in each.names or each.last.get(name, -1) > each.place:
+                return True
+            each = each.around
+        return False
+
+
 @dataclass(eq=False, slots=True)
 class Frame:
     """A function that is being read.
@@ -42,7 +67,7 @@ class Frame:
 
     home: Globals
     env: dict[str, Value]
-    live: frozenset[str] = frozenset()
+    live: Live = field(default_factory=lambda: Live())
     owner: Class | None = None
 
     @property
