@@ -29,7 +29,7 @@ _OWN: Final = frozenset((SOURCE, WEIGHTS, CONFIG, "__pycache__"))
 _FACTS: Final = frozenset(("source", "inputs", "outputs", "labels", "weights"))
 """What a config.json holds; metadata, too, where there are any."""
 
-_DTYPES: Final = {
+DTYPES: Final = {
     "bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16", "int32": "I32",
     "uint32": "U32", "int64": "I64", "uint64": "U64", "float16": "F16", "bfloat16": "BF16",
     "float32": "F32", "float64": "F64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
@@ -129,7 +129,7 @@ def write_weights(path: Path, weights: Mapping[str, Weight]) -> None:
 
 
 def _code(name: str, weight: Weight) -> str:
-    code = _DTYPES.get(weight.dtype)
+    code = DTYPES.get(weight.dtype)
     if code is None:
         raise Unsupported(f"{name}: safetensors has no {weight.dtype}")
     return code
