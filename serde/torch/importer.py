@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serde.errors import raise_if_refused
+from serde.errors import UnsupportedModelError, raise_if_refused
+from serde.lossy import TRACED_BRANCH
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.report import Report
@@ -20,15 +21,37 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 
-@pause_garbage_collection()
 def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> RelayModel:
     """Return a program as Relay.
 
     Raises:
         FormatError: The program is not sound.
         OptionError: An option names no input, or an input's shape is missing.
-        UnsupportedModelError: Some nodes cannot be converted.
+        UnsupportedModelError: Some nodes cannot be converted, or the program is a trace in which
+            values of the examples decided, and nobody allows that.
     """
+    traced, noted = model.traced, len(report.notes)
+    if traced is not None:
+        try:
+            return _to_relay(model, options, report)
+        except UnsupportedModelError:
+            if TRACED_BRANCH.name not in options.allow:
+                _record_branches(traced, options, report)
+                raise
+            report.issues.clear()
+            del report.notes[noted:]
+            model = traced
+    _record_branches(model, options, report)
+    return _to_relay(model, options, report)
+
+
+def _record_branches(model: TorchModel, options: TorchImportOptions, report: Report) -> None:
+    for line, what in model.branches.items():
+        TRACED_BRANCH.record(report, options.allow, op="branch", node=line, reason=what)
+
+
+@pause_garbage_collection()
+def _to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> RelayModel:
     report.notes += model.notes
     kind = FunctionalWalk if has_writes(model) else ImportWalk
     walk = kind(model, options, report)
