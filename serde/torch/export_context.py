@@ -19,7 +19,7 @@ from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.run.computed import ComputedWeight
 from serde.torch import program as tree
 from serde.torch.blocks import Block
-from serde.torch.names import DTYPES, TAKES_NUMBERS, identifier, is_free
+from serde.torch.names import DTYPES, OF_MODULES, TAKES_NUMBERS, Names, identifier
 from serde.torch.program import Expression, Statement
 from serde.walk import export_context as walk
 from serde.walk.table import ConverterTable
@@ -103,9 +103,15 @@ class ExportContext(walk.ExportContext[Value]):
         self.hop = hop
         self.training: Mapping[str, Mapping[str, AnyValue]] = {}
         self._count = 0
-        self._attributes: set[str] = {"forward", "training", "from_pretrained"}
+        self._attributes = Names(OF_MODULES, first=1, joint="_")
+        self._keys = Names(first=1, joint="_")
         self._claimed: dict[str, str] = {}
         self._same: dict[AnyValue, str] = {}
+
+    def declare_weights(self, weights: Mapping[str, Weight]) -> None:
+        """Have the weights of the source, which keep their names."""
+        self.weights.update(weights)
+        self._keys.add(*weights)
 
     # What converters call.
 
@@ -269,7 +275,7 @@ class ExportContext(walk.ExportContext[Value]):
         data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
         self.dtype(dtype_name(data.dtype))
         key = (data.dtype.name, data.shape, data.tobytes())
-        name = self._same.setdefault(key, f"constant_{len(self._same)}")
+        name = self._same.get(key) or self._same.setdefault(key, self._keys.give("constant"))
         return Value(name, TensorType(data.shape, dtype_name(data.dtype)), data)
 
     def scalar(self, x: Value) -> AnyValue:
@@ -299,7 +305,8 @@ class ExportContext(walk.ExportContext[Value]):
 
     def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
         """Return a value with its Relay type; a sequence is a list of tensors."""
-        self.types.setdefault(x.name, type_)
+        if not x.is_known:
+            self.types.setdefault(x.name, type_)
         return replace(x, type=type_)
 
     def assign(self, value: Expression) -> Value:
@@ -414,13 +421,7 @@ class ExportContext(walk.ExportContext[Value]):
 
     def attribute(self, wanted: str) -> str:
         """Return an unused name of an attribute of the module, like the one that is wanted."""
-        plain = identifier(wanted) or "layer"
-        name, count = plain, 0
-        while name in self._attributes or not is_free(name):
-            count += 1
-            name = f"{plain}_{count}"
-        self._attributes.add(name)
-        return name
+        return self._attributes.give(identifier(wanted) or "layer")
 
     def _layer(self, kind: str, weights: Mapping[str, Value], made: Mapping[str, AnyValue]) -> str:
         """Return the submodule of a class with these weights and arguments."""
@@ -446,7 +447,7 @@ class ExportContext(walk.ExportContext[Value]):
         for name, value in weights.items():
             held[name] = value.name
             if value.weight is None and value.data is not None:
-                held[name] = f"{layer}.{name}"
+                held[name] = self._keys.give(f"{layer}.{name}")
                 self.weights[held[name]] = ArrayWeight(value.data)
             else:
                 self._claimed[value.name] = layer
@@ -484,10 +485,7 @@ class ExportContext(walk.ExportContext[Value]):
         }
         weight = ComputedWeight(root, sources)
         base = next((each.name for each in values.values() if each.weight is not None), "constant")
-        name, count = f"{base}_computed", 0
-        while name in self.weights:
-            count += 1
-            name = f"{base}_computed_{count}"
+        name = self._keys.give(f"{base}_computed")
         self.weights[name] = weight
         return Value(name, TensorType(weight.shape, weight.dtype), weight=name)
 

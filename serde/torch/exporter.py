@@ -47,7 +47,7 @@ def from_relay(model: RelayModel, options: TorchExportOptions, report: Report) -
     """
     model = _lower(model, options.training, report)
     context = ExportContext(TABLE, hop=options.control_flow == "hop")
-    context.weights.update(model.params)
+    context.declare_weights(model.params)
     context.training = read_facts(model.meta)
     context.constants.update(name for name, each in model.params.items() if _is_filled(each))
     walk = _TorchWalk(model, context, report, ExportFallback.of("torch", options))
@@ -62,7 +62,7 @@ def from_relay(model: RelayModel, options: TorchExportOptions, report: Report) -
     }
     held = {each for name in called for each in context.layers[name].weights.values()} | read
     return TorchProgram(
-        inputs=[_input(each) for each in inputs],
+        inputs=[_input(walk.given[each.name], each) for each in inputs],
         outputs=output_names(model.meta.outputs, model.main.body.type),
         results=results,
         body=_with_types(body, context.types),
@@ -112,10 +112,10 @@ def _lower(model: RelayModel, training: bool, report: Report) -> RelayModel:
     )
 
 
-def _input(value: Value) -> Input:
+def _input(name: str, value: Value) -> Input:
     if isinstance(value.type, TensorType):
-        return Input(value.name, value.name, value.type.shape, value.type.dtype)
-    return Input(value.name, value.name)
+        return Input(name, value.name, value.type.shape, value.type.dtype)
+    return Input(name, value.name)
 
 
 def _is_filled(weight: Weight) -> bool:
@@ -162,7 +162,11 @@ def _with_types(
 
 
 class _TorchWalk(ExportWalk[Value]):
-    """The walk into statements of Python, whose branches and loops see what is around them."""
+    """The walk into statements of Python, whose branches and loops see what is around them.
+
+    Attributes:
+        given: Names of the inputs by their variables.
+    """
 
     takes_tuples = True
     _context: ExportContext
@@ -171,6 +175,7 @@ class _TorchWalk(ExportWalk[Value]):
         self, model: RelayModel, context: ExportContext, report: Report, fallback: ExportFallback
     ) -> None:
         super().__init__(model, TABLE, context, report, fallback)
+        self.given: dict[str, str] = {}
 
     def parameter(
         self, name: str, type_: TensorType | SequenceType, weight: Weight | None
@@ -178,7 +183,11 @@ class _TorchWalk(ExportWalk[Value]):
         """Declare an input, or a weight that converters give a place."""
         element = type_.element if isinstance(type_, SequenceType) else type_
         self._context.dtype(element.dtype)
-        return Value(name, type_, weight=None if weight is None else name)
+        if weight is not None:
+            return Value(name, type_, weight=name)
+        variable = self._context.variable()
+        self.given[variable] = name
+        return Value(variable, type_)
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Write the call of an operator of a library."""
@@ -218,7 +227,8 @@ def assign_results(
     renamed: dict[str, str] = {}
     hop = context.hop
     for name, value in zip(names, results, strict=True):
-        if value.name in own and value.term is None and value.name not in renamed and not hop:
+        own_value = value.name in own and not value.is_known and value.term is None
+        if own_value and value.name not in renamed and not hop:
             renamed[value.name] = name
         else:
             # Higher-order operators give nothing that shares memory with what they are given.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
+from collections.abc import Iterable
+from itertools import count
 from typing import Final
 
-__all__ = ["DTYPES", "TAKES_NUMBERS", "identifier", "is_free"]
+__all__ = ["DTYPES", "OF_MODULES", "TAKES_NUMBERS", "Names", "attribute", "identifier", "is_free"]
 
 DTYPES: Final = frozenset([
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16",
@@ -24,34 +26,86 @@ TAKES_NUMBERS: Final = frozenset([
 ])  # fmt: skip
 """Functions that take a Python number for a tensor of the dtype of the other operand."""
 
-_TAKEN: Final = frozenset([
-    "F", "T_destination", "add_module", "apply", "bfloat16", "buffers", "call_super_init",
-    "children", "compile", "cpu", "cuda", "dfloat", "double", "dump_patches", "eval",
-    "extra_repr", "float", "forward", "from_pretrained", "get_buffer", "get_extra_state",
-    "get_parameter", "get_submodule", "half", "ipu", "load_state_dict", "modules", "mtia",
-    "named_buffers", "named_children", "named_modules", "named_parameters", "nn", "parameters",
-    "register_backward_hook", "register_buffer", "register_forward_hook",
-    "register_forward_pre_hook", "register_full_backward_hook", "register_module",
+OF_MODULES: Final = frozenset([
+    "F", "T_destination", "add_module", "add_submodule", "apply", "bfloat16", "buffers",
+    "call_super_init", "children", "code", "code_with_constants", "compile", "cpu", "cuda",
+    "define", "delete_all_unused_submodules", "delete_submodule", "dfloat", "double",
+    "dump_patches", "eval", "extra_repr", "float", "forward", "forward_magic_method",
+    "from_pretrained", "get_buffer", "get_debug_state", "get_extra_state", "get_parameter",
+    "get_submodule", "graph", "graph_for", "half", "inlined_graph", "ipu", "load_state_dict",
+    "meta", "modules", "mtia", "named_buffers", "named_children", "named_modules",
+    "named_parameters", "nn", "original_name", "parameters", "print_readable",
+    "range_constraints", "recompile", "register_backward_hook", "register_buffer",
+    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
     "register_full_backward_pre_hook", "register_load_state_dict_post_hook",
-    "register_load_state_dict_pre_hook", "register_parameter", "register_state_dict_post_hook",
-    "register_state_dict_pre_hook", "requires_grad_", "self", "set_extra_state", "set_submodule",
-    "share_memory", "state_dict", "to", "to_empty", "torch", "train", "training", "type", "xpu",
-    "zero_grad",
+    "register_load_state_dict_pre_hook", "register_module", "register_parameter",
+    "register_state_dict_post_hook", "register_state_dict_pre_hook", "requires_grad_", "save",
+    "save_to_buffer", "self", "set_extra_state", "set_submodule", "shape_env", "share_memory",
+    "state_dict", "to", "to_empty", "to_folder", "torch", "train", "training", "type",
+    "validate_inputs", "xpu", "zero_grad",
 ])  # fmt: skip
-"""Attributes of ``nn.Module``, and names that a written module uses."""
+"""Attributes of ``nn.Module``, of what ``torch.fx`` and ``torch.jit`` make of it, and of ours."""
 
 
 def identifier(name: str) -> str:
-    """Return an identifier like a name, in the form that Python compares; "" if nothing is left.
+    """Return an identifier like a name; "" if nothing is left.
 
-    It begins with an underscore only before a digit: Python renames attributes of classes that
-    begin with two, and ``nn.Module`` has its own that begin with one.
+    It is one in every dialect: TorchScript writes names of other scripts, and cannot read them. It
+    begins with an underscore only before a digit: Python renames attributes of classes that begin
+    with two, and ``nn.Module`` has its own that begin with one.
     """
-    normal = unicodedata.normalize("NFKC", name)
-    plain = "".join(each if f"_{each}".isidentifier() else "_" for each in normal).lstrip("_")
-    return plain if not plain or plain.isidentifier() else f"_{plain}"
+    parts = unicodedata.normalize("NFKD", name)
+    letters = (each for each in parts if not unicodedata.combining(each))
+    plain = "".join(x if x.isascii() and x.isalnum() else "_" for x in letters).lstrip("_")
+    return f"_{plain}" if plain[:1].isdigit() else plain
 
 
 def is_free(name: str) -> bool:
     """Whether an attribute of a module may have a name."""
-    return name == identifier(name) != "" and not keyword.iskeyword(name) and name not in _TAKEN
+    return name == identifier(name) != "" and not keyword.iskeyword(name) and name not in OF_MODULES
+
+
+class Names:
+    """The names of one scope of what is written, each of which is handed out once.
+
+    All identifiers of a text come from here: inputs, variables, functions inside ``forward``,
+    attributes of modules, parameters and classes; so do the keys of weights.
+
+    Args:
+        taken: What stands in the scope already, or is read in it.
+        first: The first number behind a name that is taken.
+        joint: What is before that number; None for an underscore behind a digit, else nothing.
+    """
+
+    def __init__(
+        self, taken: Iterable[str] = (), *, first: int = 2, joint: str | None = None
+    ) -> None:
+        self._taken = set(taken)
+        self._first = first
+        self._joint = joint
+        self._next: dict[str, int] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._taken or keyword.iskeyword(name)
+
+    def add(self, *names: str) -> None:
+        """Have names as taken."""
+        self._taken.update(names)
+
+    def give(self, wanted: str) -> str:
+        """Return a name like the one that is wanted, which is not taken and is now."""
+        name, joint = wanted, self._joint
+        if joint is None:
+            joint = "_" if wanted[-1:].isdigit() else ""
+        for number in count(self._next.get(wanted, self._first)):
+            if name not in self:
+                break
+            name = f"{wanted}{joint}{number}"
+            self._next[wanted] = number + 1
+        self._taken.add(name)
+        return name
+
+
+def attribute(wanted: str, taken: Iterable[str]) -> str:
+    """Return what a module that has some attributes may call a further one."""
+    return Names({*OF_MODULES, *taken}).give(wanted)

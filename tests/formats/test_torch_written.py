@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.named_nets import row_of_blocks
 
 import serde
 import serde.relay as relay
@@ -205,6 +206,7 @@ def long_names() -> RelayModel:
         pytest.param(branch(), {"control_flow": "hop"}, id="cond"),
         pytest.param(wide(), {}, id="wide"),
         pytest.param(long_names(), {}, id="long-names"),
+        pytest.param(serde.to_relay(row_of_blocks(1)[0]), {}, id="rows-of-blocks"),
     ],
 )
 def test_ruff_has_nothing_to_say(

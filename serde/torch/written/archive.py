@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
@@ -17,6 +17,7 @@ from serde.io.atomic import atomic_write
 from serde.limits import budget
 from serde.relay.ir.dims import SymDim
 from serde.torch.model import NAMES, Input, TorchModel
+from serde.torch.names import Names, identifier
 from serde.torch.program import (
     Assign,
     If,
@@ -172,6 +173,7 @@ def _length(dim: AnyValue, lengths: dict[str, int]) -> int:
 def _dynamic_shapes(torch: AnyValue, inputs: Sequence[Input]) -> AnyValue:
     """Return which lengths are open, as ``torch.export`` takes it."""
     dims: dict[str, AnyValue] = {}
+    names = Names()
     found: list[dict[int, AnyValue]] = []
     for each in inputs:
         own: dict[int, AnyValue] = {}
@@ -180,11 +182,9 @@ def _dynamic_shapes(torch: AnyValue, inputs: Sequence[Input]) -> AnyValue:
                 continue
             own[axis] = torch.export.Dim.DYNAMIC
             if isinstance(dim, SymDim) and dim.name:
-                own[axis] = dims.setdefault(dim.name, torch.export.Dim(_title(dim.name, dims)))
+                if dim.name not in dims:
+                    title = names.give(identifier(dim.name) or "length")
+                    dims[dim.name] = torch.export.Dim(title)
+                own[axis] = dims[dim.name]
         found.append(own)
     return tuple(found) if any(found) else None
-
-
-def _title(name: str, known: Mapping[str, AnyValue]) -> str:
-    """Return a name of a dimension that is an identifier."""
-    return name if name.isidentifier() else f"length{len(known)}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.torch import program as tree
+from serde.torch.names import attribute
 from serde.torch.program import Expression, Statement
 from serde.torch.written.classes import BlockMember, ClassDef, ListMember, Member
 from serde.torch.written.runs import Usage
-from serde.torch.written.titles import common_prefix, unique
+from serde.torch.written.titles import common_prefix
 
 __all__ = ["chain_blocks"]
 
@@ -80,7 +81,7 @@ def _write_group(made: ClassDef, group: Sequence[tree.Assign]) -> tree.Assign:
     kind = "nn.ModuleList" if extra else "nn.Sequential"
     names = [each.name for each in calls]
     others = [name for name in made.members if name not in names]
-    name = unique(_list_name(names), others)
+    name = attribute(_list_name(names), others)
     members: dict[str, Member] = {}
     for each, member in made.members.items():
         if each == names[0]:

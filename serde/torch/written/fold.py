@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, count
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 from serde.torch import program as tree
+from serde.torch.names import OF_MODULES, Names, attribute
 from serde.torch.program import Expression, Statement
 from serde.torch.written.classes import BlockMember, ClassDef, Member, NumberMember
 from serde.torch.written.naming import reads
 from serde.torch.written.runs import Hole, Run, Usage, read_run
 from serde.torch.written.scopes import Scopes
-from serde.torch.written.titles import common_prefix, member_names, parameter_name, title_of, unique
+from serde.torch.written.titles import common_prefix, member_names, parameter_name, title_of
 from serde.walk.repeats import is_periodic, repeated_runs
 
 __all__ = ["cuts", "fold"]
@@ -60,10 +61,9 @@ def fold(main: ClassDef, reach: int) -> list[ClassDef]:
             break
         classes.append(made)
     ordered = _in_order(main, classes)
-    taken: list[str] = []
+    names = Names()
     for each in ordered:
-        each.name = unique(each.name.rstrip("0123456789"), taken)
-        taken.append(each.name)
+        each.name = names.give(each.name.rstrip("0123456789"))
     return ordered
 
 
@@ -264,11 +264,11 @@ def _make_class(best: _Candidate, taken: Sequence[str]) -> ClassDef | None:
     titles: dict[str, tuple[Expression, ...]] = {}
     numbers: dict[int, str] = {}
     for values, places in columns.items():
-        name = unique(parameter_name(run, places), titles)
+        name = attribute(parameter_name(run, places), [*titles, *names.values()])
         titles[name] = values
         numbers |= dict.fromkeys(places, name)
     parameters = sorted(titles, key=_order_of_parameters)
-    made = ClassDef(unique(title_of(run), taken), parameters)
+    made = ClassDef(Names(taken).give(title_of(run)), parameters)
     numbering = iter(range(len(run.holes)))
 
     def change(hole: Hole) -> Expression:
@@ -368,9 +368,10 @@ def _name_places(best: _Candidate) -> list[tuple[_Place, Run, str]]:
         gone = {name for _, other in pairs for name in other.members}
         names = taken.setdefault(made, [each for each in made.members if each not in gone])
         base = _block_name(list(run.members))
-        several = bases[made, base] > 1 and not base[-1].isdigit()
-        numbered = (f"{base}{number}" for number in count(1))
-        name = next(x for x in numbered if x not in names) if several else unique(base, names)
+        if bases[made, base] > 1 and not base[-1].isdigit():
+            name = Names({*OF_MODULES, *names, base}, first=1, joint="").give(base)
+        else:
+            name = attribute(base, names)
         names.append(name)
         found.append((place, run, name))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import Final
 
@@ -62,7 +62,7 @@ class Writer:
         if isinstance(each, tree.Submodule):
             return f"self.{each.name}(", [self.text(x) for x in each.arguments], ")"
         if isinstance(each, tree.Repeated):
-            item = f"{self.text(each.item)} for _ in range({each.count})"
+            item = f"{self.text(each.item)} {_times(each)}"
             return ("*(", [item], ")") if each.starred else ("", [item], "")
         if isinstance(each, tree.Index):
             return f"{self._operand(each.x)}[", [self.text(x) for x in each.items], "]"
@@ -129,6 +129,8 @@ class Writer:
             return [flat]
         if isinstance(each, tree.Infix):
             return self._broken_infix(head, each, tail, indent)
+        if isinstance(each, tree.Repeated):
+            return self._broken_repeated(head, each, tail, indent)
         before, items, after = self.bracket(each)
         if not items:
             return [flat]
@@ -170,6 +172,20 @@ class Writer:
         left, right = self._operand(each.left), self._operand(each.right)
         body = [f"{pad}    {left}", f"{pad}    {each.operator} {right}"]
         return [f"{pad}{head}(", *body, f"{pad}){tail}"]
+
+    def _broken_repeated(self, head: str, each: tree.Repeated, tail: str, indent: int) -> list[str]:
+        """Return the item in lines of its own, and behind it how often it is there."""
+        pad = " " * indent
+        if not each.starred:  # The only argument of a call, behind which no comma may be.
+            return [*self.lines(head, each.item, "", indent), f"{pad}{_times(each)}"]
+        inner = self._broken_repeated("", replace(each, starred=False), "", indent + 4)
+        if len(flat := f"{pad}    {self.text(each.item)} {_times(each)}") <= WIDTH:
+            inner = [flat]
+        return [f"{pad}{head}*(", *inner, f"{pad}){tail}"]
+
+
+def _times(each: tree.Repeated) -> str:
+    return f"for _ in range({each.count})"
 
 
 def break_lines(head: str, items: Sequence[str], tail: str, indent: int) -> list[str]:

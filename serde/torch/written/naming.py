@@ -9,6 +9,7 @@ from itertools import count
 from typing import Final
 
 from serde.torch import program as tree
+from serde.torch.names import Names
 from serde.torch.program import Expression, Statement
 
 __all__ = ["UNUSED", "name_variables", "reads"]
@@ -23,6 +24,7 @@ def name_variables(
     body: Sequence[Statement],
     results: Sequence[Expression],
     inputs: Mapping[str, str],
+    scope: Names,
     *,
     closures: bool = False,
 ) -> dict[str, str]:
@@ -35,10 +37,11 @@ def name_variables(
         body: The statements.
         results: What the function returns.
         inputs: Names of its parameters, which are never assigned.
+        scope: What is taken around the variables; those with a hint are added.
         closures: Whether branches and loops are functions, which see what is around them but
             cannot assign it.
     """
-    namer = _Namer(inputs, closures)
+    namer = _Namer(inputs, scope, closures)
     namer.walk(body, {name for each in results for name in tree.locals_of(each)})
     return namer.names
 
@@ -51,7 +54,8 @@ def reads(body: Sequence[Statement]) -> Iterator[str]:
 
 
 class _Namer:
-    def __init__(self, inputs: Mapping[str, str], closures: bool) -> None:
+    def __init__(self, inputs: Mapping[str, str], scope: Names, closures: bool) -> None:
+        self._scope = scope
         self._closures = closures
         self.names = {UNUSED: UNUSED, **inputs}
         self._pinned = set(inputs.values())
@@ -130,25 +134,15 @@ class _Namer:
         self._reserved = before
 
     def _pin(self, hint: str) -> str:
-        name = next(_numbered(hint, self._pinned | self._reserved))
+        """Return a name that no other variable has, those of the pool neither."""
+        name = self._scope.give(hint)
         self._pinned.add(name)
         return name
 
     def _fresh(self, busy: Collection[str]) -> str:
-        taken = {*busy, *self._pinned, *self._reserved}
-        for suffix in count():
-            for letter in _POOL:
-                name = f"{letter}{suffix or ''}"
-                if name not in taken:
-                    return name
-        raise AssertionError
-
-
-def _numbered(hint: str, taken: Collection[str]) -> Iterator[str]:
-    for suffix in count():
-        name = f"{hint}{suffix or ''}"
-        if name not in taken:
-            yield name
+        taken = {*busy, *self._reserved}
+        pool = (f"{letter}{suffix or ''}" for suffix in count() for letter in _POOL)
+        return next(name for name in pool if name not in taken and name not in self._scope)
 
 
 def _hint(variable: str) -> str:

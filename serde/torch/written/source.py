@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from serde.relay.ir.types import TensorType
 from serde.torch import program as tree
-from serde.torch.model import Input
-from serde.torch.names import identifier
+from serde.torch.names import Names, identifier
 from serde.torch.program import Expression, Statement, TorchProgram
 from serde.torch.written.carried import find_names, source_of
 from serde.torch.written.chains import chain_blocks
@@ -36,10 +34,10 @@ _CRITERIA: Final = {
 """What trains as a loss of MXNet does, but for factors, given what that predicts."""
 
 _CALLED: Final = frozenset([
-    "F", "Path", "Tensor", "block", "bool", "float", "int", "len", "list", "math", "nn", "range",
-    "self", "torch",
+    "F", "Path", "Tensor", "bool", "float", "int", "len", "list", "math", "nn", "range", "self",
+    "torch",
 ])  # fmt: skip
-"""Names that ``forward`` reads beside those of its variables."""
+"""Names that ``forward`` may read beside those of its variables and of what the program calls."""
 
 LOADER: Final = '''
     @classmethod
@@ -61,11 +59,13 @@ class Module:
         classes: Its classes; the last is the model.
         inputs: Names of the parameters of the model's ``forward``, by variable.
         places: Names in the state dictionary by the names that weights have in the program.
+        read: Names of the module, and of Python, that its functions read.
     """
 
     classes: list[ClassDef]
     inputs: Mapping[str, str]
     places: Mapping[str, str]
+    read: frozenset[str]
 
 
 def module_of(program: TorchProgram) -> Module:
@@ -76,8 +76,8 @@ def module_of(program: TorchProgram) -> Module:
     classes = min(folded, key=_lines)
     for each in classes:
         chain_blocks(each)
-    taken = find_names(program.functions)
-    return Module(classes, input_names(program.inputs, taken), classes[-1].places())
+    read = _names_read(program)
+    return Module(classes, _input_names(program, read), classes[-1].places(), read)
 
 
 def _lines(classes: Sequence[ClassDef]) -> int:
@@ -85,19 +85,29 @@ def _lines(classes: Sequence[ClassDef]) -> int:
     return sum(9 + len(each.members) + len(each.body) for each in classes)
 
 
-def input_names(inputs: Sequence[Input], taken: Collection[str]) -> dict[str, str]:
-    """Return the parameters of ``forward`` by variable, none of which hides what it calls."""
+def _input_names(program: TorchProgram, read: frozenset[str]) -> dict[str, str]:
+    """Return the parameters of ``forward`` by variable, none of which hides what it reads."""
+    names = Names(read, first=1, joint="_")
     found: dict[str, str] = {}
-    for each in inputs:
-        name = identifier(each.name) or "x"
-        if keyword.iskeyword(name) or name in _CALLED or name in taken:
-            name = f"_{name}"
-        plain, count = name, 0
-        while name in found.values():
-            count += 1
-            name = f"{plain}_{count}"
-        found[each.value] = name
+    for each in program.inputs:
+        wanted = identifier(each.name) or "x"
+        hides = wanted in names and wanted not in found.values()
+        found[each.value] = names.give(f"_{wanted}" if hides else wanted)
     return found
+
+
+def _names_read(program: TorchProgram) -> frozenset[str]:
+    """Return the names of the module, and of Python, that a program reads."""
+    pending = [*program.results]
+    for each in tree.statements_of(program.body):
+        pending += tree.expressions_of(each)
+    called: set[str] = set()
+    while pending:
+        expression = pending.pop()
+        if isinstance(expression, tree.Apply):
+            called.add(expression.function.partition(".")[0])
+        pending += tree.parts(expression)
+    return _CALLED | called | find_names(program.functions)
 
 
 def write_source(program: TorchProgram, module: Module) -> str:
@@ -186,13 +196,14 @@ def _class_lines(program: TorchProgram, module: Module, each: ClassDef) -> Itera
         yield from _member_lines(Writer(stored=places), name, member)
     yield ""
     inputs = module.inputs if is_main else _block_inputs(each)
-    names = name_variables(each.body, each.results, inputs, closures=program.hop)
+    scope = Names(module.read.union(inputs.values()), first=1, joint="")
+    names = name_variables(each.body, each.results, inputs, scope, closures=program.hop)
     lists = {x.value for x in program.inputs if x.shape is None} if is_main else set()
     arguments = [f"{inputs[x]}: list[Tensor]" if x in lists else inputs[x] for x in each.inputs]
     yield from break_lines("def forward(", ["self", *arguments], "):", 4)
     writer = Writer(names, places)
     body, results = _inline_result(each)
-    yield from _single_blanks(_Body(writer, hop=program.hop).lines(body, 8))
+    yield from _single_blanks(_Body(writer, scope, hop=program.hop).lines(body, 8))
     yield from _return_lines(writer, results)
 
 
@@ -246,10 +257,12 @@ def _return_lines(writer: Writer, results: Sequence[Expression]) -> list[str]:
 class _Body:
     """Writes statements; a shape is a comment where it changes."""
 
-    def __init__(self, writer: Writer, *, hop: bool = False) -> None:
+    def __init__(self, writer: Writer, scope: Names, *, hop: bool = False) -> None:
         self._writer = writer
+        self._scope = scope
         self._hop = hop
         self._functions = 0
+        self._block = ""
         self._shape: str | None = None
 
     def lines(self, body: Sequence[Statement], indent: int) -> Iterator[str]:
@@ -301,8 +314,9 @@ class _Body:
         pad = " " * indent
         if first != target:
             yield f"{pad}{target} = {first}"
-        yield f"{pad}for block in self.{each.name}:"
-        yield from break_lines(f"{target} = block(", [target, *rest], ")", indent + 4)
+        self._block = self._block or self._scope.give("block")
+        yield f"{pad}for {self._block} in self.{each.name}:"
+        yield from break_lines(f"{target} = {self._block}(", [target, *rest], ")", indent + 4)
 
     def _conditional(self, each: tree.If, indent: int) -> Iterator[str]:
         if self._hop:
@@ -329,8 +343,7 @@ class _Body:
 
     def _cond(self, each: tree.If, indent: int) -> Iterator[str]:
         """Write a conditional as ``torch.cond``, its branches as functions."""
-        self._functions += 1
-        names = [f"{title}_{self._functions}" for title in ("then", "otherwise")]
+        names = self._function_names("then", "otherwise")
         targets = [self._writer.variables[name] for name in each.targets]
         for name, body in zip(names, (each.then, each.other), strict=True):
             yield from self._function(name, (), self._inner(body, indent), targets, indent)
@@ -340,8 +353,7 @@ class _Body:
 
     def _while_loop(self, each: tree.Loop, indent: int) -> Iterator[str]:
         """Write a loop as ``torch.while_loop``, of tensors that it carries."""
-        self._functions += 1
-        names = [f"{title}_{self._functions}" for title in ("goes_on", "body")]
+        names = self._function_names("goes_on", "body")
         carried = [self._writer.variables[name] for name in each.carried]
         if each.condition is not None:
             asked = self._writer.lines("return ", each.condition, "", indent + 4)
@@ -351,6 +363,10 @@ class _Body:
         given = f"({', '.join(carried)}{',' if len(carried) == 1 else ''})"
         head = f"{', '.join(carried)}{',' if len(carried) == 1 else ''} = torch.while_loop("
         yield from break_lines(head, [*names, given], ")", indent)
+
+    def _function_names(self, *titles: str) -> list[str]:
+        self._functions += 1
+        return [self._scope.give(f"{title}_{self._functions}") for title in titles]
 
     def _function(
         self,

@@ -8,21 +8,12 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from serde.torch import program as tree
-from serde.torch.names import is_free
+from serde.torch.names import attribute, is_free
 from serde.torch.program import Expression
 from serde.torch.written.classes import LayerMember
 from serde.torch.written.runs import Run
 
-__all__ = ["common_prefix", "member_names", "parameter_name", "title_of", "unique"]
-
-
-def unique(wanted: str, taken: Collection[str]) -> str:
-    """Return a name like the one that is wanted, which is not taken."""
-    name, count = wanted, 1
-    while name in taken:
-        count += 1
-        name = f"{wanted}{'_' if wanted[-1].isdigit() else ''}{count}"
-    return name
+__all__ = ["common_prefix", "member_names", "parameter_name", "title_of"]
 
 
 def common_prefix(names: Sequence[str]) -> str:
@@ -55,7 +46,7 @@ def member_names(names: Sequence[str]) -> dict[str, str]:
         if base != each or counts[base] > 1:
             each = base if counts[base] == 1 else f"{base}{places[base]}"
         each = each.rstrip("_")
-        found[name] = unique(each if is_free(each) else f"layer_{name}", found.values())
+        found[name] = attribute(each if is_free(each) else f"layer_{name}", found.values())
     return found
 
 
