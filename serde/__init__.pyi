@@ -66,6 +66,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -79,6 +80,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -196,6 +198,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -209,6 +212,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -271,6 +275,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -284,6 +289,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -347,6 +353,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -360,6 +367,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -450,6 +458,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -463,6 +472,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -526,6 +536,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -539,6 +550,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -602,6 +614,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -615,6 +628,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -683,6 +697,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -696,6 +711,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -764,6 +780,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -777,6 +794,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -865,6 +883,8 @@ def batch(
         name_limit: Names of files and folders that may be looked at for one glob or folder.
         manifest_code: Whether lines of manifests may name what is run: converters, and ``cc``.
         manifest_targets: Whether lines of manifests may name targets outside `out`.
+        sandbox: Whether the process of a model is kept to its sources and its target, by Landlock
+            of Linux; where the kernel has it if left out.
         retries: How often a model is tried again whose process was killed by somebody else.
         ledger: File of what is done; ``.serde/ledger.sqlite`` in a local `out` if left out.
         retry_failed: Try again what failed in an earlier run.
@@ -889,6 +909,9 @@ def batch(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -1085,6 +1108,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -1118,6 +1142,7 @@ def batch(
     name_limit: int = 1000000,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -1131,6 +1156,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1183,6 +1209,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1226,6 +1253,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1268,6 +1296,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1306,6 +1335,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1345,6 +1375,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1385,6 +1416,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1421,6 +1453,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1467,6 +1500,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1517,6 +1551,9 @@ def bisect(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -1622,6 +1659,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1657,6 +1695,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1705,6 +1744,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1752,6 +1792,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1795,6 +1836,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1839,6 +1881,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1884,6 +1927,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1925,6 +1969,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1976,6 +2021,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2038,6 +2084,9 @@ def check(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -2158,6 +2207,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2185,6 +2235,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2236,6 +2287,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2286,6 +2338,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2332,6 +2385,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2379,6 +2433,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2427,6 +2482,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2471,6 +2527,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2525,6 +2582,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2589,6 +2647,9 @@ def compile(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -2700,6 +2761,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2746,6 +2808,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2878,6 +2941,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2955,6 +3019,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3033,6 +3098,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3138,6 +3204,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3216,6 +3283,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3294,6 +3362,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3377,6 +3446,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3460,6 +3530,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3588,6 +3659,9 @@ def convert(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -3855,6 +3929,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3919,6 +3994,7 @@ def diff(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3971,6 +4047,9 @@ def diff(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -4069,6 +4148,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4193,6 +4273,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4317,6 +4398,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4386,6 +4468,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4455,6 +4538,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4525,6 +4609,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4595,6 +4680,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4692,6 +4778,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4789,6 +4876,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4859,6 +4947,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4929,6 +5018,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4999,6 +5089,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5069,6 +5160,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5144,6 +5236,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5219,6 +5312,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5294,6 +5388,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5369,6 +5464,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5477,6 +5573,9 @@ def export_model(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -5707,6 +5806,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6713,6 +6813,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6762,6 +6863,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6810,6 +6912,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6854,6 +6957,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6899,6 +7003,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6945,6 +7050,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6987,6 +7093,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7039,6 +7146,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7098,6 +7206,9 @@ def import_model(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -7204,6 +7315,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7241,6 +7353,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7291,6 +7404,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7340,6 +7454,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7385,6 +7500,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7431,6 +7547,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7478,6 +7595,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7521,6 +7639,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7574,6 +7693,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7633,6 +7753,9 @@ def import_to_gluon(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -7741,6 +7864,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7777,6 +7901,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7819,6 +7944,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7860,6 +7986,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7897,6 +8024,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7935,6 +8063,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7974,6 +8103,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8009,6 +8139,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8054,6 +8185,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8102,6 +8234,9 @@ def to_relay(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -8192,6 +8327,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8230,6 +8366,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8277,6 +8414,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8324,6 +8462,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8370,6 +8509,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8416,6 +8556,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8458,6 +8599,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8500,6 +8642,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8543,6 +8686,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8586,6 +8730,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8630,6 +8775,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8674,6 +8820,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8714,6 +8861,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8754,6 +8902,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8804,6 +8953,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8854,6 +9004,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8915,6 +9066,9 @@ def view(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -9032,6 +9186,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]

@@ -30,6 +30,7 @@ from serde.batching.pool import LocalPool, usable_cores
 from serde.batching.records import Executor, Outcome, Settings
 from serde.batching.report import BatchReport
 from serde.batching.run import BatchRun
+from serde.batching.sandbox import has_landlock
 from serde.bridge import AnyBridge, bind_options, format_names, get_bridge
 from serde.checking.tolerance import Tolerance
 from serde.conversion.prepare import PrepareOptions
@@ -72,6 +73,7 @@ def batch(
     name_limit: int = LISTED,
     manifest_code: bool = False,
     manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | os.PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -102,6 +104,8 @@ def batch(
         name_limit: Names of files and folders that may be looked at for one glob or folder.
         manifest_code: Whether lines of manifests may name what is run: converters, and ``cc``.
         manifest_targets: Whether lines of manifests may name targets outside `out`.
+        sandbox: Whether the process of a model is kept to its sources and its target, by Landlock
+            of Linux; where the kernel has it if left out.
         retries: How often a model is tried again whose process was killed by somebody else.
         ledger: File of what is done; ``.serde/ledger.sqlite`` in a local `out` if left out.
         retry_failed: Try again what failed in an earlier run.
@@ -140,6 +144,7 @@ def batch(
             retries=retries,
             scratch="" if scratch is None else os.fspath(scratch),
             overwrite=overwrite,
+            sandbox=sandbox,
             storage=storage_options or {},
         ),
         workers=workers,
@@ -221,6 +226,8 @@ def _check_limits(settings: Settings) -> None:
             raise OptionError(f"{name}: expected a positive number, found {value}")
     if settings.memory is not None and sys.platform != "linux":
         raise OptionError(f"memory_limit: there is none on {sys.platform}, only on Linux")
+    if settings.sandbox and not has_landlock():
+        raise OptionError("sandbox: this kernel has no Landlock, which Linux has from 5.13 on")
     if settings.retries < 0 or settings.check < 0:
         raise OptionError("retries and check: expected no negative number")
 
@@ -234,8 +241,17 @@ def _check_options(
     unknown = sorted(name for name in options if name not in known)
     if unknown:
         raise OptionError(f"unknown option {', '.join(unknown)}")
-    bind_options(writer.export_options, options)
-    bind_options(PrepareOptions, options)
+    named = options.get("converters", ())
+    for path in (named,) if isinstance(named, str) else named:
+        if not Path(path).is_file():
+            raise OptionError(f"converters: {path}: there is no such file")
+    bind_options(writer.export_options, _without_code(options))
+    bind_options(PrepareOptions, _without_code(options))
+
+
+def _without_code(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Return options less files of converters, which the process of each model alone runs."""
+    return {name: value for name, value in options.items() if name != "converters"}
 
 
 @cache
@@ -283,7 +299,7 @@ def _check_out(writer: AnyBridge, settings: Settings) -> str:
     Raises:
         OptionError: Nothing can be written there, or not with these options.
     """
-    options, _ = bind_options(writer.export_options or object, settings.options)
+    options, _ = bind_options(writer.export_options or object, _without_code(settings.options))
     if is_url(settings.out) and Address.of(settings.out).protocol:
         return _suffix(writer, Path("model"), options)
     folder = Path(Address.of(settings.out).path)

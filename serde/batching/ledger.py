@@ -170,7 +170,8 @@ class Ledger:
         )
         if row is None:
             return None
-        return Seen(row["id"], read_outcome(row, self.path), row["seal"], row["limits"])
+        found = replace(read_outcome(row, self.path), target=target)
+        return Seen(row["id"], found, row["seal"], row["limits"])
 
     def reuse(self, seen: Seen, job: Job) -> Outcome:
         """Count what an earlier run has done to this one; return its outcome."""
@@ -222,7 +223,7 @@ class Ledger:
 
     def _write(self, statement: str, values: tuple[AnyValue, ...], *, later: bool = False) -> None:
         """Write a row with all that wait; what the disk does not take waits on."""
-        self._waiting.append((statement, values))
+        self._waiting.append((statement, _as_text(values)))
         if not later or len(self._waiting) > _TOGETHER:
             self.flush()
 
@@ -252,7 +253,15 @@ class Ledger:
 
     def _one(self, statement: str, values: tuple[AnyValue, ...]) -> AnyValue:
         with _told(self.path):
-            return self._connection.execute(statement, values).fetchone()
+            return self._connection.execute(statement, _as_text(values)).fetchone()
+
+
+def _as_text(values: tuple[AnyValue, ...]) -> tuple[AnyValue, ...]:
+    """Return values as SQLite takes them: what is no text in a name is written as an escape."""
+    return tuple(
+        each.encode(errors="backslashreplace").decode() if isinstance(each, str) else each
+        for each in values
+    )
 
 
 _SELECT: Final = "SELECT * FROM outcomes"

@@ -225,6 +225,14 @@ def _value(name: str, cell: str) -> AnyValue:
         return cell
 
 
+def _is_path(text: str) -> bool:
+    """Whether a file may be called so; bytes that are no text are lone surrogates in Python."""
+    try:
+        return "\0" not in os.fsdecode(os.fsencode(text))
+    except UnicodeEncodeError:
+        return False
+
+
 def read_entry(where: str, said: Mapping[str, AnyValue], known: Collection[str]) -> Entry:
     """Return the entry that an object describes.
 
@@ -246,8 +254,9 @@ def read_entry(where: str, said: Mapping[str, AnyValue], known: Collection[str])
     target = said.get("target") or ""
     if not isinstance(target, str):
         raise OptionError(f"target: expected a path or URL, found {target!r}")
-    if any("\0" in text for text in (*sources, target)):
-        raise OptionError("a path cannot contain a null character")
+    for text in (*sources, target):
+        if not _is_path(text):
+            raise OptionError(f"expected a path, found {text!r}")
     options = {name: value for name, value in said.items() if name not in _OWN}
     unknown = [name for name in options if name not in known]
     if unknown:

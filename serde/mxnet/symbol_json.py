@@ -26,7 +26,7 @@ from serde.limits import (
     MAX_SYMBOL_CONTAINERS,
     MAX_SYMBOL_JSON_BYTES,
 )
-from serde.mxnet.model import LATEST_VERSION, Entry, Graph, Node, version_text
+from serde.mxnet.model import LATEST_VERSION, METADATA_KEY, Entry, Graph, Node, version_text
 from serde.mxnet.upgrades import HIDDEN_KEYS, Draft, upgrade
 
 __all__ = [
@@ -125,6 +125,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+def _is_compiled(document: Mapping[str, object]) -> bool:
+    """Whether it is what TVM's graph executor runs, which has the form of a symbol."""
+    attrs, nodes = document.get("attrs"), document.get("nodes")
+    nodes = nodes if isinstance(nodes, list) else ()
+    ops = [each.get("op") for each in nodes if isinstance(each, dict)]
+    return (isinstance(attrs, dict) and "storage_id" in attrs) or "tvm_op" in ops
+
+
 def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
 
@@ -141,6 +149,12 @@ class _Reader:
     def graph(self, value: object, where: str, version: int | None) -> Graph:
         """Return a graph; `version` is given for a subgraph, whose text has none."""
         document = self.mapping(value, where, _GRAPH_KEYS)
+        if _is_compiled(document):
+            raise self.error(
+                where,
+                "the graph of TVM's executor, whose nodes are compiled functions: expected a "
+                "symbol of MXNet; convert the model that was compiled",
+            )
         attrs = self.graph_attrs(document.get("attrs", {}), where)
         found = attrs.pop("mxnet_version", _UNNUMBERED)
         nested = version is not None
@@ -422,6 +436,10 @@ def _symbol_dict(graph: Graph) -> dict[str, Any]:
         "heads": [[head.node, head.index, 0] for head in graph.heads],
         "attrs": {
             "mxnet_version": ["int", LATEST_VERSION],
-            **{key: ["int", value] for key, value in graph.attrs.items() if type(value) is int},
+            **{
+                key: ["int" if type(value) is int else "str", value]
+                for key, value in graph.attrs.items()
+                if type(value) is int or key == METADATA_KEY
+            },
         },
     }

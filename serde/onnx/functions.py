@@ -132,9 +132,9 @@ class FunctionCall:
             owner.known[self._key] = None
             return
         outputs = owner.builder.own_outputs(scope, leaves(result), "result")
-        imports = [helper.make_opsetid("", owner.builder.version)]
-        if any(node.domain == FUNCTION_DOMAIN for node in walk_nodes(scope.nodes)):
-            imports.append(helper.make_opsetid(FUNCTION_DOMAIN, 1))
+        others = sorted({node.domain for node in walk_nodes(scope.nodes)} - {""})
+        known = {"": owner.builder.version, **owner.builder.domains}
+        imports = [helper.make_opsetid(each, known.get(each, 1)) for each in ("", *others)]
         proto = helper.make_function(
             FUNCTION_DOMAIN, scope.step, self._inputs, outputs, scope.nodes, imports
         )

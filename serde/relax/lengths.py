@@ -16,6 +16,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.limits import budget
 from serde.relax.framework import Framework
 from serde.relax.reflection import handle_of
 from serde.relay.ir.dims import Any, Dim, FloorDiv, substitute, symbol
@@ -229,6 +230,8 @@ class Lengths:
         count = vector.type.shape[0] if isinstance(vector.type, TensorType) else Any()
         if known is None and not isinstance(count, int):
             raise Unsupported("a shape of a rank that is not known")
+        if isinstance(count, int):
+            budget().draw("nodes", count, "the elements of a shape")
         dims = [Any()] * int(count) if known is None else known  # type: ignore[arg-type]
         return tuple(
             dim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, Function, Span, Tuple, Var
@@ -23,12 +24,16 @@ __all__ = ["Assembly", "closed_over"]
 class Assembly:
     """What has been made of a model so far.
 
+    Attributes:
+        fixed: Values of inputs that a caller fixes.
+
     Args:
         taken: Names that weights must not get.
         folding: Whether constants are evaluated while the graph grows.
     """
 
     def __init__(self, taken: Iterable[str] = (), *, folding: bool = True) -> None:
+        self.fixed: dict[str, Array] = {}
         self._folding = folding
         self._folder = Folder()
         self._weights: dict[Var, Weight] = {}
@@ -91,6 +96,7 @@ class Assembly:
         if main.type is None:
             main = infer_function(main)
         params = {var.name_hint: weight for var, weight in weights.items()}
+        meta = replace(meta, fixed=self.fixed)
         return RelayModel(IRModule({"main": main}), params, meta, values)
 
 

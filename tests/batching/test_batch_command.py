@@ -1,6 +1,7 @@
 """``serde batch``: what it prints and writes, and its exit codes."""
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -85,9 +86,19 @@ def test_a_manifest_runs_and_writes_elsewhere_only_if_that_is_allowed(batch) -> 
     assert "allow it by --manifest-targets" in err
     assert not Path("ran").exists()
     assert not Path("beside.onnx").exists()
-    assert batch("m.jsonl", *ONNX, "--manifest-code", "--manifest-targets")[0] == 0
+    allowed = ("--manifest-code", "--manifest-targets", "--no-sandbox")
+    assert batch("m.jsonl", *ONNX, *allowed)[0] == 0
     assert Path("ran").exists()
     assert Path("beside.onnx").exists()
+
+
+def test_names_that_are_no_text_are_converted_and_known_again(batch) -> None:
+    net = next(Path("nets").glob("*.onnx")).read_bytes()
+    Path(os.fsdecode(b"nets/n\xff.onnx")).write_bytes(net)
+    for reused in ("0", "1"):
+        code, out, _ = batch("nets", "--to", "nnef", "--out", "p", "--report", "r.html")
+        assert (code, "4 of an earlier run" in out) == (0, reused == "1")
+    assert b"n\xff.nnef" in os.listdir(b"p")
 
 
 def test_quiet_prints_nothing(batch) -> None:

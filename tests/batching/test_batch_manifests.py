@@ -68,12 +68,14 @@ def test_plain_lines_are_sources_and_may_begin_with_a_byte_order_mark(tmp_path: 
         (b'{"sources": ["a", 3]}', "expected a source"),
         (b'{"source": "a", "target": 3}', "target: expected a path or URL, found 3"),
         (b'{"source": "a", "colour": "red"}', "there is no option colour"),
-        (b'{"source": "a\\u0000b"}', "a path cannot contain a null character"),
+        (b'{"source": "a\\u0000b"}', "expected a path, found"),
+        (b'{"source": "a\\ud800b"}', "expected a path, found"),
+        (b'{"source": "a", "target": "\\ud800"}', "expected a path, found"),
         (b"a\xffb.onnx", "expected UTF-8, found 0xff"),
         (b'{"source": ' + b"[" * 100_000 + b"}", "cannot be read"),
         (b"x" * (2**20 + 1), "the line is longer than 1,048,576 bytes"),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_a_line_that_cannot_be_read_is_told_of_and_the_others_are_read(
     tmp_path: Path, line: bytes, fault: str

@@ -103,6 +103,12 @@ def _properties() -> Mapping[str, Any]:
     help="Let lines of manifests name targets outside --out: absolute paths, URLs and '..'.",
 )
 @click.option(
+    "--sandbox/--no-sandbox",
+    default=None,
+    help="Keep the process of one model to its sources and its target: reading and writing nothing "
+    "else, and off the network; where the kernel has Landlock if left out.",
+)
+@click.option(
     "--retries",
     type=click.IntRange(min=0),
     default=1,
@@ -218,6 +224,7 @@ def _settings(ctx: click.Context, options: dict[str, Any]) -> Settings:
         retries=options["retries"],
         scratch="" if options["scratch"] is None else str(options["scratch"]),
         overwrite=options["overwrite"],
+        sandbox=options["sandbox"],
         storage=parse_storage_options(options["storage_option"]),
     )
 

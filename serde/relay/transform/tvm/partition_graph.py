@@ -83,7 +83,11 @@ class _Names:
 
     def choose(self, name: str) -> str:
         """Return the full name of a function, one that is not taken."""
-        return self._mangle(self._taken.reserve(name))
+        unique = self._taken.reserve(name)
+        while self._mangle(unique) in self._taken:
+            unique = self._taken.reserve(name)
+        self._taken.take(self._mangle(unique))
+        return self._mangle(unique)
 
     def _mangle(self, name: str) -> str:
         return re.sub("[^A-Za-z0-9]", "_", f"{self._prefix}_{name}")
