@@ -64,10 +64,10 @@ release:
 # Atheris takes Python 3.11 or newer, on Linux.
 fuzz: setup
 	$(BIN)/python -m pip install -q -c $(PINS) --no-build-isolation -e '.[fuzz]'
-	for format in coreml mxnet nnef onnx relax relay torch; do \
-		nice $(BIN)/python -m fuzz.guided --format $$format --seconds $$(( $(MINUTES) * 30 / 7 )) || exit 1; \
+	for format in coreml mxnet nnef onnx own relax relay torch; do \
+		nice $(BIN)/python -m fuzz.guided --format $$format --seconds $$(( $(MINUTES) * 30 / 8 )) || exit 1; \
 	done
-	nice $(BIN)/python -m fuzz --seconds $$(( $(MINUTES) * 30 / 7 ))
+	nice $(BIN)/python -m fuzz --seconds $$(( $(MINUTES) * 30 / 8 ))
 
 bench: setup $(TORCH_STAMP)
 	$(BIN)/python benchmarks/startup.py

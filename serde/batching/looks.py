@@ -13,10 +13,12 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.batching.sources import stem_of
 from serde.errors import SerdeError
+from serde.io.staging import files_in
 from serde.stores.listing import expand
 from serde.stores.store import open_store
 from serde.stores.urls import Address
@@ -73,8 +75,7 @@ class Looks:
             return json.dumps(self._identity(target) or "").strip('"')
         files = [target]
         if os.path.isdir(target):
-            walked = os.walk(target)
-            files = sorted(os.path.join(place, name) for place, _, own in walked for name in own)
+            files = sorted(map(os.fspath, files_in(Path(target))))
         known = [identity(each) for each in files]
         return "" if None in known or not known else _digest(json.dumps(known))
 

@@ -145,9 +145,11 @@ def _fits_record(cls: Any) -> _Test:
     def test(value: Any) -> bool:
         if not isinstance(value, dict):
             return False
-        # A report says what it got to, what is in it all of itself.
-        whole = cls is Report or tests.keys() <= value.keys()
-        return whole and all(tests[name](value[name]) for name in tests if name in value)
+        if cls is Report:  # Which says what it got to; what is in it says all of itself.
+            return all(tests[name](value[name]) for name in tests if name in value)
+        figures = value.keys() - tests.keys()  # Those that properties of it give.
+        whole = tests.keys() <= value.keys() and all(_fits(float | None)(value[n]) for n in figures)
+        return whole and all(tests[name](value[name]) for name in tests)
 
     return test
 

@@ -37,8 +37,9 @@ __all__ = ["CheckData", "as_check_data"]
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _ARRAY_SUFFIXES = (".npy", ".npz")
 _HEADER_BYTES = 2**16
+_FREE_BYTES = 2**20
 _DENSEST = 2 * MAX_ARCHIVE_RATIO
-"""How many times its size a .npz file may unpack to: zeros do to a thousand times."""
+"""How many times its size a file may unpack to, and `_FREE_BYTES`: zeros do to a thousand times."""
 
 _INPUT_FILE = re.compile(r"input_(\d+)\.pb")
 
@@ -267,7 +268,7 @@ class _Sample:
                 found = {}
                 for name, given in self._match_names(list(members)).items():
                     member = members[given]
-                    if member.file_size > _DENSEST * path.stat().st_size + _HEADER_BYTES:
+                    if member.file_size > _DENSEST * path.stat().st_size + _FREE_BYTES:
                         raise FormatError(
                             f"{self._option}: {given} unpacks to more than {_DENSEST} times the "
                             "size of the file",
@@ -276,7 +277,7 @@ class _Sample:
                     with archive.open(member) as stream:
                         found[name] = self._read_array(name, stream, path, member.file_size)
                 return found
-        except (*ZIP_FAULTS, lzma.LZMAError) as error:
+        except (*ZIP_FAULTS, OSError, lzma.LZMAError) as error:
             if isinstance(error, SerdeError):
                 raise
             raise FormatError(
@@ -355,11 +356,20 @@ class _Sample:
                 size = (image.height, image.width)
                 shape = (1, *size, channels) if channels_last else (1, channels, *size)
                 self._check_shape(name, shape, "pixels ")
+                if math.prod(shape) > _DENSEST * path.stat().st_size + _FREE_BYTES:
+                    raise FormatError(
+                        f"{self._option}: {size[0]} by {size[1]} pixels are more than "
+                        f"{_DENSEST} times the size of the file",
+                        path=path,
+                    )
                 if image.mode.startswith(("I", "F")):
                     raise self._fault(name, "an image of 8 bits", f"mode {image.mode}")
                 pixels = np.asarray(image.convert(_PILLOW_MODES[layout]))
-        except (OSError, SyntaxError, image_module.DecompressionBombError) as error:
-            raise FormatError(f"{self._option}: expected an image: {error}", path=path) from error
+        except Exception as error:  # Of Pillow's readers, for whatever a file claims.
+            if isinstance(error, SerdeError):
+                raise
+            told = " ".join(str(error).split())
+            raise FormatError(f"{self._option}: expected an image: {told}", path=path) from error
         pixels = pixels.reshape(*size, channels)
         if layout == "BGR":
             pixels = pixels[..., ::-1]

@@ -73,8 +73,18 @@ _Identity = list[int]
 
 
 def files_in(path: Path) -> Iterator[Path]:
-    """Yield the files of a package, or the one file that a path is."""
-    yield from (each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
+    """Yield the files of a package, however deep they lie, or the one file that a path is."""
+    if not path.is_dir():
+        yield path
+        return
+    folders = [path]
+    while folders:
+        with suppress(PermissionError), os.scandir(folders.pop()) as entries:
+            for each in entries:
+                if each.is_dir(follow_symlinks=False):
+                    folders.append(Path(each.path))
+                elif each.is_file():
+                    yield Path(each.path)
 
 
 def stored_bytes(path: Path) -> int:

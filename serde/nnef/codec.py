@@ -16,7 +16,7 @@ import numpy as np
 
 from serde.errors import FormatError, OptionError
 from serde.io.archives import is_tar, tar_extract, tar_names
-from serde.io.contained import is_there, location_fault, member_path
+from serde.io.contained import is_there, location_fault, member_path, read_small
 from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.nnef.dat import Stored, read_dat
 from serde.nnef.graphs import check_model, model_of_graph
@@ -261,14 +261,7 @@ def _checked(
 
 
 def _read_text(path: Path) -> str:
-    with OpenFile.open(path) as opened:
-        if opened.size > MAX_GRAPH_TEXT_BYTES:
-            raise FormatError(
-                f"expected at most {MAX_GRAPH_TEXT_BYTES} bytes, found {opened.size}", path=path
-            )
-        data = bytearray(opened.size)
-        opened.read_into(data, 0)
-    return _decode(bytes(data), path)
+    return _decode(read_small(path, MAX_GRAPH_TEXT_BYTES), path)
 
 
 def _decode(data: bytes, path: str | os.PathLike[str]) -> str:

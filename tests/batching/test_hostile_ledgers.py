@@ -140,6 +140,7 @@ COLUMNS: dict[str, tuple[str, Any]] = {
         "report",
         packed(lambda r: r["verdicts"][0].update(shapes=[[], [], []])),
     ),
+    "a factor of text": ("report", packed(lambda r: r["verdicts"][0].update(factor="x"))),
     "accuracy that lacks a side": ("report", packed(lambda r: r["accuracy"][0].pop("before"))),
     "stages that are null": ("report", packed(lambda r: r.update(stages=None))),
     "counts that are texts": ("report", packed(lambda r: r.update(before={"a": "b"}))),

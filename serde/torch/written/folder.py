@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.errors import Unsupported
+from serde.errors import FormatError, Unsupported
 from serde.io.atomic import write_all, write_weight
+from serde.io.contained import read_small
 from serde.io.directories import atomic_directory, check_directory
 from serde.progress import expect
 from serde.torch.options import TorchExportOptions
@@ -25,6 +26,7 @@ SOURCE: Final = "model.py"
 WEIGHTS: Final = "model.safetensors"
 CONFIG: Final = "config.json"
 
+_CONFIG_BYTES: Final = 2**24
 _OWN: Final = frozenset((SOURCE, WEIGHTS, CONFIG, "__pycache__"))
 _FACTS: Final = frozenset(("source", "inputs", "outputs", "labels", "weights"))
 """What a config.json holds; metadata, too, where there are any."""
@@ -52,8 +54,8 @@ def is_folder(path: Path) -> bool:
     if not there <= _OWN or not {SOURCE, WEIGHTS, CONFIG} <= there:
         return False
     try:
-        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        config = json.loads(read_small(path / CONFIG, _CONFIG_BYTES).decode("utf-8"))
+    except (FormatError, ValueError, RecursionError):
         return False
     # Others have files of these names, too.
     return isinstance(config, dict) and set(config) - {"metadata"} == _FACTS
