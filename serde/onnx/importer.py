@@ -94,8 +94,12 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     if lengths:
         report.issues.clear()
         report.fallbacks.clear()
-        shapes = {each.name_hint: _with_lengths(each, lengths) for each in inputs}
-        return to_relay(model, replace(options, input_shapes=shapes), report)
+        known = {
+            each.name_hint: _with_lengths(each, lengths)
+            for each in inputs
+            if each not in walk.facts.optionals
+        }
+        return to_relay(model, replace(options, input_shapes={**shapes, **known}), report)
     raise_if_refused(report)
     walk.fallback.note_unused(report)
     meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets, report)
@@ -148,8 +152,11 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         dtype: str | None,
         scope: Scope,
     ) -> Var | None:
-        """Return the variable for an input; one that has an initializer loses its value."""
-        declared = declared_shape(entry.type)
+        """Return the variable for an input; one that has an initializer loses its value.
+
+        An optional tensor whose shape the caller gives is there; others are sequences of it.
+        """
+        declared, there = declared_shape(entry.type), shape is not None
         if shape is None:
             shape = declared
         elif declared is not None:
@@ -159,6 +166,9 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
             return None
         tensor = TensorType(shape, dtype)
         kind = entry.type.WhichOneof("value")
+        if kind == "optional_type" and there:
+            kind = "tensor_type"
+            self.report.notes.append(f"input {entry.name} is optional, and read as there")
         type_ = tensor if kind == "tensor_type" else SequenceType(tensor)
         variable = Var(entry.name, type_, Span(entry.name))
         scope.values[entry.name] = variable
