@@ -22,6 +22,7 @@ from serde.nnef.dat import Stored, read_dat
 from serde.nnef.graphs import check_model, model_of_graph
 from serde.nnef.model import NnefModel
 from serde.nnef.text.parser import parse, place_of_name
+from serde.nnef.text.printer import metadata_of
 from serde.weights import ArrayWeight, OpenFile, Weight, numpy_dtype
 
 if TYPE_CHECKING:
@@ -214,7 +215,8 @@ def _with_weights(
         weights[label] = stored.weight
         if stored.quantized:
             marked.add(label)
-    return _checked(replace(model, weights=weights), marked, path, text)
+    model = replace(model, weights=weights, metadata=metadata_of(text))
+    return _checked(model, marked, path, text)
 
 
 def _checked(

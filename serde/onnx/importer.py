@@ -78,13 +78,16 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     graph = model.proto.graph
     report.nodes = len(graph.node)
     walk = _Walk(model, report, ImportFallback.of("onnx", options))
+    walk.facts.narrowed = bool(options.input_shapes)
     scope = Scope(
         opsets=opset_versions(model.proto, options.source_opset), decisions=walk.decisions
     )
     main = walk.read(graph, scope)
     weights = () if options.keep_initializers_as_inputs else scope.values
     shapes, dtypes = options.input_shapes, options.input_dtypes
-    inputs = walk.inputs(graph.input, scope, shapes, dtypes, weights=weights)
+    inputs = walk.inputs(
+        graph.input, scope, shapes, dtypes, weights=weights, fixed=options.fix_inputs
+    )
     walk.settle_types(inputs)
     outputs = walk.settled(walk.run(main, scope), graph.output)
     lengths = walk.lengths_decided()
@@ -95,7 +98,7 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
         return to_relay(model, replace(options, input_shapes=shapes), report)
     raise_if_refused(report)
     walk.fallback.note_unused(report)
-    meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
+    meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets, report)
     return walk.assembly.model(inputs, outputs, meta, scope.expressions())
 
 
@@ -429,7 +432,10 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
         table = TABLES[""] if table is None else table
-        return list(self.call(table, ctx, node.op_type, inputs, values, names=names))
+        results = list(self.call(table, ctx, node.op_type, inputs, values, names=names))
+        if ctx.contradicted and self.facts.narrowed:
+            self.facts.impossible.add(scope.prefix.rstrip("/"))
+        return results
 
     def _foreign(
         self, node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto], version: int

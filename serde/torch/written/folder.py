@@ -27,7 +27,7 @@ CONFIG: Final = "config.json"
 
 _OWN: Final = frozenset((SOURCE, WEIGHTS, CONFIG, "__pycache__"))
 _FACTS: Final = frozenset(("source", "inputs", "outputs", "labels", "weights"))
-"""What a config.json holds."""
+"""What a config.json holds; metadata, too, where there are any."""
 
 DTYPES: Final = {
     "bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16", "int32": "I32",
@@ -56,7 +56,7 @@ def is_folder(path: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     # Others have files of these names, too.
-    return isinstance(config, dict) and set(config) == _FACTS
+    return isinstance(config, dict) and set(config) - {"metadata"} == _FACTS
 
 
 def check_folder(
@@ -163,6 +163,8 @@ def _config(program: TorchProgram, module: Module) -> str:
         "labels": list(program.labels),
         "weights": {name: module.places[name] for name in program.weights},
     }
+    if program.facts.get("metadata"):
+        config["metadata"] = program.facts["metadata"]
     return json.dumps(config, indent=2, ensure_ascii=False) + "\n"
 
 
