@@ -21,6 +21,7 @@ from serde.torch.ops.table import OPS
 
 TARGET = Path(__file__).parents[1] / "serde/torch/source/schemas.json"
 RENAMED = {"SymInt": "int", "Device": "device", "Layout": "layout", "MemoryFormat": "format"}
+_UNREAD = re.compile(r"Dimname|Dict\(|AnyEnum|CellParams|\.\.\.")
 INTERNAL = re.compile(r"::(_|cudnn|miopen|mkldnn|native|slow|thnn|special_)|_backward|_copy$")
 NEEDED = ("aten::__", "aten::native_channel", "aten::view_copy", "aten::_unique2")
 
@@ -29,7 +30,7 @@ def read(schema: Any) -> list[Any] | None:
     """Return an overload; None where it writes, or names dimensions."""
     text = re.sub(r"\((\w+!?)( ?-> ?\*)?(\|\w+)*\)", "", str(schema))
     inside = re.fullmatch(r"[^(]+\((.*)\) -> (.*)", text)
-    if inside is None or re.search(r"Tensor\(\w+!", str(schema)) or "Dimname" in text or "..." in text:
+    if inside is None or re.search(r"Tensor\(\w+!", str(schema)) or _UNREAD.search(text):
         return None
     types = re.findall(r"([\w\[\]?]+) (\w+)(?:=|,|$)", re.sub(r"=\[[^\]]*\]|=\([^)]*\)", "=0", inside[1]))
     kinds = {name: kind for kind, name in types}
@@ -55,7 +56,7 @@ def main() -> None:
         if INTERNAL.search(name) and not name.startswith(NEEDED):
             continue
         overload = read(schema)
-        if overload is not None and not overload[0].startswith("Dict_"):
+        if overload is not None:
             found[name].append(overload)
     lines = [f"{json.dumps(n)}: {json.dumps(x, separators=(',', ':'))}" for n, x in sorted(found.items())]
     TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

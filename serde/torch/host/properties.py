@@ -7,7 +7,7 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.torch.host.lists import draw_entries
+from serde.torch.host.lists import draw_entries, new_list
 from serde.torch.host.numbers import item
 from serde.torch.host.registry import evaluates
 from serde.torch.import_context import ImportContext, Scalar, SymInt
@@ -149,4 +149,4 @@ def to_list(ctx: ImportContext, data: Expr, *_type: int) -> list[Scalar]:
         raise Unsupported("a tensor as a list of numbers that is no vector of a known length")
     draw_entries(shape[0])
     rows = (relay.take(data, relay.const(place, "int64"), axis=0) for place in range(shape[0]))
-    return [item(ctx, ctx.fold(each)) for each in rows]
+    return new_list(ctx, [item(ctx, ctx.fold(each)) for each in rows])

@@ -22,7 +22,6 @@ from serde.torch.source.operators import (
     dtype_of,
     name_of,
 )
-from serde.torch.source.syntax import fault
 from serde.torch.source.values import (
     Class,
     Frame,
@@ -67,7 +66,8 @@ class Expressions:
         self.scope = ""
         self._count = 0
         self._steps = 0
-        self._where = ("model.py", 1)
+        self._unit = modules.unit
+        self._node: ast.AST = ast.Pass()
 
     # What statements do, in terms of which calls are read.
 
@@ -109,7 +109,7 @@ class Expressions:
     def step(self, node: ast.AST, frame: Frame, count: int = 1) -> None:
         """Count what is read, and note where it stands."""
         if not frame.unit.is_own and hasattr(node, "lineno"):
-            self._where = frame.unit.name, node.lineno
+            self._unit, self._node = frame.unit, node
         self._steps += count
         if self._steps > MAX_STEPS:
             raise self.fault(node, frame, f"at most {MAX_STEPS:,} steps, as nets take")
@@ -126,9 +126,7 @@ class Expressions:
 
     def fault(self, node: ast.AST, frame: Frame, expected: str) -> FormatError:
         """Return an error about a node, in serde's own definitions about what calls them."""
-        if not frame.unit.is_own:
-            return frame.unit.fault(node, expected)
-        return fault(*self._where, expected, f"other arguments ({ast.dump(node)[:60]})")
+        return self._unit.fault(self._node if frame.unit.is_own else node, expected)
 
     # Nodes.
 
@@ -147,15 +145,15 @@ class Expressions:
         self, op: str, args: Sequence[Value], named: Mapping[str, Value], outputs: int
     ) -> list[str]:
         """Write a node and return the names of its results."""
-        file, line = self._where
         if self.nodes is None:
-            raise fault(file, line, "numbers and layers where a module is constructed", op)
+            raise self._unit.fault(self._node, "numbers and layers where a module is constructed")
         hint = op.partition("::")[2].strip("_")
         names = [self.fresh(hint) for _ in range(outputs)]
         given = [(str(place), self.argument(each)) for place, each in enumerate(args)]
         given += [(name, self.argument(each)) for name, each in named.items()]
         label = names[0] if names else self.fresh(hint)
-        self.nodes.append(Node(op, label, given, names, where=f"{file}:{line}"))
+        where = f"{self._unit.name}:{getattr(self._node, 'lineno', 1)}"
+        self.nodes.append(Node(op, label, given, names, where=where))
         return names
 
     def argument(self, value: Value) -> Argument:
@@ -167,8 +165,7 @@ class Expressions:
         if isinstance(value, (tuple, list)):
             return [self.argument(each) for each in value]
         if isinstance(value, (Class, Function, Instance, Items, Library, range)):
-            found = value.name if isinstance(value, (Class, Library)) else "a module or a function"
-            raise fault(*self._where, "a tensor, a number or a list", found)
+            raise self._unit.fault(self._node, "a tensor, a number or a list")
         return value
 
     def either(
@@ -349,7 +346,7 @@ class Expressions:
     def _read_subscript(self, node: ast.Subscript, frame: Frame) -> Value:
         x = self.value(node.value, frame)
         if isinstance(x, Instance):
-            x = list(x.children().values())
+            x = self.members(node, x, frame)
         if isinstance(x, (tuple, list)):
             return self._part(node, x, frame)
         items, kinds = self.subscript(node.slice, frame)
@@ -489,8 +486,8 @@ class Expressions:
         frame: Frame,
     ) -> Value:  # fmt: skip
         """Return what a module gives."""
-        if module.kind.name == "Sequential" and module.kind.home is self.modules:
-            for each in module.children().values():
+        if self.is_container(module, "Sequential"):
+            for each in self.members(node, module, frame):
                 args, named = [self.call_module(node, each, args, named, frame)], {}
             return args[0] if len(args) == 1 else tuple(args)
         found = module.kind.method("forward")
@@ -501,6 +498,16 @@ class Expressions:
             return self.call(Function(found[1], found[0].home, {}, module, found[0]), args, named)
         finally:
             self.scope = outer
+
+    def is_container(self, module: Instance, *names: str) -> bool:
+        """Whether a module is PyTorch's own of these names."""
+        return module.kind.home is self.modules and module.kind.name in names
+
+    def members(self, node: ast.AST, module: Instance, frame: Frame) -> list[Value]:
+        """Return the modules of a list of them."""
+        if not self.is_container(module, "ModuleList", "Sequential"):
+            raise self.fault(node, frame, "nn.ModuleList or nn.Sequential")
+        return list(module.attributes.values())
 
     def _call_library(
         self, node: ast.AST, name: str, args: list[Value], named: dict[str, Value], frame: Frame
@@ -516,12 +523,12 @@ class Expressions:
             return self._parameter(node, args, frame)
         if name in _CREATED and self.nodes is None:
             return self._created(node, args, named, frame)
-        if name == "torch.cond" and len(args) == 4:
+        if name == "torch.cond" and len(args) == 4 and isinstance(args[3], (tuple, list)):
             test, then, other, given = args
             pairs = [(x, list(given)) for x in (then, other)]
             one, two = (lambda x=x, y=y: self.apply(node, x, y, {}, frame) for x, y in pairs)
             return self.either(test, one, two)
-        if name == "torch.while_loop" and len(args) == 3:
+        if name == "torch.while_loop" and len(args) == 3 and isinstance(args[2], tuple):
             return self.loop_over(args, lambda x, y: self.apply(node, x, y, {}, frame))
         op = name_of(name)
         if op is None:
@@ -547,7 +554,8 @@ class Expressions:
             kinds = tuple(_TYPES.get(getattr(x, "name", "")[9:], Held) for x in kinds)
             return isinstance(args[0], kinds)
         if name == "len" and len(args) == 1 and isinstance(args[0], (tuple, list, Instance)):
-            return len(args[0].children() if isinstance(args[0], Instance) else args[0])
+            is_module = isinstance(args[0], Instance)
+            return len(self.members(node, args[0], frame) if is_module else args[0])
         if name in ("list", "tuple") and len(args) == 1 and isinstance(args[0], (tuple, list, range)):
             return tuple(args[0]) if name == "tuple" else self.make_list(list(args[0]))
         if is_plain(args) and name not in ("list", "isinstance"):

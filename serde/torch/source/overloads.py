@@ -197,7 +197,7 @@ def _fits(kind: str, value: AnyValue, walk: Walk, lenient: bool) -> bool:
         if isinstance(value, (list, tuple)):
             return element == "t" or all(_fits(element, each, walk, lenient) for each in value)
         return bool(count) and _fits(element, value, walk, lenient)
-    if kind in ("t", "any", "Any", "AnyEnumType"):
+    if kind in ("t", "any", "Any"):
         return True
     if kind in ("device", "layout", "format"):
         return isinstance(value, str) and value not in DTYPES

@@ -116,7 +116,7 @@ def _read_globals(unit: Unit, reader: Compiler) -> Globals:
 
 def _import(unit: Unit, found: Globals, node: ast.stmt, full: str, name: str) -> None:
     allowed = _IMPORTED.get(full.partition(".")[0], ())
-    if full not in allowed and not (full.startswith("torch.") and full.count(".") == 1):
+    if full not in allowed and not (full.startswith("torch.") and full.count(".") == 1 and "*" not in full):
         raise unit.fault(node, f"imports of {', '.join(sorted(_IMPORTED))}")
     found.names[name] = Library(full)
 

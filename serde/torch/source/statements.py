@@ -117,12 +117,12 @@ class Compiler(Expressions):
         """Return a new module."""
         made = Instance(kind)
         if self.nodes is not None:
-            raise self.fault(ast.Pass(), Frame(self.modules, {}), "modules that __init__ makes")
-        if kind.home is self.modules and kind.name in ("Sequential", "ModuleList"):
+            raise self._unit.fault(self._node, "modules that __init__ makes")
+        if self.is_container(made, "Sequential", "ModuleList"):
             items = args[0] if kind.name == "ModuleList" and args else args
             made.attributes = {str(place): each for place, each in enumerate(items)}
             if named or not all(isinstance(x, Instance) for x in items):
-                raise self.fault(ast.Pass(), Frame(kind.home, {}), "modules")
+                raise self._unit.fault(self._node, "modules")
             return made
         found = kind.method("__init__")
         if found is not None:
@@ -216,12 +216,13 @@ class Compiler(Expressions):
             raise self.fault(node, frame, "a name, and a tensor or None")
         if held is not None:
             held.is_state = True
-        this.attributes[self._attribute_name(node, args[0], frame)] = held
+        this.attributes[self._attribute_name(node, this, args[0], frame)] = held
 
-    def _attribute_name(self, node: ast.AST, name: Value, frame: Frame) -> str:
-        if not isinstance(name, str) or not name or "." in name or name.startswith("__"):
-            raise self.fault(node, frame, "a plain name of an attribute")
-        return name
+    def _attribute_name(self, node: ast.AST, this: Instance, name: Value, frame: Frame) -> str:
+        plain = isinstance(name, str) and name.isidentifier() and not name.startswith("__")
+        if not plain or name in ("call_super_init", "training") or this.kind.method(name):
+            raise self.fault(node, frame, "a name of an attribute that means nothing yet")
+        return str(name)
 
     def assign(self, target: ast.expr, value: Value, frame: Frame) -> None:
         """Give a variable, several of them, an attribute or an item a value."""
@@ -233,7 +234,7 @@ class Compiler(Expressions):
             this = self.value(target.value, frame)
             if not isinstance(this, Instance) or this is not frame.env.get("self"):
                 raise self.fault(target, frame, "an attribute of self")
-            this.attributes[self._attribute_name(target, target.attr, frame)] = value
+            this.attributes[self._attribute_name(target, this, target.attr, frame)] = value
         elif isinstance(target, ast.Subscript) and self.nodes is not None:
             x = self.value(target.value, frame)
             items, kinds = self.subscript(target.slice, frame)
@@ -335,7 +336,7 @@ class Compiler(Expressions):
     def items(self, node: ast.AST, found: Value, frame: Frame) -> Items | Sequence[Value]:
         """Return what a loop goes through."""
         if isinstance(found, Instance):
-            return list(found.children().values())
+            return self.members(node, found, frame)
         if isinstance(found, (Items, tuple, list, range)):
             return found
         if not isinstance(found, Ref):
@@ -454,7 +455,10 @@ class Compiler(Expressions):
             return [frame.env[name] for name in names]
 
         def turn(_index: Value) -> None:
-            frame.env.update(zip(names, call(gives, state()), strict=True))
+            found = call(gives, state())
+            if not isinstance(found, tuple) or len(found) != len(names):
+                raise self._unit.fault(self._node, f"{len(names)} results of a body")
+            frame.env.update(zip(names, found, strict=True))
 
         self._loop(
             2**63 - 1, lambda: call(asks, state()), turn, frame, dict.fromkeys(names), set(names)

@@ -40,7 +40,7 @@ class Unit:
         """Return an error about a node."""
         line = getattr(node, "lineno", 1)
         text = self._lines[line - 1] if line <= len(self._lines) else ""
-        end = node.end_col_offset if getattr(node, "end_lineno", line) == line else None
+        end = node.end_col_offset if getattr(node, "end_lineno", None) == line else None
         found = text.encode()[getattr(node, "col_offset", 0) : end].decode("utf-8", "replace")
         return fault(self.name, line, expected, found.strip()[:80])
 

@@ -132,10 +132,6 @@ class Instance:
     attributes: dict[str, Value] = field(default_factory=dict)
     path: str = ""
 
-    def children(self) -> dict[str, Value]:
-        """Return its submodules by name."""
-        return {key: x for key, x in self.attributes.items() if isinstance(x, Instance)}
-
 
 @dataclass(eq=False, slots=True)
 class Held:
