@@ -21,7 +21,7 @@ from serde.relay.ir.visit import post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass
 from serde.weights import Array, Weight
 
-__all__ = ["INFINITE", "ToFloat16", "float16_overflows", "narrow_constant", "weight_overflows"]
+__all__ = ["ToFloat16", "float16_overflows", "narrow_constant", "weight_overflows"]
 
 _OVERFLOW = 65520.0
 """The smallest magnitude that rounds to infinity in float16."""
