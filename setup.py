@@ -139,7 +139,7 @@ setup(
     ],
     extras_require=EXTRAS,
     # Other distributions add formats through the entry-point group "serde.formats".
-    entry_points={"console_scripts": ["serde = serde.command.cli:main"]},
+    entry_points={"console_scripts": ["serde = serde.__main__:main"]},
     classifiers=[
         "Development Status :: 5 - Production/Stable",
         "Environment :: Console",

@@ -1,12 +1,13 @@
 """Prints what verdicts on right and on broken conversions of zoo nets are.
 
-    python benchmarks/verdict.py [--mutants N] [--float16] [--scale S] [--fresh] [name ...]
+    python benchmarks/verdict.py [--mutants N] [--visible V] [--float16] [--scale S] [--fresh]
+                                 [name ...]
 
 Each net is converted from MXNet to ONNX with a check: a right conversion that fails is a false
 failure. Then copies of what was written are broken: one element of a weight negated, an
 attribute changed, the padding of a layer moved by one, two outputs exchanged. Those whose exact
-result (float64) differs by more than ten times what ONNX Runtime and the interpreter are off
-themselves are judged, and one that agrees is a false pass. `--fresh` takes weights as Gluon
+result (float64) differs by more than ten (`--visible`) times what ONNX Runtime and the interpreter
+are off themselves are judged, and one that agrees is a false pass. `--fresh` takes weights as Gluon
 initialises them, with which roundings grow more than in trained nets; `--scale` multiplies
 the outputs.
 A process of its own judges each net. The exit code is 0 where no verdict is false.
@@ -32,11 +33,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 HEADS = (
     "net", "verdict", "distance", "own", "factor", "convert s", "yardstick s", "mutants",
-    "false passes", "by tolerance", "say nothing", "remark",
+    "false passes", "not located", "by tolerance", "say nothing", "remark",
 )  # fmt: skip
-VISIBLE = 10.0
-"""How many times as far off as both engines a broken copy must be to be counted."""
-
 NETS = """
 squeezenet1.1 cifar_resnet20_v2 cifar_resnext29_32x4d cifar_residualattentionnet56
 mobilenetv2_1.0 mobilenetv3_large resnest50 resnet18_v1 resnet50_v2 resnet152_v1 resnet152_v2
@@ -49,6 +47,9 @@ i3d_nl5_resnet50_v1_kinetics400 slowfast_4x16_resnet50_kinetics400 siamrpn_alexn
 ssd_300_mobilenet0.25_voc ssd_512_resnet50_v1_voc yolo3_mobilenet0.25_voc yolo3_darknet53_voc
 center_net_resnet18_v1b_voc faster_rcnn_resnet50_v1b_custom
 """
+
+Wrong = tuple[str, set[str]]
+"""What is wrong with a copy, and the values that are so for it."""
 
 
 @dataclass
@@ -65,6 +66,7 @@ class Row:
         yardstick: Seconds of the exact run, and of those that it asked for.
         mutants: Broken copies that were judged.
         missed: What was broken in those that agree, and how far off they are, in deviations.
+        astray: What was broken in those that differ, and what bisecting said of the place instead.
         loose: How many agree by the tolerance that holds without the yardstick.
         silent: How many say nothing.
         remark: What the verdict remarks.
@@ -79,6 +81,7 @@ class Row:
     yardstick: float = 0.0
     mutants: int = 0
     missed: list[str] = field(default_factory=list)
+    astray: list[str] = field(default_factory=list)
     loose: int = 0
     silent: int = 0
     remark: str = ""
@@ -88,11 +91,12 @@ class Row:
         figures = [f"{self.distance:.1e}", f"{self.own:.1e}", f"{self.factor:.2g}"]
         times = [f"{self.seconds:.1f}", f"{self.yardstick:.1f}"]
         missed = f"{len(self.missed)} {'; '.join(self.missed)}".strip()
-        counts = [str(self.mutants), missed, str(self.loose), str(self.silent)]
+        astray = f"{len(self.astray)} {'; '.join(self.astray)}".strip()
+        counts = [str(self.mutants), missed, astray, str(self.loose), str(self.silent)]
         return [self.name, self.verdict, *figures, *times, *counts, self.remark]
 
 
-def judge(name: str, mutants: int, float16: bool, scale: float, fresh: bool) -> Row:
+def judge(name: str, mutants: int, float16: bool, scale: float, fresh: bool, visible: float) -> Row:
     """Convert a net, look at the verdict, and break copies of what was written."""
     import serde
     from serde.compat import import_mxnet
@@ -118,7 +122,7 @@ def judge(name: str, mutants: int, float16: bool, scale: float, fresh: bool) -> 
         if mutants and report.verdicts and not target.exists():
             serde.convert(paths, target, **options)
         if mutants and target.exists():
-            break_copies(row, paths, target, shapes, mutants, float16)
+            break_copies(row, paths, target, shapes, mutants, float16, visible)
     return row
 
 
@@ -187,7 +191,13 @@ def scaled(mx: Any, net: Any, scale: float) -> Any:
 
 
 def break_copies(
-    row: Row, paths: list[str], target: Path, shapes: dict[str, Any], count: int, float16: bool
+    row: Row,
+    paths: list[str],
+    target: Path,
+    shapes: dict[str, Any],
+    count: int,
+    float16: bool,
+    visible: float,
 ) -> None:
     """Judge broken copies of a written model."""
     from serde.bridge import get_bridge
@@ -210,15 +220,15 @@ def break_copies(
     exact = Yardstick(model).at(inputs).exact
     runs = [run_engine(right, inputs), Yardstick(model, float16=float16).at(inputs).rounded]
     own = [[distance(value, each) for value, each in zip(run, exact, strict=True)] for run in runs]
-    for what, broken in copies(target, count):
+    for what, places, broken in copies(target, count):
         try:
             changed = exact_of(broken, inputs)
             apart = [distance(value, each) for value, each in zip(changed, exact, strict=True)]
         except (SerdeError, ValueError):
             continue
         if not any(
-            d.mean > VISIBLE * max(o[i].mean for o in own)
-            and d.most > VISIBLE * max(o[i].most for o in own)
+            d.mean > visible * max(o[i].mean for o in own)
+            and d.most > visible * max(o[i].most for o in own)
             for i, d in enumerate(apart)
         ):
             continue
@@ -237,6 +247,26 @@ def break_copies(
         if report.passed:
             far = max(ratio_of(d, each) for d, each in zip(apart, exact, strict=True))
             row.missed.append(f"{what} ({far:.0e})")
+        elif not report.says_nothing and (other := misplaced(model, broken, places, inputs)):
+            row.astray.append(f"{what} ({other})")
+
+
+def misplaced(model: Any, broken: Path, places: set[str], inputs: dict[str, Any]) -> str:
+    """What bisecting finds, if that is not the first value it compares from what was broken on."""
+    import onnx
+
+    from serde.bridge import get_bridge
+    from serde.checking.bisection import bisect_models
+    from serde.checking.engines import read_target
+
+    found = bisect_models(model, read_target(get_bridge("onnx"), broken)[1], inputs)
+    compared = {value.target for value in found.values}
+    nodes, reached = onnx.load(broken).graph.node, set(places)
+    for node in nodes:
+        if any(name in reached and name not in compared for name in node.input):
+            reached |= set(node.output)
+    named = [value.target for value in found.values if value.suspect]
+    return "" if set(named) & reached else f"{', '.join(named[:3]) or 'none'}: {found.sentence}"
 
 
 def ratio_of(apart: Any, exact: np.ndarray) -> float:
@@ -258,8 +288,11 @@ def exact_of(path: Path, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
     return Yardstick(model).at(inputs).exact
 
 
-def copies(path: Path, count: int) -> Iterator[tuple[str, Path]]:
-    """Copies of a model of ONNX, each with one thing wrong, in turn of every kind."""
+def copies(path: Path, count: int) -> Iterator[tuple[str, set[str], Path]]:
+    """Copies of a model of ONNX, each with one thing wrong, in turn of every kind.
+
+    Yields what is wrong, the values that are so for it, and the file.
+    """
     import onnx
 
     generator = np.random.default_rng(0)
@@ -267,19 +300,20 @@ def copies(path: Path, count: int) -> Iterator[tuple[str, Path]]:
     made = 0
     for turn in range(4 * count):
         model = onnx.load(path)
-        what = kinds[turn % len(kinds)](model.graph, generator)
-        if what is None:
+        made_wrong = kinds[turn % len(kinds)](model.graph, generator)
+        if made_wrong is None:
             continue
+        what, places = made_wrong
         broken = path.with_name(f"broken{turn}.onnx")
         onnx.save(model, broken)
-        yield what, broken
+        yield what, places, broken
         broken.unlink()
         made += 1
         if made == count:
             return
 
 
-def negated(graph: Any, generator: np.random.Generator) -> str | None:
+def negated(graph: Any, generator: np.random.Generator) -> Wrong | None:
     """Negate one element of one weight."""
     from onnx import numpy_helper
 
@@ -291,10 +325,11 @@ def negated(graph: Any, generator: np.random.Generator) -> str | None:
     at = int(generator.integers(values.size))
     values.flat[at] = -values.flat[at]
     weight.CopyFrom(numpy_helper.from_array(values, weight.name))
-    return f"{weight.name}[{at}] negated"
+    readers = [node for node in graph.node if weight.name in node.input]
+    return f"{weight.name}[{at}] negated", {name for node in readers for name in node.output}
 
 
-def other_attribute(graph: Any, generator: np.random.Generator) -> str | None:
+def other_attribute(graph: Any, generator: np.random.Generator) -> Wrong | None:
     """Change one number among the attributes of a node."""
     nodes = [
         (node, each)
@@ -311,10 +346,10 @@ def other_attribute(graph: Any, generator: np.random.Generator) -> str | None:
         each.ints[:] = [*each.ints[:-2], each.ints[-1], each.ints[-2]]
     else:
         each.i = 1 - each.i
-    return f"{node.name or node.op_type}.{each.name}"
+    return f"{node.name or node.op_type}.{each.name}", set(node.output)
 
 
-def moved_padding(graph: Any, generator: np.random.Generator) -> str | None:
+def moved_padding(graph: Any, generator: np.random.Generator) -> Wrong | None:
     """Move the padding of a window by one, so that the shape stays."""
     found = [
         (node, each)
@@ -331,10 +366,10 @@ def moved_padding(graph: Any, generator: np.random.Generator) -> str | None:
         return None
     each.ints[axis] -= 1
     each.ints[half + axis] += 1
-    return f"{node.name or node.op_type}.pads"
+    return f"{node.name or node.op_type}.pads", set(node.output)
 
 
-def exchanged(graph: Any, generator: np.random.Generator) -> str | None:
+def exchanged(graph: Any, generator: np.random.Generator) -> Wrong | None:
     """Exchange two outputs of one shape."""
     shapes: dict[str, list[Any]] = {}
     for output in graph.output:
@@ -347,7 +382,7 @@ def exchanged(graph: Any, generator: np.random.Generator) -> str | None:
     for node in graph.node:
         for fields in (node.output, node.input):
             fields[:] = [names.get(name, name) for name in fields]
-    return f"{pair[0].name} and {pair[1].name} exchanged"
+    return f"{pair[0].name} and {pair[1].name} exchanged", set(names)
 
 
 def measured(name: str, arguments: list[str]) -> Row:
@@ -367,17 +402,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", action="store_true", help="print one net's figures as JSON")
     parser.add_argument("--mutants", type=int, default=8, help="broken copies of each net")
+    parser.add_argument("--visible", type=float, default=10.0, help="how far off a copy must be")
     parser.add_argument("--float16", action="store_true", help="convert to float16")
     parser.add_argument("--scale", type=float, default=1.0, help="factor of the outputs")
     parser.add_argument("--fresh", action="store_true", help="weights as Gluon initialises them")
     parser.add_argument("names", nargs="*", help="nets; a list of 46 if left out")
     given = parser.parse_args()
-    settings = (given.mutants, given.float16, given.scale, given.fresh)
+    settings = (given.mutants, given.float16, given.scale, given.fresh, given.visible)
     if given.only:
         row = judge(given.names[0], *settings)
         print(json.dumps(asdict(row)))
         return 0
-    arguments = [f"--mutants={given.mutants}", f"--scale={given.scale}"]
+    arguments = [
+        f"--mutants={given.mutants}",
+        f"--scale={given.scale}",
+        f"--visible={given.visible}",
+    ]
     arguments += ["--float16"] * given.float16 + ["--fresh"] * given.fresh
     print("|", " | ".join(HEADS), "|")
     print("|" + "---|" * len(HEADS))
@@ -387,11 +427,11 @@ def main() -> int:
         print("|", " | ".join(rows[-1].cells()), "|", flush=True)
     failures = sum(not row.verdict.startswith("agrees") for row in rows)
     missed, broken = sum(len(row.missed) for row in rows), sum(row.mutants for row in rows)
-    loose = sum(row.loose for row in rows)
+    loose, astray = sum(row.loose for row in rows), sum(len(row.astray) for row in rows)
     spent, converting = sum(row.yardstick for row in rows), sum(row.seconds for row in rows)
     print(
         f"\n{failures} of {len(rows)} right nets do not agree; {missed} of {broken} broken ones "
-        f"do ({loose} by the tolerance alone)"
+        f"do ({loose} by the tolerance alone), {astray} are located elsewhere or nowhere"
         f"\nyardstick {spent:.1f} s, conversion {converting:.1f} s, "
         f"all {time.perf_counter() - start:.0f} s"
     )

@@ -24,6 +24,7 @@ from typing import Any
 
 import serde
 from fuzz.case import Case
+from fuzz.own import READER, read_own
 from serde.command.inspection import inspect_model
 from serde.errors import ConverterBug, SerdeError, Unsupported
 from serde.outcome import exit_code
@@ -195,6 +196,9 @@ class Judge:
 def _convert(
     path: Path, format: str | None, target: str, folder: Path, options: Mapping[str, Any]
 ) -> None:
+    if READER in options:
+        read_own(path, options[READER], folder)
+        return
     told = {name: value for name, value in options.items() if name != HANDED}
     source = _source(path, options.get(HANDED, ""))
     if target == INSPECT:

@@ -57,6 +57,11 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
         "onnx/elements.py", "onnx/attributes.py", "onnx/declarations.py", "onnx/messages.py",
         "onnx/model.py",
     ],
+    "own": [
+        "batching/ledger.py", "batching/manifest.py", "batching/stored.py", "checking/data.py",
+        "io/staging.py", "serving/config.py", "stores/archives.py", "stores/signatures.py",
+        "target/storage.py", "target/supported.py",
+    ],
     "relax": [
         "relax/codec.py", "relax/folder.py", "relax/loading.py", "relax/model.py",
         "relax/reflection.py", "relax/text/*.py",

@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fuzz import own
 from fuzz.case import Case
 from fuzz.harvest import harvest
 from fuzz.judge import HANDED, SUFFIXES
@@ -31,7 +32,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 FOLDER = HERE / ".seeds"
 
-FORMATS = ("coreml", "mxnet", "nnef", "onnx", "relax", "relay", "torch")
+FORMATS = ("coreml", "mxnet", "nnef", "onnx", "own", "relax", "relay", "torch")
 
 MOST_BYTES = 60_000
 """Larger seeds are left out: they are no better, and slow."""
@@ -96,6 +97,9 @@ def make_seeds(format: str) -> None:
 
 
 def _each(format: str) -> Iterator[Case]:
+    if format == "own":
+        yield from own.seeds()
+        return
     if format in LIBRARIES:
         handed: Counter[str] = Counter()
         for case in LIBRARIES[format]():

@@ -64,6 +64,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -77,6 +80,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -192,6 +196,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -205,6 +212,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -265,6 +273,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -278,6 +289,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -339,6 +351,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -352,6 +367,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -440,6 +456,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -453,6 +472,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -514,6 +534,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -527,6 +550,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -588,6 +612,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -601,6 +628,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -667,6 +695,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -680,6 +711,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -746,6 +778,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -759,6 +794,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -845,6 +881,10 @@ def batch(
         time_limit: Seconds that the process of one model may take.
         memory_limit: Bytes that the process of one model may allocate; on Linux only.
         name_limit: Names of files and folders that may be looked at for one glob or folder.
+        manifest_code: Whether lines of manifests may name what is run: converters, and ``cc``.
+        manifest_targets: Whether lines of manifests may name targets outside `out`.
+        sandbox: Whether the process of a model is kept to its sources and its target, by Landlock
+            of Linux; where the kernel has it if left out.
         retries: How often a model is tried again whose process was killed by somebody else.
         ledger: File of what is done; ``.serde/ledger.sqlite`` in a local `out` if left out.
         retry_failed: Try again what failed in an earlier run.
@@ -869,6 +909,9 @@ def batch(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -1063,6 +1106,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -1094,6 +1140,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = 1000000,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -1107,6 +1156,7 @@ def batch(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1159,6 +1209,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1202,6 +1253,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1244,6 +1296,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1282,6 +1335,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1321,6 +1375,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1361,6 +1416,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1397,6 +1453,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1443,6 +1500,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1493,6 +1551,9 @@ def bisect(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -1598,6 +1659,7 @@ def bisect(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1633,6 +1695,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1681,6 +1744,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1728,6 +1792,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1771,6 +1836,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1815,6 +1881,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1860,6 +1927,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1901,6 +1969,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -1952,6 +2021,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2014,6 +2084,9 @@ def check(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -2134,6 +2207,7 @@ def check(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2161,6 +2235,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2212,6 +2287,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2262,6 +2338,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2308,6 +2385,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2355,6 +2433,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2403,6 +2482,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2447,6 +2527,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2501,6 +2582,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2565,6 +2647,9 @@ def compile(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -2676,6 +2761,7 @@ def compile(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2722,6 +2808,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2854,6 +2941,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -2931,6 +3019,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3009,6 +3098,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3114,6 +3204,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3192,6 +3283,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3270,6 +3362,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3353,6 +3446,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3436,6 +3530,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3564,6 +3659,9 @@ def convert(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -3831,6 +3929,7 @@ def convert(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3895,6 +3994,7 @@ def diff(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -3947,6 +4047,9 @@ def diff(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -4045,6 +4148,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4169,6 +4273,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4293,6 +4398,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4362,6 +4468,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4431,6 +4538,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4501,6 +4609,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4571,6 +4680,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4668,6 +4778,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4765,6 +4876,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4835,6 +4947,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4905,6 +5018,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -4975,6 +5089,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5045,6 +5160,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5120,6 +5236,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5195,6 +5312,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5270,6 +5388,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5345,6 +5464,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -5453,6 +5573,9 @@ def export_model(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -5683,6 +5806,7 @@ def export_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6689,6 +6813,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6738,6 +6863,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6786,6 +6912,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6830,6 +6957,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6875,6 +7003,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6921,6 +7050,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -6963,6 +7093,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7015,6 +7146,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7074,6 +7206,9 @@ def import_model(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -7180,6 +7315,7 @@ def import_model(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7217,6 +7353,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7267,6 +7404,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7316,6 +7454,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7361,6 +7500,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7407,6 +7547,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7454,6 +7595,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7497,6 +7639,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7550,6 +7693,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7609,6 +7753,9 @@ def import_to_gluon(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -7717,6 +7864,7 @@ def import_to_gluon(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7753,6 +7901,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7795,6 +7944,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7836,6 +7986,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7873,6 +8024,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7911,6 +8063,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7950,6 +8103,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -7985,6 +8139,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8030,6 +8185,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8078,6 +8234,9 @@ def to_relay(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -8168,6 +8327,7 @@ def to_relay(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8206,6 +8366,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8253,6 +8414,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8300,6 +8462,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8346,6 +8509,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8392,6 +8556,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8434,6 +8599,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8476,6 +8642,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8519,6 +8686,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8562,6 +8730,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8606,6 +8775,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8650,6 +8820,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8690,6 +8861,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8730,6 +8902,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8780,6 +8953,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8830,6 +9004,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]
@@ -8891,6 +9066,9 @@ def view(
             if there is one input.
         input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
             format says or implies; a bare dtype if there is one input.
+        fix_inputs (Mapping[str, AnyValue], default {}): Values of inputs, which are no inputs then:
+            a number (for all elements), an array, or the path of a .npy file. Branches that they
+            decide against are left.
         allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
         converters (tuple[UserConverter, ...], default ()): Functions of yours that convert
             operators: by name, decorated by serde.imports or serde.exports, or in files of these.
@@ -9008,6 +9186,7 @@ def view(
     | str
     | np.dtype[AnyValue]
     | type[AnyValue] = {},
+    fix_inputs: Mapping[str, AnyValue] = {},
     allow: Iterable[str] = (),
     converters: Mapping[str, Callable[..., AnyValue]]
     | Sequence[str | PathLike[str] | Callable[..., AnyValue]]

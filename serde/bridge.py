@@ -92,9 +92,11 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         suffixes: Ends of the names of its files.
         import_options: Class of the options of reading, None where the format cannot be read.
         export_options: Class of the options of writing, None where it cannot be written.
+        read_suffixes: Those of `suffixes` that targets cannot have.
         package_suffixes: Those of `suffixes` that folders have, which are read as one model.
         companion_suffixes: Ends of the names of files that are read along with another, which
             stands for the model.
+        keeps_metadata: Whether files have a place for what the owner of a model added to it.
         names_companions: Whether a model itself names its companions, so that it has to be read
             to find them: a batch does so in the process of the model.
     """
@@ -102,9 +104,11 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     name: ClassVar[str]
     title: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
+    read_suffixes: ClassVar[tuple[str, ...]] = ()
     package_suffixes: ClassVar[tuple[str, ...]] = ()
     companion_suffixes: ClassVar[tuple[str, ...]] = ()
     names_companions: ClassVar[bool] = False
+    keeps_metadata: ClassVar[bool] = False
     import_options: ClassVar[type[ImportOptions] | None]
     export_options: ClassVar[type[ExportOptions] | None]
 
@@ -572,11 +576,12 @@ def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) 
     for group in (_load_own(), _load_others(broken)):
         found: dict[int, AnyBridge] = {}
         for bridge in group:
-            if bridge.export_options is not None and text.endswith(bridge.suffixes):
-                longest = max(len(each) for each in bridge.suffixes if text.endswith(each))
-                found.setdefault(longest, bridge)
+            ends = [each for each in bridge.suffixes if each not in bridge.read_suffixes]
+            lengths = [len(each) for each in ends if text.endswith(each)]
+            if bridge.export_options is not None and lengths:
+                found.setdefault(max(lengths), bridge)
         if found:
-            return found[max(found)]  # Archives of two formats may end alike: ``.nnef.tgz``.
+            return found[max(found)]
     hint = "; ".join([f"name the target's format ({', '.join(format_names())})", *broken])
     raise OptionError(f"{text}: no format is known by this suffix; {hint}")
 

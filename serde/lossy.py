@@ -25,6 +25,7 @@ __all__ = [
     "QUANTISED_AS_FLOATS",
     "QUANTISED_AS_QDQ",
     "SIX_DIGIT_FLOATS",
+    "TRACED_BRANCH",
     "UINT8_AS_INT8",
     "LossyStep",
     "check_allowed",
@@ -133,6 +134,9 @@ QUANTISED_AS_QDQ = declare_lossy_step(
 )  # fmt: skip
 SIX_DIGIT_FLOATS = declare_lossy_step(
     "six-digit-floats", "strict Relay text has floats of six digits"
+)
+TRACED_BRANCH = declare_lossy_step(
+    "traced-branch", "branches and loops on values of tensors stay as the examples take them"
 )
 UINT8_AS_INT8 = declare_lossy_step(
     "uint8-as-int8", "activations of uint8 are held as int8, with half as many levels"

@@ -20,6 +20,7 @@ from serde.limits import Limits
 from serde.lossy import check_allowed
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.relay.ir.types import TensorType
+from serde.walk.fixed import parse_fixed
 from serde.walk.user_converters import UserConverter, read_converters
 from serde.weights import dtype_name
 
@@ -46,6 +47,8 @@ class ImportOptions:
     Attributes:
         input_shapes: Shape of each input: integers, names of dynamic dimensions, ``"?"`` (also
             -1 or None) for one without a name; a bare shape if there is one input.
+        fix_inputs: Values of inputs, which are no inputs then: a number (for all elements), an
+            array, or the path of a ``.npy`` file. Branches that they decide against are left.
         input_dtypes: dtype of each input that is not what the format says or implies; a bare
             dtype if there is one input.
         allow: Names of lossy steps that may be taken.
@@ -64,6 +67,15 @@ class ImportOptions:
     )
     input_dtypes: Mapping[str, str] = field(
         default_factory=dict, metadata={"accepts": Mapping[str, DType] | DType}
+    )
+    fix_inputs: Mapping[str, AnyValue] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--fix-input",
+            "parse": parse_fixed,
+            "metavar": "NAME=VALUE",
+            "help": "Value of an input, which is none then: a number, or the path of a .npy file.",
+        },
     )
     allow: frozenset[str] = frozenset()
     converters: tuple[UserConverter, ...] = field(default=(), metadata=_CONVERTERS)

@@ -22,6 +22,7 @@ __all__ = [
     "Progress",
     "Report",
     "Stage",
+    "counted",
 ]
 
 _LOG = logging.getLogger("serde")
@@ -150,6 +151,16 @@ class OutputAccuracy:
     passed: bool = True
 
 
+def counted(parts: Sequence[str]) -> str:
+    """Return how many operators the parts are of, as ``3 clips, 1 branch``."""
+    nouns = Counter(noun for noun, _ in {(p.split(" ")[0], p.split(": ")[0]) for p in parts})
+    plurals = {"branch": "branches"}
+    return ", ".join(
+        f"{count} {noun if count == 1 else plurals.get(noun, noun + 's')}"
+        for noun, count in sorted(nouns.items(), key=lambda item: (-item[1], item[0]))
+    )
+
+
 def _verdict_rows(verdicts: Sequence[OutputVerdict]) -> list[tuple[str, ...]]:
     return [
         (
@@ -191,6 +202,8 @@ class Report:
         facts: Figures of the result: path, size in bytes, parameters, version.
         verdicts: One comparison an output, where the result was checked.
         engines: Names of the engines that ran source and target of the check.
+        unexercised: Parts of the source that no inputs of the check reached, such as
+            ``clip relu6_1: above 6`` or ``branch if_0: false``; what they compute was not compared.
         accuracy: One entry an output, where the target was made smaller.
         on_progress: Called while a stage goes on, ten times a second at most, with how far it
             has come; what it raises ends the conversion.
@@ -208,6 +221,7 @@ class Report:
     facts: dict[str, Any] = field(default_factory=dict)
     verdicts: list[OutputVerdict] = field(default_factory=list)
     engines: tuple[str, str] | None = None
+    unexercised: list[str] = field(default_factory=list)
     accuracy: list[OutputAccuracy] = field(default_factory=list)
     on_progress: Callable[[Progress], object] | None = field(
         default=None, repr=False, compare=False

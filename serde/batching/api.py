@@ -16,12 +16,21 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.api import convert
-from serde.batching.manifest import Entry, is_manifest, read_entry, read_manifest
+from serde.batching.manifest import (
+    LEDGER_FOLDER,
+    NO_TRUST,
+    Entry,
+    Trust,
+    is_manifest,
+    read_entry,
+    read_manifest,
+)
 from serde.batching.planning import plan
 from serde.batching.pool import LocalPool, usable_cores
 from serde.batching.records import Executor, Outcome, Settings
 from serde.batching.report import BatchReport
 from serde.batching.run import BatchRun
+from serde.batching.sandbox import has_landlock
 from serde.bridge import AnyBridge, bind_options, format_names, get_bridge
 from serde.checking.tolerance import Tolerance
 from serde.conversion.prepare import PrepareOptions
@@ -62,6 +71,9 @@ def batch(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     name_limit: int = LISTED,
+    manifest_code: bool = False,
+    manifest_targets: bool = False,
+    sandbox: bool | None = None,
     retries: int = 1,
     ledger: str | os.PathLike[str] | None = None,
     retry_failed: bool = False,
@@ -90,6 +102,10 @@ def batch(
         time_limit: Seconds that the process of one model may take.
         memory_limit: Bytes that the process of one model may allocate; on Linux only.
         name_limit: Names of files and folders that may be looked at for one glob or folder.
+        manifest_code: Whether lines of manifests may name what is run: converters, and ``cc``.
+        manifest_targets: Whether lines of manifests may name targets outside `out`.
+        sandbox: Whether the process of a model is kept to its sources and its target, by Landlock
+            of Linux; where the kernel has it if left out.
         retries: How often a model is tried again whose process was killed by somebody else.
         ledger: File of what is done; ``.serde/ledger.sqlite`` in a local `out` if left out.
         retry_failed: Try again what failed in an earlier run.
@@ -128,11 +144,13 @@ def batch(
             retries=retries,
             scratch="" if scratch is None else os.fspath(scratch),
             overwrite=overwrite,
+            sandbox=sandbox,
             storage=storage_options or {},
         ),
         workers=workers,
         scheduler=scheduler,
         name_limit=name_limit,
+        trust=Trust(manifest_code, manifest_targets),
         ledger=ledger,
         retry_failed=retry_failed,
     )
@@ -149,6 +167,7 @@ def prepare_batch(
     workers: int | None = None,
     scheduler: AnyValue = None,
     name_limit: int = LISTED,
+    trust: Trust = NO_TRUST,
     ledger: str | os.PathLike[str] | None = None,
     retry_failed: bool = False,
 ) -> BatchRun:
@@ -160,6 +179,7 @@ def prepare_batch(
         workers: As :func:`batch` takes it, and so the others.
         scheduler: What runs the jobs.
         name_limit: Names that may be looked at for one glob or folder.
+        trust: What lines of manifests may do besides naming sources and options.
         ledger: Where outcomes are kept.
         retry_failed: Whether failures are tried again.
 
@@ -181,7 +201,8 @@ def prepare_batch(
         settings, options=options, threads=max(1, usable_cores() // count)
     )
     suffix = _check_out(writer, settings)
-    found = plan(_entries(sources, known), settings.out, suffix, settings.storage, name_limit)
+    entries = _entries(sources, known, trust)
+    found = plan(entries, settings.out, suffix, settings.storage, name_limit)
     place = _ledger_path(settings.out) if ledger is None else Path(ledger)
     executor = _executor(scheduler, workers)
     return BatchRun(found, settings, executor, place, retry_failed=retry_failed)
@@ -205,6 +226,8 @@ def _check_limits(settings: Settings) -> None:
             raise OptionError(f"{name}: expected a positive number, found {value}")
     if settings.memory is not None and sys.platform != "linux":
         raise OptionError(f"memory_limit: there is none on {sys.platform}, only on Linux")
+    if settings.sandbox and not has_landlock():
+        raise OptionError("sandbox: this kernel has no Landlock, which Linux has from 5.13 on")
     if settings.retries < 0 or settings.check < 0:
         raise OptionError("retries and check: expected no negative number")
 
@@ -218,8 +241,17 @@ def _check_options(
     unknown = sorted(name for name in options if name not in known)
     if unknown:
         raise OptionError(f"unknown option {', '.join(unknown)}")
-    bind_options(writer.export_options, options)
-    bind_options(PrepareOptions, options)
+    named = options.get("converters", ())
+    for path in (named,) if isinstance(named, str) else named:
+        if not Path(path).is_file():
+            raise OptionError(f"converters: {path}: there is no such file")
+    bind_options(writer.export_options, _without_code(options))
+    bind_options(PrepareOptions, _without_code(options))
+
+
+def _without_code(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Return options less files of converters, which the process of each model alone runs."""
+    return {name: value for name, value in options.items() if name != "converters"}
 
 
 @cache
@@ -267,7 +299,7 @@ def _check_out(writer: AnyBridge, settings: Settings) -> str:
     Raises:
         OptionError: Nothing can be written there, or not with these options.
     """
-    options, _ = bind_options(writer.export_options or object, settings.options)
+    options, _ = bind_options(writer.export_options or object, _without_code(settings.options))
     if is_url(settings.out) and Address.of(settings.out).protocol:
         return _suffix(writer, Path("model"), options)
     folder = Path(Address.of(settings.out).path)
@@ -291,7 +323,9 @@ def _suffix(writer: AnyBridge, stem: Path, options: AnyValue) -> str:
     raise faults[0] if faults else OptionError(f"format {writer.name} has no suffix")
 
 
-def _entries(sources: Source | Iterable[Source], known: frozenset[str]) -> list[Entry]:
+def _entries(
+    sources: Source | Iterable[Source], known: frozenset[str], trust: Trust
+) -> list[Entry]:
     """Return what was asked for, by lines of manifests and by arguments."""
     listed: Iterable[AnyValue]
     listed = [sources] if isinstance(sources, (str, os.PathLike, Mapping)) else sources
@@ -304,7 +338,7 @@ def _entries(sources: Source | Iterable[Source], known: frozenset[str]) -> list[
             except OptionError as error:
                 found.append(Entry(where, fault=str(error)))
         elif is_manifest(os.fspath(each)):
-            found += read_manifest(os.fspath(each), known)
+            found += read_manifest(os.fspath(each), known, trust)
         else:
             found.append(Entry(os.fspath(each), (os.fspath(each),)))
     return found
@@ -314,7 +348,10 @@ def _ledger_path(out: str) -> Path:
     """Return where the ledger of an output lies if nobody says so."""
     address = Address.of(out)
     if not address.protocol:
-        return Path(address.path) / ".serde" / "ledger.sqlite"
+        folder = Path(address.path) / LEDGER_FOLDER
+        if folder.is_symlink():
+            raise OptionError(f"{folder}: is a link, which is not followed; name a --ledger")
+        return folder / "ledger.sqlite"
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     name = hashlib.blake2b(out.rstrip("/").encode(), digest_size=8).hexdigest()
     return Path(state) / "serde" / f"{name}.sqlite"

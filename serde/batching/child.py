@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.batching.looks import identity
+from serde.batching.sandbox import has_landlock, restrict_model
 from serde.engine.forked import forked_engines
 from serde.errors import (
     ConverterBug,
@@ -41,12 +42,14 @@ def convert_model(request: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
     Args:
         request: ``sources``, ``target``, ``to``, ``options`` of :func:`serde.convert`, ``known``
             (as in a job), ``scratch``, a directory for what is unpacked, ``folder``, from which
-            relative paths are taken, and ``asks``: whether what the model names itself may still
-            lie in a store. If so, ``wants`` of the answer says what.
+            relative paths are taken, ``sandbox``, and ``asks``: whether what the model names
+            itself may still lie in a store. If so, ``wants`` of the answer says what.
     """
     report, before = Report(), len(sys.modules)
     answer: dict[str, AnyValue] = {"status": "done", "error": "", "content": "", "bytes_read": 0}
     try:
+        if request["sandbox"] or (request["sandbox"] is None and has_landlock()):
+            restrict_model(request)
         _convert(request, report, answer)
     except (Exception, KeyboardInterrupt) as error:
         answer |= {"status": _status(error, request), "error": one_line(error)}

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
+import stat
 import time
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from typing import Final
 
 from serde._version import __version__
 from serde.batching.records import Job, Outcome
+from serde.batching.stored import COLUMNS, pack_report, read_outcome
 from serde.errors import FormatError, OptionError
 
 __all__ = ["Ledger", "Look", "Seen", "options_digest", "read_outcomes"]
@@ -65,12 +67,6 @@ CREATE TABLE runs (
     settings TEXT NOT NULL
 ) STRICT;
 """
-
-_COLUMNS: Final = (
-    *("name", "target", "status", "error", "content", "bytes_read", "bytes_written"),
-    *("seconds", "memory", "attempts", "worker", "started"),
-)
-"""Fields of an outcome that are columns as they are."""
 
 _TOGETHER: Final = 1000
 """Rows that are written in one transaction at most."""
@@ -172,7 +168,10 @@ class Ledger:
             f"{_SELECT} WHERE target = ? AND content = ? AND options = ? AND version = ?",
             (target, content, options, __version__),
         )
-        return None if row is None else Seen(row["id"], _outcome(row), row["seal"], row["limits"])
+        if row is None:
+            return None
+        found = replace(read_outcome(row, self.path), target=target)
+        return Seen(row["id"], found, row["seal"], row["limits"])
 
     def reuse(self, seen: Seen, job: Job) -> Outcome:
         """Count what an earlier run has done to this one; return its outcome."""
@@ -206,12 +205,12 @@ class Ledger:
                 later=True,
             )
         values = {
-            **{name: getattr(outcome, name) for name in _COLUMNS},
+            **{name: getattr(outcome, name) for name in COLUMNS},
             **{"options": options, "version": __version__, "run": self.run, "limits": limits},
             "sources": json.dumps(outcome.sources),
             "reused": 0,
             "seal": seal,
-            "report": _packed(outcome.report),
+            "report": pack_report(outcome.report),
         }
         marks = ", ".join("?" * len(values))
         self.remember(outcome, look)
@@ -224,7 +223,7 @@ class Ledger:
 
     def _write(self, statement: str, values: tuple[AnyValue, ...], *, later: bool = False) -> None:
         """Write a row with all that wait; what the disk does not take waits on."""
-        self._waiting.append((statement, values))
+        self._waiting.append((statement, _as_text(values)))
         if not later or len(self._waiting) > _TOGETHER:
             self.flush()
 
@@ -254,10 +253,28 @@ class Ledger:
 
     def _one(self, statement: str, values: tuple[AnyValue, ...]) -> AnyValue:
         with _told(self.path):
-            return self._connection.execute(statement, values).fetchone()
+            return self._connection.execute(statement, _as_text(values)).fetchone()
+
+
+def _as_text(values: tuple[AnyValue, ...]) -> tuple[AnyValue, ...]:
+    """Return values as SQLite takes them: what is no text in a name is written as an escape."""
+    return tuple(
+        each.encode(errors="backslashreplace").decode() if isinstance(each, str) else each
+        for each in values
+    )
 
 
 _SELECT: Final = "SELECT * FROM outcomes"
+_TABLES: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+
+_STEP: Final = 2**16
+_STEPS: Final = 2**10
+_STEP_BYTES: Final = 2**13
+"""How many instructions of SQLite are a step, how many steps any file may take to be opened or
+read, and for how many of its bytes there is one more: a row of 300 bytes takes some 200."""
+
+_SHARED: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""How the end of a journal begins and ends that names another, by the format of SQLite."""
 
 
 def read_outcomes(path: Path, run: int) -> Iterator[Outcome]:
@@ -267,41 +284,57 @@ def read_outcomes(path: Path, run: int) -> Iterator[Outcome]:
         FormatError: The file is no ledger.
         OptionError: It cannot be read, or a run has it open.
     """
-    with (
-        _told(path),
-        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as c,
-    ):
-        c.row_factory = sqlite3.Row
+    with _told(path), closing(_connect(path, "ro")) as c:
+        _check_tables(c, path)
         for row in c.execute(f"{_SELECT} WHERE run = ? ORDER BY id", (run,)):
-            yield _outcome(row)
+            yield read_outcome(row, path)
 
 
-def _outcome(row: sqlite3.Row) -> Outcome:
-    return Outcome(
-        **{name: row[name] for name in _COLUMNS},
-        sources=tuple(json.loads(row["sources"])),
-        reused=bool(row["reused"]),
-        report=json.loads(zlib.decompress(row["report"])),
-    )
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Return a connection to a file of whom nobody knows who made it.
+
+    Raises:
+        OptionError: It, or a file that SQLite keeps beside it, is a link or no plain file.
+    """
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        beside = path.with_name(path.name + suffix)
+        if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
+            raise OptionError(f"{beside}: expected a plain file, not a link or anything else")
+        if suffix == "-journal" and _names_another(beside):
+            raise FormatError("expected a journal of this ledger alone", path=beside)
+    place = f"{path.absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(place, timeout=0.2, check_same_thread=False, uri=True)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA trusted_schema = OFF")
+    # Pages that refer to each other may be read for ever; a sound file is done long before.
+    size = path.stat().st_size if path.exists() else 0
+    left = iter(range(_STEPS + size // _STEP_BYTES))
+    connection.set_progress_handler(lambda: next(left, None) is None, _STEP)
+    return connection
 
 
-def _packed(report: Mapping[str, AnyValue]) -> bytes:
-    return zlib.compress(json.dumps(report, default=str).encode(), 1)
+def _names_another(journal: Path) -> bool:
+    """Whether a journal names one that several databases share, which SQLite would remove."""
+    if not journal.exists():
+        return False
+    with journal.open("rb") as file:
+        file.seek(max(0, journal.stat().st_size - len(_SHARED)))
+        return file.read() == _SHARED
 
 
 def _open(path: Path) -> sqlite3.Connection:
     """Return a connection that has the file for itself."""
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=0.2, check_same_thread=False)
+        connection = _connect(path, "rwc")
         try:
-            connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("BEGIN EXCLUSIVE")
             _make_tables(connection, path)
             connection.commit()
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.set_progress_handler(None, 0)
         except BaseException:
             connection.close()
             raise
@@ -312,21 +345,42 @@ def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
     """Make the tables in an empty file; refuse one that is something else.
 
     Raises:
-        FormatError: It is another program's, or of another layout.
+        FormatError: It is another program's, or of another layout, or damaged.
     """
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    layout = connection.execute("PRAGMA user_version").fetchone()[0]
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if (application, layout) == (_APPLICATION, _LAYOUT):
-        return
+    tables = connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     if application or tables:
-        expected = f"expected a ledger of layout {_LAYOUT}"
-        found = f"layout {layout}" if application == _APPLICATION else "another database"
-        raise FormatError(f"{expected}, found {found}", path=path)
+        _check_tables(connection, path)
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise FormatError(f"expected a ledger, found a damaged one ({found})", path=path)
+        return
     for statement in _SCHEMA.split(";"):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+
+
+def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file whose tables are others: with triggers or views, reading may do anything.
+
+    Raises:
+        FormatError: They are.
+    """
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    layout = connection.execute("PRAGMA user_version").fetchone()[0]
+    expected = f"expected a ledger of layout {_LAYOUT}"
+    if application != _APPLICATION:
+        raise FormatError(f"{expected}, found another database", path=path)
+    if layout != _LAYOUT:
+        raise FormatError(f"{expected}, found layout {layout}", path=path)
+    with closing(sqlite3.connect(":memory:")) as own:
+        own.executescript(_SCHEMA)
+        wanted = own.execute(_TABLES).fetchall()
+    rows = connection.execute(_TABLES)
+    found = [tuple(row) for row in rows.fetchmany(len(wanted) + 1)]
+    if found != wanted:
+        raise FormatError(f"{expected}, found other tables, triggers or views", path=path)
 
 
 @contextmanager
@@ -337,8 +391,12 @@ def _told(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise OptionError(f"{path}: another run has this ledger open") from None
+        if str(error) == "interrupted" or "decode" in str(error):
+            raise FormatError(
+                f"expected a ledger, found a damaged one ({error})", path=path
+            ) from None
         raise OptionError(f"{path}: {error}; --ledger names another place") from None
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise FormatError(f"expected a ledger, found something else ({error})", path=path) from None
     except OSError as error:
         raise OptionError(f"{path}: {error.strerror}; --ledger names another place") from None

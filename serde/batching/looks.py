@@ -13,10 +13,12 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.batching.sources import stem_of
 from serde.errors import SerdeError
+from serde.io.staging import files_in
 from serde.stores.listing import expand
 from serde.stores.store import open_store
 from serde.stores.urls import Address
@@ -31,7 +33,7 @@ def identity(path: str) -> Identity | None:
     """Return what changes with a file of this machine; None if there is none."""
     try:
         found = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):  # The latter of what can be no path.
         return None
     return [path, found.st_size, f"{found.st_mtime_ns:x}-{found.st_ino:x}"]
 
@@ -61,10 +63,11 @@ class Looks:
 
     def holds(self, look: str, sources: Sequence[str]) -> bool:
         """Whether a source still looks as it did."""
-        if not look:
-            return False
-        known = json.loads(look)
-        return self.of(sources, [each[0] for each in known["files"]]) == look
+        try:
+            known = [each[0] for each in json.loads(look)["files"]]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return False  # Whoever made the ledger wrote it; empty where it is not known.
+        return _are_beside(known, sources) and self.of(sources, known) == look
 
     def seal(self, target: str) -> str:
         """Return what a target looks like, empty if it is not there."""
@@ -72,8 +75,7 @@ class Looks:
             return json.dumps(self._identity(target) or "").strip('"')
         files = [target]
         if os.path.isdir(target):
-            walked = os.walk(target)
-            files = sorted(os.path.join(place, name) for place, _, own in walked for name in own)
+            files = sorted(map(os.fspath, files_in(Path(target))))
         known = [identity(each) for each in files]
         return "" if None in known or not known else _digest(json.dumps(known))
 
@@ -102,6 +104,20 @@ class Looks:
             store, folder = open_store(address.with_path(address.parent), self._storage)
             return [each.path for each in store.entries(folder, stem)]
         return []
+
+
+def _are_beside(files: Sequence[AnyValue], sources: Sequence[str]) -> bool:
+    """Whether files are local, or beside a source in its store: nothing else is asked for them."""
+    stores = [Address.of(source) for source in sources]
+    places = {each.with_path(f"{each.parent or each.path.rstrip('/')}/") for each in stores}
+    for each in files:
+        if not isinstance(each, str):
+            return False
+        own = Address.of(each)
+        near = any(own.path.startswith(p.path) and own.with_path(p.path) == p for p in places)
+        if own.protocol and (not near or ".." in own.path.split("/")):
+            return False
+    return True
 
 
 def _starting(names: list[str], stem: str) -> Iterator[str]:

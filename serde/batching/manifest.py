@@ -1,6 +1,8 @@
 """Manifests: one model a line, as JSON, as CSV or as a plain path or URL.
 
-A line that cannot be read is an entry with its fault; it never ends the batch.
+A line that cannot be read is an entry with its fault; it never ends the batch. Who gives a manifest
+need not have written it: what a line names to be run, or a place outside the folder of the targets,
+is a fault as well, unless the caller lets manifests do that.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
@@ -16,14 +19,29 @@ from typing import IO, Final
 from typing import Any as AnyValue
 
 from serde.errors import OptionError
+from serde.io.contained import location_fault
+from serde.stores.urls import is_url
 
-__all__ = ["STDIN", "Entry", "is_manifest", "read_entry", "read_manifest"]
+__all__ = [
+    "LEDGER_FOLDER",
+    "NO_TRUST",
+    "STDIN",
+    "Entry",
+    "Trust",
+    "is_manifest",
+    "read_entry",
+    "read_manifest",
+]
 
 STDIN: Final = "-"
+LEDGER_FOLDER: Final = ".serde"
+"""Folder within that of the targets, in which the ledger lies."""
 
 _SUFFIXES: Final = (".jsonl", ".ndjson", ".csv", ".txt", ".lst")
 _MAX_LINE: Final = 2**20
 _OWN: Final = ("source", "sources", "target")
+_RUN: Final = ("converters", "custom_convert_map", "cc")
+"""Options whose value is code, or a program that is started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +63,59 @@ class Entry:
     fault: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What lines of manifests may do besides naming sources and options.
+
+    Attributes:
+        code: Name files of converters, and the compiler, which are run.
+        targets: Name places outside the folder or URL of the targets.
+    """
+
+    code: bool = False
+    targets: bool = False
+
+    def check(self, entry: Entry) -> None:
+        """Refuse an entry that goes beyond it.
+
+        Raises:
+            OptionError: It does.
+        """
+        named = [name for name in _RUN if name in entry.options]
+        if named and not self.code:
+            raise OptionError(
+                f"{named[0]}: a manifest may not name what is run; "
+                "allow it by --manifest-code (manifest_code=True)"
+            )
+        fault = location_fault(entry.target) if entry.target else None
+        if is_url(entry.target):
+            fault = "is a URL"
+        if os.path.normpath(entry.target).startswith(f"{LEDGER_FOLDER}{os.sep}"):
+            fault = "is where the ledger lies"
+        if fault is not None and not self.targets:
+            fault = fault.replace("of the model", "of the targets")
+            raise OptionError(
+                f"target: {entry.target!r} {fault}; "
+                "allow it by --manifest-targets (manifest_targets=True)"
+            )
+
+
+NO_TRUST: Final = Trust()
+"""Of manifests that others wrote."""
+
+
 def is_manifest(argument: str) -> bool:
     """Whether an argument names a manifest, by its suffix, or the standard input."""
     return argument == STDIN or argument.endswith(_SUFFIXES)
 
 
-def read_manifest(path: str, known: Collection[str]) -> Iterator[Entry]:
+def read_manifest(path: str, known: Collection[str], trust: Trust) -> Iterator[Entry]:
     """Yield an entry for each line of a manifest that says something.
 
     Args:
         path: The file, ``"-"`` for the standard input.
         known: Names of the options that a line may have.
+        trust: What lines may do besides.
 
     Raises:
         OptionError: There is no such file, or it cannot be read.
@@ -63,7 +123,7 @@ def read_manifest(path: str, known: Collection[str]) -> Iterator[Entry]:
     name = "<stdin>" if path == STDIN else path
     try:
         with nullcontext(sys.stdin.buffer) if path == STDIN else open(path, "rb") as file:
-            yield from _entries(name, _lines(file), known)
+            yield from _entries(name, _lines(file), known, trust)
     except OSError as error:
         raise OptionError(f"{name}: cannot be read: {error.strerror}") from None
 
@@ -79,7 +139,9 @@ def _lines(file: IO[bytes]) -> Iterator[bytes | None]:
         yield None
 
 
-def _entries(name: str, lines: Iterable[bytes | None], known: Collection[str]) -> Iterator[Entry]:
+def _entries(
+    name: str, lines: Iterable[bytes | None], known: Collection[str], trust: Trust
+) -> Iterator[Entry]:
     columns: list[str] = []
     started = False
     for number, raw in enumerate(lines, 1):
@@ -101,24 +163,29 @@ def _entries(name: str, lines: Iterable[bytes | None], known: Collection[str]) -
                 raise OptionError(f"{where}: expected a column source, found {', '.join(columns)}")
             continue
         started = True
-        yield _entry(where, text, columns, known)
+        yield _entry(where, text, columns, known, trust)
 
 
 def _row(text: str) -> list[str]:
     return [cell.strip() for cell in next(csv.reader(io.StringIO(text)), [])]
 
 
-def _entry(where: str, text: str, columns: list[str], known: Collection[str]) -> Entry:
+def _entry(
+    where: str, text: str, columns: list[str], known: Collection[str], trust: Trust
+) -> Entry:
     try:
+        said: Mapping[str, AnyValue] = {"source": text}
         if columns:
-            return read_entry(where, _cells(columns, _row(text)), known)
-        if text.startswith("{"):
-            return read_entry(where, _object(text), known)
-        return read_entry(where, {"source": text}, known)
+            said = _cells(columns, _row(text))
+        elif text.startswith("{"):
+            said = _object(text)
+        entry = read_entry(where, said, known)
+        trust.check(entry)
     except OptionError as error:
         return Entry(where, fault=str(error))
     except (csv.Error, RecursionError) as error:
         return Entry(where, fault=f"cannot be read: {error}")
+    return entry
 
 
 def _object(text: str) -> Mapping[str, AnyValue]:
@@ -158,6 +225,14 @@ def _value(name: str, cell: str) -> AnyValue:
         return cell
 
 
+def _is_path(text: str) -> bool:
+    """Whether a file may be called so; bytes that are no text are lone surrogates in Python."""
+    try:
+        return "\0" not in os.fsdecode(os.fsencode(text))
+    except UnicodeEncodeError:
+        return False
+
+
 def read_entry(where: str, said: Mapping[str, AnyValue], known: Collection[str]) -> Entry:
     """Return the entry that an object describes.
 
@@ -179,8 +254,9 @@ def read_entry(where: str, said: Mapping[str, AnyValue], known: Collection[str])
     target = said.get("target") or ""
     if not isinstance(target, str):
         raise OptionError(f"target: expected a path or URL, found {target!r}")
-    if any("\0" in text for text in (*sources, target)):
-        raise OptionError("a path cannot contain a null character")
+    for text in (*sources, target):
+        if not _is_path(text):
+            raise OptionError(f"expected a path, found {text!r}")
     options = {name: value for name, value in said.items() if name not in _OWN}
     unknown = [name for name in options if name not in known]
     if unknown:

@@ -75,6 +75,8 @@ class Settings:
             system if empty.
         overwrite: Whether targets may be replaced that no batch wrote, as in
             :func:`serde.convert`.
+        sandbox: Whether the process of a model is kept to its sources and its target; None where
+            the kernel can.
         threads: Threads that one model may use.
         storage: What ``fsspec`` is given for stores; it may be secret, and is written nowhere.
     """
@@ -88,6 +90,7 @@ class Settings:
     retries: int = 1
     scratch: str = ""
     overwrite: bool = False
+    sandbox: bool | None = None
     threads: int = 1
     storage: Mapping[str, AnyValue] = field(default_factory=dict, repr=False)
 

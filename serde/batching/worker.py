@@ -23,7 +23,7 @@ from serde.batching.looks import Looks
 from serde.batching.records import Job, Outcome, Settings
 from serde.bridge import get_bridge
 from serde.errors import SerdeError
-from serde.io.staging import sweep
+from serde.io.staging import staging_directory, sweep
 from serde.outcome import OUTCOMES, exit_code
 from serde.stores.publishing import published
 from serde.stores.staging import Staged, stage, told
@@ -184,23 +184,24 @@ class Runner:
             "to": settings.to,
             "options": {**common, **settings.options, **job.options},
             "known": job.known,
-            "scratch": os.fspath(scratch.absolute()),
             "folder": os.getcwd(),
             "asks": along is not None and not along,
+            "sandbox": settings.sandbox,
         }
         self._begin(settings.to)
         limits: AnyValue = {"seconds": settings.seconds, "memory": settings.memory}
+        identified = None  # Of what was fetched all is known.
         try:
-            ending = self._isolation.call(CONVERT, request, **limits)
-            if ending.answer is not None:
-                self._learn(ending.answer, settings.to)
-                return answered(job, ending), False
-            for folder in (target.absolute().parent, scratch):
+            with staging_directory(scratch) as own:
+                request["scratch"] = os.fspath(own.absolute())
+                ending = self._isolation.call(CONVERT, request, **limits)
+                if ending.answer is not None:
+                    self._learn(ending.answer, settings.to)
+                    return answered(job, ending), False
                 with suppress(OSError):
-                    sweep(folder)
-            identified = None  # Of what was fetched all is known.
-            if along is None:
-                identified = self._isolation.call(IDENTIFY, request, **limits).answer
+                    sweep(target.absolute().parent)
+                if along is None:
+                    identified = self._isolation.call(IDENTIFY, request, **limits).answer
         except ServerEnded:
             told = "the process that others are forked from was killed, and this one with it"
             return outcome_of(job, "crashed", error=told), True

@@ -1,10 +1,15 @@
 """Where two models begin to differ: their inner values, matched by name, on the same inputs.
 
-Both models are run as Relay. A value of one belongs to a value of the other if what their
+Both models are run as Relay, exactly: so what differs is what the files say, and not how they are
+rounded. Where that does not differ, they are run again as their dtypes declare. A value of one
+belongs to a value of the other if what their
 files call them is the same, but for what formats add to names. Not every value that differs is
 at fault: a batch normalisation that was folded into a convolution changes the value in between.
 At fault is a value that differs though what it is computed from agrees, and from which an
 output that differs is reached without another value that agrees.
+
+What agrees is told by rounding: in the exact run by that of the weights to the narrower dtype of
+both files, which is measured, in the other one by what dtypes do to most nets.
 """
 
 from __future__ import annotations
@@ -13,11 +18,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Final
 
 from serde.checking.distance import deviation, distance, ratio
+from serde.checking.judgement import fits
 from serde.checking.matching import match_outputs
+from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError
 from serde.relay import transform
@@ -27,17 +33,22 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
-from serde.relay.run.interpreter import run
-from serde.weights import Array, numpy_dtype
+from serde.relay.run.arithmetic import Arithmetic, Exact, WeightsRounded
+from serde.relay.run.interpreter import run_with
+from serde.weights import Array
 
 __all__ = ["Bisection", "InnerValue", "bisect_models", "normalize_name"]
 
-_NOISE = 1e-6
-_NARROW = {"bfloat16": 8e-3, "float16": 1e-3}
-"""Part of a value's deviation by which rounding alone moves it in most nets, the largest first."""
+_WEIGHTS: Final = 1e-7
+"""Part of a value's deviation by which the last bits of float32 weights move it."""
 
-_SURELY, _MOST = 10.0, 0.1
-"""Multiple of that noise up to which values agree in any case, and distance from which none do."""
+_NOISE: Final = 1e-6
+_NARROW = {"bfloat16": 8e-3, "float16": 1e-3}
+"""The same for rounding after every operator, in most nets; the largest first."""
+
+_SURELY, _MEASURED, _MOST = 10.0, 4.0, 0.1
+"""Multiple of that noise up to which values agree in any case, the same where it was measured,
+and distance from which none do."""
 
 _KEPT_BYTES = 2**28
 """Bytes of values that are compared at a time."""
@@ -51,12 +62,14 @@ class InnerValue:
 
     Attributes:
         name: Name in the source.
-        target: Name in the target.
+        target: Name in the target; empty for an output that the target does not have.
         op: The Relay operator that yields it in the source.
         shape: Its shape in the source, for the inputs of the run.
         distance: Root mean square of the differences, in deviations of the source's value.
         agrees: Whether that is rounding.
         suspect: Whether it is at fault: it differs, and what it is computed from agrees.
+        limit: Distance up to which it agrees.
+        remark: Why its numbers do not count, such as ``its shape is 2x3, there 3x2``.
     """
 
     name: str
@@ -66,6 +79,8 @@ class InnerValue:
     distance: float
     agrees: bool
     suspect: bool = False
+    limit: float = 0.0
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +89,9 @@ class Bisection:
 
     Attributes:
         values: The values that both models have, in the source's order; outputs last.
-        limit: Distance up to which values agree.
     """
 
     values: tuple[InnerValue, ...]
-    limit: float
 
     def _repr_html_(self) -> str:
         """Return what was found for a notebook: the values that differ, those at fault first."""
@@ -96,6 +109,11 @@ class Bisection:
         )
 
     @property
+    def agrees(self) -> bool:
+        """Whether all values agree, and all outputs are there."""
+        return all(value.agrees for value in self.values)
+
+    @property
     def first(self) -> InnerValue | None:
         """The first value at fault; None if no value is."""
         return next((value for value in self.values if value.suspect), None)
@@ -106,12 +124,15 @@ class Bisection:
         found, total = self.first, len(self.values)
         if found is not None:
             op = f" ({found.op})" if found.op else ""
+            how = found.remark or f"by {found.distance:.1e} of its deviation"
             return (
-                f"the models first differ at {found.name}{op}, in the target {found.target}: "
-                f"by {found.distance:.1e} of its deviation"
+                f"the models first differ at {found.name}{op}, in the target {found.target}: {how}"
             )
-        if all(value.agrees for value in self.values):
+        if self.agrees:
             return f"all {total} values agree that both models have, run as Relay"
+        remarks = [f"{value.name}: {value.remark}" for value in self.values if value.remark]
+        if remarks:
+            return "; ".join(remarks)
         return f"no value of {total} that both models have tells where they begin to differ"
 
 
@@ -134,46 +155,34 @@ def bisect_models(
         CheckError: The models have no value in common, or one cannot be run.
     """
     left, right = _Inside(source), _Inside(target)
-    places = match_outputs(left.outputs, right.outputs, recorded)
-    pairs = [pair for pair in _pairs(left, right) if pair[0] not in left.outputs]
-    ends = [
-        (name, right.outputs[place])
-        for name, place in zip(left.outputs, places, strict=True)
-        if place is not None
-    ]
-    if not ends:
+    pairs = [*_inner_pairs(left, right), *_output_pairs(left, right, recorded)]
+    if all(pair.other is None for pair in pairs if pair.is_output):
         raise CheckError("the models have no output in common")
-    apart = {
-        pair: figures
-        for group in _groups(left, [*pairs, *ends])
-        for pair, figures in zip(group, _compare(left, right, group, inputs), strict=True)
-    }
-    found = {pair: each for pair, each in apart.items() if each is not None}
-    if not found:
-        raise CheckError("the models have no value of the same shape in common")
-    worst = max((found[pair][1] for pair in ends if pair in found), default=0.0)
-    limit = _limit(worst, max(left.noise, right.noise))
-    agreeing = {left.values[name]: far <= limit for (name, _), (_, far) in found.items()}
-    suspects = _suspects(left, agreeing)
-    return Bisection(
-        tuple(
-            InnerValue(
-                name, other, left.operator(name), shape, far, far <= limit,
-                left.values[name] in suspects,
-            )
-            for (name, other), (shape, far) in found.items()
-        ),
-        limit,
-    )  # fmt: skip
+    found = _compare(left, right, pairs, inputs, exactly=True)
+    if all(value.agrees for value in found):
+        found = _compare(left, right, pairs, inputs, exactly=False)
+    return Bisection(tuple(found))
 
 
-def _limit(worst: float, noise: float) -> float:
-    """Return the distance up to which values agree: between rounding and what outputs show."""
-    return (
-        min(max(math.sqrt(worst * noise), _SURELY * noise), _MOST)
-        if math.isfinite(worst)
-        else _MOST
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """A value of the source and the one of the target that belongs to it, if there is one."""
+
+    name: str
+    own: Expr
+    target: str
+    other: Expr | None
+    is_output: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """How the values of a pair compare: their distance, and one that rounding explains."""
+
+    shape: tuple[int, ...]
+    distance: float
+    rounding: float
+    remark: str = ""
 
 
 class _Inside:
@@ -182,22 +191,22 @@ class _Inside:
     Attributes:
         model: The model, without lets.
         values: Its values that are tensors of numbers, by name, in order.
-        outputs: Names of the outputs.
+        outputs: Names and values of its outputs.
     """
 
     def __init__(self, model: RelayModel) -> None:
         self.model, named = transform.named_values(model)
         self._engine = RelayEngine(self.model)
         body = self.model.main.body
-        self.outputs = tuple(self._engine.outputs)
+        results = transform.results_of(self.model)
+        self.outputs = tuple(zip(self._engine.outputs, results, strict=True))
         self.values: dict[str, Expr] = {}
         order = {node: place for place, node in enumerate(post_order(body))}
         known = sorted(named.items(), key=lambda item: order.get(item[1], -1))
         for name, value in known:
             if value in order and not isinstance(value, Var) and isinstance(value.type, TensorType):
                 self.values[name] = value
-        results = transform.results_of(self.model)
-        self.values |= dict(zip(self.outputs, results, strict=True))
+        self.values |= dict(reversed(self.outputs))
 
     @property
     def noise(self) -> float:
@@ -206,33 +215,52 @@ class _Inside:
         dtypes = {type_.dtype for type_ in types if isinstance(type_, TensorType)}
         return next((noise for dtype, noise in _NARROW.items() if dtype in dtypes), _NOISE)
 
-    def operator(self, name: str) -> str:
-        """Return the operator that yields a value."""
-        value = self.values[name]
-        node = value.tuple_value if isinstance(value, TupleGetItem) else value
-        return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
+    @property
+    def narrow_weights(self) -> list[str]:
+        """The dtypes of weights that hold less than float32, the narrowest first."""
+        dtypes = {weight.dtype for weight in self.model.params.values()}
+        return [dtype for dtype in _NARROW if dtype in dtypes]
 
-    def run(self, names: Sequence[str], inputs: Mapping[str, Array]) -> list[Array]:
-        """Return values by name."""
-        wanted = Tuple([self.values[name] for name in names])
-        main = self.model.main
+    def run(
+        self, wanted: Sequence[Expr], inputs: Mapping[str, Array], arithmetic: Arithmetic
+    ) -> list[Array]:
+        """Return some values."""
+        model, main = self.model, self.model.main
+        given = fit_inputs(self._engine.name, self._engine.inputs, inputs)
+        names = [param.name_hint for param in main.params]
         function = Function(
-            main.params, wanted, None, type_params=main.type_params, attrs=main.attrs
+            main.params, Tuple(wanted), None, type_params=main.type_params, attrs=main.attrs
         )
-        return leaves(run(function, self._engine.arguments(inputs), mod=self.model.mod))
+        arguments = [given[name] if name in given else model.params[name] for name in names]
+        return leaves(run_with(arithmetic, function, arguments, mod=model.mod))
 
 
-def _pairs(left: _Inside, right: _Inside) -> Iterator[tuple[str, str]]:
-    """Yield the names of values that both models have, each once."""
+def _operator(value: Expr) -> str:
+    """Return the operator that yields a value."""
+    node = value.tuple_value if isinstance(value, TupleGetItem) else value
+    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
+
+
+def _inner_pairs(left: _Inside, right: _Inside) -> Iterator[_Pair]:
+    """Yield the values that both models have by name, each once, but for the source's outputs."""
     others: dict[str, str] = {}
     for name in right.values:
         others.setdefault(normalize_name(name), name)
-    taken: set[Expr] = set()
+    taken = {value for _, value in left.outputs}
     for name, value in left.values.items():
         other = others.get(normalize_name(name))
         if other is not None and value not in taken:
             taken.add(value)
-            yield name, other
+            yield _Pair(name, value, other, right.values[other])
+
+
+def _output_pairs(left: _Inside, right: _Inside, recorded: Sequence[str] | None) -> Iterator[_Pair]:
+    """Yield the outputs of the source, each with the target's by its place."""
+    names, others = ([name for name, _ in side.outputs] for side in (left, right))
+    places = match_outputs(names, others, recorded)
+    for (name, value), place in zip(left.outputs, places, strict=True):
+        other, theirs = ("", None) if place is None else right.outputs[place]
+        yield _Pair(name, value, other, theirs, is_output=True)
 
 
 def normalize_name(name: str) -> str:
@@ -240,41 +268,113 @@ def normalize_name(name: str) -> str:
     return re.sub(r"\W", "_", _SUFFIX.sub(lambda found: f":{found[1]}" if found[1] else "", name))
 
 
-def _groups(left: _Inside, pairs: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+def _compare(
+    left: _Inside,
+    right: _Inside,
+    pairs: Sequence[_Pair],
+    inputs: Mapping[str, Array],
+    *,
+    exactly: bool,
+) -> list[InnerValue]:
+    """Return how pairs compare; values inside of another shape only where they are at fault."""
+    apart: dict[_Pair, _Figures] = {}
+    for group in _groups([pair for pair in pairs if pair.other is not None]):
+        apart |= zip(group, _measure(left, right, group, inputs, exactly), strict=True)
+    missing = _Figures((), math.inf, 0.0, "the target has no such output")
+    worst = max(apart[pair].distance for pair in pairs if pair.is_output and pair in apart)
+    limits = {pair: _limit(worst, figures.rounding) for pair, figures in apart.items()}
+    agreeing: dict[Expr, bool] = {}
+    unlike: dict[Expr, bool] = {}
+    for pair, figures in apart.items():
+        if figures.remark and not pair.is_output:
+            unlike[pair.own] = False
+        else:
+            agrees = not figures.remark and figures.distance <= limits[pair]
+            agreeing[pair.own] = agreeing.get(pair.own, True) and agrees
+    suspects = _suspects(left, agreeing)
+    if any(apart[p].remark and p.own in suspects for p in pairs if p in apart):
+        suspects = _suspects(left, agreeing | unlike)
+    found = []
+    for pair in pairs:
+        figures, own = apart.get(pair, missing), pair.own
+        if figures.remark and not pair.is_output and own not in suspects:
+            continue
+        limit = limits.get(pair, 0.0)
+        agrees = not figures.remark and figures.distance <= limit
+        found.append(
+            InnerValue(
+                pair.name, pair.target, _operator(own), figures.shape, figures.distance, agrees,
+                own in suspects and not agrees, limit, figures.remark,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _limit(worst: float, rounding: float) -> float:
+    """Return the distance up to which values agree: between rounding and what outputs show."""
+    between = math.sqrt(worst * rounding / _SURELY) if math.isfinite(worst) else _MOST
+    return min(max(between, rounding), _MOST)
+
+
+def _measure(
+    left: _Inside,
+    right: _Inside,
+    pairs: Sequence[_Pair],
+    inputs: Mapping[str, Array],
+    exactly: bool,
+) -> list[_Figures]:
+    """Return how far the values of each pair are apart, and how far rounding takes them."""
+    arithmetic = Exact() if exactly else Arithmetic()
+    values = [pair.own for pair in pairs]
+    ours = left.run(values, inputs, arithmetic)
+    theirs = right.run([pair.other for pair in pairs if pair.other is not None], inputs, arithmetic)
+    least = _SURELY * (_WEIGHTS if exactly else max(left.noise, right.noise))
+    roundings = [least] * len(pairs)
+    narrow = [*right.narrow_weights, *left.narrow_weights]
+    if exactly and narrow:
+        rounded = left.run(values, inputs, WeightsRounded(narrow[0]))
+        roundings = [
+            max(least, _MEASURED * ratio(distance(b, a).mean, deviation(a)))
+            for a, b in zip(ours, rounded, strict=True)
+        ]
+    return [_figures(*each) for each in zip(pairs, ours, theirs, roundings, strict=True)]
+
+
+def _figures(pair: _Pair, own: Array, other: Array, rounding: float) -> _Figures:
+    if own.shape != other.shape:
+        what = f"its shape is {_text(own.shape)}, there {_text(other.shape)}"
+        return _Figures(own.shape, math.inf, rounding, what)
+    far = ratio(distance(other, own).mean, deviation(own))
+    ours, theirs = _dtype(pair.own), "" if pair.other is None else _dtype(pair.other)
+    is_like = fits(ours, theirs, float16=True)
+    alike = is_like if pair.is_output else own.dtype.kind == other.dtype.kind
+    what = "" if alike else f"it is {ours}, there {theirs}"
+    return _Figures(own.shape, far, rounding, what)
+
+
+def _dtype(value: Expr) -> str:
+    return value.type.dtype if isinstance(value.type, TensorType) else ""
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _groups(pairs: Sequence[_Pair]) -> Iterator[list[_Pair]]:
     """Yield the pairs in groups whose values fit into memory together."""
-    group: list[tuple[str, str]] = []
+    group: list[_Pair] = []
     size = 0
     for pair in pairs:
         group.append(pair)
-        type_ = left.values[pair[0]].type
+        type_ = pair.own.type
         lengths = type_.shape if isinstance(type_, TensorType) else ()
         # An open length counts as one that is usual in a check.
-        count = math.prod(length if isinstance(length, int) else 64 for length in lengths)
-        size += count * (numpy_dtype(type_.dtype).itemsize if isinstance(type_, TensorType) else 8)
+        size += 8 * math.prod(length if isinstance(length, int) else 64 for length in lengths)
         if size > _KEPT_BYTES:
             yield group
             group, size = [], 0
     if group:
         yield group
-
-
-Figures = tuple[tuple[int, ...], float]
-
-
-def _compare(
-    left: _Inside, right: _Inside, pairs: Sequence[tuple[str, str]], inputs: Mapping[str, Array]
-) -> list[Figures | None]:
-    """Return shape and distance of each pair; None where shapes or kinds are not the same."""
-    ours = left.run([name for name, _ in pairs], inputs)
-    theirs = right.run([other for _, other in pairs], inputs)
-    return [_measure_distance(own, other) for own, other in zip(ours, theirs, strict=True)]
-
-
-def _measure_distance(own: Array, other: Array) -> Figures | None:
-    if own.shape != other.shape or (own.dtype.kind == "f") != (other.dtype.kind == "f"):
-        return None
-    exact = own.astype(np.float64) if own.dtype.kind == "f" else own
-    return own.shape, ratio(distance(other, own).mean, deviation(exact))
 
 
 def _suspects(inside: _Inside, agreeing: Mapping[Expr, bool]) -> set[Expr]:
@@ -293,9 +393,7 @@ def _suspects(inside: _Inside, agreeing: Mapping[Expr, bool]) -> set[Expr]:
         if known is False and above:
             candidates.add(node)
         clean[node] = above if known is None else known
-    leading: set[Expr] = {
-        value for name in inside.outputs if not agreeing.get(value := inside.values[name], True)
-    }
+    leading = {value for _, value in inside.outputs if not agreeing.get(value, True)}
     for node in reversed(order):
         if node in leading:
             leading.update(each for each in children(node) if agreeing.get(each) is not True)

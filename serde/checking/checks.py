@@ -5,26 +5,31 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
+from itertools import islice
 from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.bridge import AnyBridge, source_bridge, target_bridge
 from serde.checking.bisection import Bisection, bisect_models
 from serde.checking.data import CheckData, as_check_data
-from serde.checking.engines import engine_for_path, read_target
+from serde.checking.engines import engine_for_path, read_target, source_engine
 from serde.checking.inputs import InputSets
 from serde.checking.verdict import Tolerance, compare
 from serde.conversion.places import Places
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model
 from serde.engine.interpreter import RelayEngine
-from serde.errors import FormatError, OptionError, SerdeError
+from serde.errors import CheckError, FormatError, OptionError, SerdeError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
+from serde.weights import Array
 
-__all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference"]
+__all__ = ["bisect", "bisect_read", "check", "input_types", "locate_difference", "wide_flag"]
 
+
+_MOST_SETS = 8
+"""Inputs for which models are run whose values agree."""
 
 _BOTH = Places({"source": "source_format", "target": "target_format"})
 
@@ -88,14 +93,14 @@ def check(
     writer = _existing_target(target, target_format)
     loaded, model = read_model(reader, source, params, bound, report)
     with report.stage("check"), ExitStack() as running:
-        own = reader.engine(loaded, model)
+        own = source_engine(reader, loaded, model)
         running.enter_context(closing(own))
         other = engine_for_path(writer, Path(target), input_types(model))
         running.enter_context(closing(other))
         if not float16 and other.computes_float16:
             float16 = True
             report.notes.append("the target computes in float16, and is judged as such")
-        compare(
+        failing = compare(
             own,
             other,
             model,
@@ -105,10 +110,11 @@ def check(
             data=data,
             float16=float16,
             yardstick=yardstick,
+            wide_flag=wide_flag(writer.export_options),
             report=report,
         )
-    if yardstick:
-        locate_difference(report, model, writer, Path(target), dims, data)
+    if yardstick and failing is not None:
+        locate_difference(report, model, writer, Path(target), failing)
     return report
 
 
@@ -154,7 +160,7 @@ def bisect(
     _, model = read_model(reader, source, params, bound, report)
     with report.stage("bisect"):
         data = None if check_data is None else as_check_data(check_data)
-        return _bisect(model, writer, Path(target), dims, data)
+        return bisect_read(model, _read(model, writer, Path(target)), dims, data)
 
 
 def locate_difference(
@@ -162,34 +168,20 @@ def locate_difference(
     model: RelayModel,
     writer: AnyBridge,
     path: Path,
-    dims: Mapping[str, int] | None,
-    data: CheckData | None,
+    failing: Mapping[str, Array],
     recorded: Sequence[str] | None = None,
 ) -> None:
-    """Note where the models begin to differ, if a check found that they do.
-
-    An output that the target does not have says nothing of where.
-    """
-    if not any(verdict.failed and verdict.target is not None for verdict in report.verdicts):
-        return
+    """Note where the models begin to differ, for inputs for which a check found that they do."""
     with report.stage("bisect"):
         try:
-            report.notes.append(_bisect(model, writer, path, dims, data, recorded).sentence)
+            other = _read(model, writer, path)
+            report.notes.append(bisect_models(model, other, failing, recorded=recorded).sentence)
         except SerdeError as error:
             report.notes.append(f"where the models begin to differ was not found: {error}")
 
 
-def _bisect(
-    model: RelayModel,
-    writer: AnyBridge,
-    path: Path,
-    dims: Mapping[str, int] | None,
-    data: CheckData | None,
-    recorded: Sequence[str] | None = None,
-) -> Bisection:
-    """Compare the values inside a model and a file, on the first inputs of a check."""
-    other = read_target(writer, path, input_types(model))[1]
-    return bisect_read(model, other, dims, data, recorded)
+def _read(model: RelayModel, writer: AnyBridge, path: Path) -> RelayModel:
+    return read_target(writer, path, input_types(model))[1]
 
 
 def bisect_read(
@@ -197,17 +189,27 @@ def bisect_read(
     other: RelayModel,
     dims: Mapping[str, int] | None = None,
     data: CheckData | None = None,
-    recorded: Sequence[str] | None = None,
 ) -> Bisection:
-    """Compare the values inside two models that have been read, on the first inputs of a check.
+    """Compare the values inside two models, on the first inputs of a check that tell them apart.
 
     Raises:
         CheckError: They have no value in common, or one cannot be run.
     """
     engines = RelayEngine(model), RelayEngine(other)
+    found = None
     sets = InputSets(model, *engines, report=Report(), dims=dims, data=data)
-    inputs = next(iter(sets))
-    return bisect_models(model, other, inputs, recorded=recorded)
+    for inputs in islice(sets, _MOST_SETS):
+        found = bisect_models(model, other, inputs)
+        if not found.agrees:
+            break
+    if found is None:
+        raise CheckError("there are no inputs to compare the models with")
+    return found
+
+
+def wide_flag(options: AnyValue) -> str:
+    """Return what leaves nodes in float32: the option of a target's own, or that of all."""
+    return "--float32-ops" if hasattr(options, "float32_ops") else "--op-block-list"
 
 
 def _existing_target(target: PathLike, format_name: str | None) -> AnyBridge:

@@ -12,8 +12,8 @@ import lzma
 import math
 import os
 import re
+import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,9 @@ import numpy as np
 from serde._optional import require
 from serde.checking.sizes import input_type, lengths_of_shape
 from serde.engine.fitting import cast_exactly, match_names
-from serde.errors import FormatError, MissingDependency, OptionError
+from serde.errors import FormatError, MissingDependency, OptionError, SerdeError
+from serde.io.zips import ZIP_FAULTS
+from serde.limits import MAX_ARCHIVE_RATIO
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.weights import Array, dtype_name, numpy_dtype
@@ -34,6 +36,11 @@ __all__ = ["CheckData", "as_check_data"]
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _ARRAY_SUFFIXES = (".npy", ".npz")
+_HEADER_BYTES = 2**16
+_FREE_BYTES = 2**20
+_DENSEST = 2 * MAX_ARCHIVE_RATIO
+"""How many times its size a file may unpack to, and `_FREE_BYTES`: zeros do to a thousand times."""
+
 _INPUT_FILE = re.compile(r"input_(\d+)\.pb")
 
 _PILLOW_MODES = {"BGR": "RGB", "GRAYSCALE": "L", "GRAYSCALE_FLOAT16": "L", "RGB": "RGB"}
@@ -108,13 +115,13 @@ def _is_sample(path: Path) -> bool:
 
 
 def _holds_tensors(path: Path) -> bool:
-    return path.is_dir() and any(_INPUT_FILE.fullmatch(each.name) for each in path.iterdir())
+    return path.is_dir() and any(map(_is_input, path.iterdir()))
 
 
 def _by_number(path: Path) -> list[tuple[int, str]]:
     """Return a key that orders names with numbers in them by the numbers."""
     parts = re.split(r"(\d+)", path.name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -261,10 +268,18 @@ class _Sample:
                 found = {}
                 for name, given in self._match_names(list(members)).items():
                     member = members[given]
+                    if member.file_size > _DENSEST * path.stat().st_size + _FREE_BYTES:
+                        raise FormatError(
+                            f"{self._option}: {given} unpacks to more than {_DENSEST} times the "
+                            "size of the file",
+                            path=path,
+                        )
                     with archive.open(member) as stream:
                         found[name] = self._read_array(name, stream, path, member.file_size)
                 return found
-        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, EOFError) as error:
+        except (*ZIP_FAULTS, OSError, lzma.LZMAError) as error:
+            if isinstance(error, SerdeError):
+                raise
             raise FormatError(
                 f"{self._option}: expected a .npz file: {error}", path=path
             ) from error
@@ -273,7 +288,7 @@ class _Sample:
         """Read one array, after its shape is known to fit and its bytes to be there."""
         try:
             shape, by_column, dtype = _read_header(stream)
-        except (ValueError, EOFError, SyntaxError, TypeError) as error:
+        except ValueError as error:
             raise FormatError(
                 f"{self._option}: expected a .npy array: {error}", path=path
             ) from error
@@ -320,8 +335,8 @@ class _Sample:
             self._where = str(file)
             try:
                 found[name] = self._check_value(name, onnx.numpy_helper.to_array(tensor))
-            except (TypeError, ValueError) as error:
-                if isinstance(error, OptionError):
+            except Exception as error:  # Of ONNX's reader, for whatever the tensor claims.
+                if isinstance(error, SerdeError):
                     raise
                 raise FormatError(f"{self._option}: no ONNX tensor: {error}", path=file) from error
         return found
@@ -341,11 +356,20 @@ class _Sample:
                 size = (image.height, image.width)
                 shape = (1, *size, channels) if channels_last else (1, channels, *size)
                 self._check_shape(name, shape, "pixels ")
+                if math.prod(shape) > _DENSEST * path.stat().st_size + _FREE_BYTES:
+                    raise FormatError(
+                        f"{self._option}: {size[0]} by {size[1]} pixels are more than "
+                        f"{_DENSEST} times the size of the file",
+                        path=path,
+                    )
                 if image.mode.startswith(("I", "F")):
                     raise self._fault(name, "an image of 8 bits", f"mode {image.mode}")
                 pixels = np.asarray(image.convert(_PILLOW_MODES[layout]))
-        except (OSError, SyntaxError, image_module.DecompressionBombError) as error:
-            raise FormatError(f"{self._option}: expected an image: {error}", path=path) from error
+        except Exception as error:  # Of Pillow's readers, for whatever a file claims.
+            if isinstance(error, SerdeError):
+                raise
+            told = " ".join(str(error).split())
+            raise FormatError(f"{self._option}: expected an image: {told}", path=path) from error
         pixels = pixels.reshape(*size, channels)
         if layout == "BGR":
             pixels = pixels[..., ::-1]
@@ -372,6 +396,18 @@ class _Sample:
         raise self._fault(name, "an image of 1 or 3 channels, (1, 3, H, W) or (1, H, W, 3)", found)
 
 
+class _Bounded:
+    """A stream of which NumPy reads a header, whose length the file claims."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def read(self, count: int) -> bytes:
+        if count > _HEADER_BYTES:
+            raise ValueError(f"a header of {count} bytes")
+        return self._stream.read(count)
+
+
 def _read_header(stream: IO[bytes]) -> AnyValue:
     """Return shape, whether columns come first, and dtype of a .npy array.
 
@@ -379,11 +415,23 @@ def _read_header(stream: IO[bytes]) -> AnyValue:
         ValueError: It is none.
     """
     files: AnyValue = np.lib.format
-    version = files.read_magic(stream)
+    bounded = _Bounded(stream)
     readers = {(1, 0): files.read_array_header_1_0, (2, 0): files.read_array_header_2_0}
-    if version not in readers:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            version = files.read_magic(bounded)
+            found = readers[version](bounded) if version in readers else None
+    except zipfile.BadZipFile:
+        raise
+    except Exception as error:  # Of NumPy's parser, of Python's, and of Python's tokens.
+        raise ValueError(" ".join(str(error).split())[:200] or type(error).__name__) from None
+    if found is None:
         raise ValueError(f"version {version} is not known")
-    return readers[version](stream)
+    shape, by_column, dtype = found
+    if any(length < 0 for length in shape):
+        raise ValueError(f"shape {shape}")
+    return shape, by_column, dtype
 
 
 def _is_archive(path: Path) -> bool:
@@ -391,7 +439,7 @@ def _is_archive(path: Path) -> bool:
 
 
 def _is_input(path: Path) -> bool:
-    return _INPUT_FILE.fullmatch(path.name) is not None
+    return _INPUT_FILE.fullmatch(path.name) is not None and path.is_file()
 
 
 def _cast_as_declared(value: Array, dtype: str) -> Array | None:

@@ -10,18 +10,29 @@ from itertools import chain
 from pathlib import Path
 from typing import Any as AnyValue
 
+import numpy as np
+
 from serde.bridge import AnyBridge
-from serde.engine.base import Engine
+from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
 from serde.engine.foreign import has_kernel
+from serde.engine.interpreter import RelayEngine
+from serde.engine.process import EngineEnded
 from serde.errors import CheckError, OptionError, RelayError, UnsupportedModelError
 from serde.relay.ir.foreign import Foreign, foreign_calls
-from serde.relay.ir.model import RelayModel
+from serde.relay.ir.model import OpenedLengths, RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["RememberingEngine", "engine_for_path", "read_native", "read_target", "renamed_engine"]
+__all__ = [
+    "RememberingEngine",
+    "engine_for_path",
+    "read_native",
+    "read_target",
+    "renamed_engine",
+    "source_engine",
+]
 
 
 class _WrappedEngine(Engine):
@@ -61,6 +72,71 @@ class RememberingEngine(_WrappedEngine):
             self._known = None
             self._known = inputs, self._engine.run(inputs)
         return self._known[1]
+
+
+def source_engine(bridge: AnyBridge, native: AnyValue, model: RelayModel) -> Engine:
+    """Return what runs a source as it was read: with fixed inputs, and at lengths not its own."""
+    engine = bridge.engine(native, model)
+    if isinstance(engine, RelayEngine):
+        return engine
+    if model.meta.fixed:
+        engine = _FixedEngine(engine, model.meta.fixed)
+    opened = model.meta.opened
+    return engine if opened is None else _OpenedEngine(engine, model, opened)
+
+
+class _FixedEngine(_WrappedEngine):
+    """A source of which some inputs always have the same values."""
+
+    def __init__(self, engine: Engine, fixed: Mapping[str, Array]) -> None:
+        super().__init__(engine)
+        self.inputs = {name: each for name, each in engine.inputs.items() if name not in fixed}
+        self._fixed = fixed
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order."""
+        return self._engine.run({**inputs, **self._fixed})
+
+
+class _OpenedEngine(_WrappedEngine):
+    """A source that may run at its own lengths alone.
+
+    The entries of a batch are then given to it one after the other; where that is no way, the
+    interpreter runs what it was read as.
+    """
+
+    def __init__(self, engine: Engine, model: RelayModel, opened: OpenedLengths) -> None:
+        super().__init__(engine)
+        self._model = model
+        self._opened = opened
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order."""
+        if not self._opened.rewritten:
+            try:
+                return run_engine(self._engine, inputs)
+            except EngineEnded:
+                raise
+            except CheckError:
+                pass
+        if not self._opened.inputs or None in self._opened.outputs:
+            return run_engine(RelayEngine(self._model), inputs)
+        pieces = [run_engine(self._engine, each) for each in self._entries(inputs)]
+        return [
+            np.concatenate(each, axis)
+            for axis, each in zip(self._opened.outputs, zip(*pieces, strict=True), strict=True)
+            if axis is not None
+        ]
+
+    def _entries(self, inputs: Mapping[str, Array]) -> Iterator[Mapping[str, Array]]:
+        """Yield the inputs of each entry."""
+        axes = self._opened.inputs
+        name = next(iter(axes))
+        for index in range(inputs[name].shape[axes[name]]):
+            yield {
+                key: value.take([index], axes[key]) if key in axes else value
+                for key, value in inputs.items()
+            }
 
 
 _KEPT: Mapping[str, AnyValue] = {"keep_unknown": True}

@@ -9,7 +9,7 @@ far as the model's facts say so, are those of eight bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from serde.checking.sizes import (
     declared_sizes,
     further_sizes,
     input_type,
+    opened_sizes,
     resolve_dims,
     shape_at,
     size_text,
@@ -60,6 +61,16 @@ _FLOATS = ("float32", "float16", "bfloat16")
 
 _COUNTED = 0.75
 """Part of a mask that is one."""
+
+Change = Callable[[Array], Array]
+
+_OTHERWISE: tuple[tuple[str, Change], ...] = (
+    ("4 times as large", lambda value: 4 * value),
+    ("positive", np.abs),
+    ("64 times as large", lambda value: 64 * value),
+    ("a tenth as large", lambda value: value / 10),
+)
+"""How floats without a range are drawn where the usual ones tell too little."""
 
 
 class InputSets:
@@ -103,6 +114,7 @@ class InputSets:
         self._float16 = float16
         self._seed = seed
         self._usual = resolve_dims(model, dims)
+        self._lengths: Mapping[str, int] | None = None
         self._dtypes = _dtypes_of(model, (reference, candidate))
 
     def __iter__(self) -> Iterator[Mapping[str, Array]]:
@@ -116,6 +128,15 @@ class InputSets:
             return self._use_given(self._data)
         sizes = declared_sizes(self._model, self._dims)
         return self._draw_declared(sizes) if sizes else self._draw_searched()
+
+    def otherwise(self) -> Iterator[tuple[str, Mapping[str, Array]]]:
+        """Yield further sets, of other floats, and how they differ; none of a user's inputs."""
+        if self._lengths is None:
+            return
+        for number, (how, change) in enumerate(_OTHERWISE):
+            inputs = self._draw(self._runs + number, self._lengths, change)
+            if self._failure(inputs) is None:
+                yield how, inputs
 
     def _use_given(self, data: CheckData) -> Iterator[Mapping[str, Array]]:
         count = 0
@@ -143,6 +164,7 @@ class InputSets:
                 self._report.notes.append(f"{note}: {failed}")
                 continue
             done.append(size_text(lengths))
+            self._lengths = self._lengths or lengths
             yield inputs
             for run in range(1, self._runs if len(done) == 1 else 1):
                 yield self._draw(run, lengths)
@@ -158,12 +180,20 @@ class InputSets:
         if failed is not None:
             lengths, inputs = self._search_size(failed)
             remark = f" (the source does not run at {size_text(self._usual)})"
-        if lengths:
-            checked = f"dynamic dimensions were checked at {size_text(lengths)}"
-            self._report.notes.append(checked + remark)
+        self._lengths = lengths
         yield inputs
         for run in range(1, self._runs):
             yield self._draw(run, lengths)
+        done = [size_text(lengths)]
+        other = {**lengths, **opened_sizes(self._model, 3), **self._dims}
+        if other.keys() == lengths.keys() and other != lengths:
+            inputs = self._draw(0, other)
+            if self._failure(inputs) is None:
+                done.append(size_text(other))
+                yield inputs
+        if lengths:
+            checked = f"dynamic dimensions were checked at {'; '.join(done)}"
+            self._report.notes.append(checked + remark)
 
     def _search_size(self, failed: CheckError) -> tuple[Mapping[str, int], Mapping[str, Array]]:
         """Return another size at which the source runs, and inputs of it."""
@@ -192,13 +222,16 @@ class InputSets:
             return error
         return None
 
-    def _draw(self, run: int, lengths: Mapping[str, int]) -> dict[str, Array]:
+    def _draw(
+        self, run: int, lengths: Mapping[str, int], change: Change | None = None
+    ) -> dict[str, Array]:
         return random_inputs(
             self._model,
             seed=(self._seed, run),
             lengths=lengths,
             float16=self._float16,
             dtypes=self._dtypes,
+            change=change,
         )
 
     def _round(self, value: Array, name: str) -> Array:
@@ -222,6 +255,7 @@ def random_inputs(
     lengths: Mapping[str, int],
     float16: bool = False,
     dtypes: Mapping[str, Sequence[str]] | None = None,
+    change: Change | None = None,
 ) -> dict[str, Array]:
     """Return a value for each input of a model; equal seeds give equal values.
 
@@ -232,6 +266,7 @@ def random_inputs(
             is left out has length 2 as first axis, 64 as another.
         float16: Whether float32 values are rounded to what float16 holds.
         dtypes: Further dtypes by input that are to hold its values.
+        change: What is done to floats that nothing limits.
 
     Raises:
         CheckError: An input has no tensor type.
@@ -242,7 +277,7 @@ def random_inputs(
     for variable in model.inputs():
         name, dtype = variable.name_hint, input_type(variable).dtype
         narrow = [*(dtypes or {}).get(name, ()), *(["float16"] if float16 else [])]
-        drawn = _Sampler(generator, shape_at(variable, lengths), dtype, narrow)
+        drawn = _Sampler(generator, shape_at(variable, lengths), dtype, narrow, change)
         values[name] = _round_to(drawn.value(name, constraints), narrow)
     return values
 
@@ -267,8 +302,10 @@ class _Sampler:
         shape: tuple[int, ...],
         dtype: str,
         narrow: Sequence[str],
+        change: Change | None = None,
     ) -> None:
         self._generator = generator
+        self._change = change
         self._shape = shape
         self._dtype = dtype
         self._most = min(
@@ -292,7 +329,8 @@ class _Sampler:
             return self._generator.integers(0, 2, self._shape).astype(bool)
         whole = self._dtype.lstrip("u").startswith("int")
         if bounds is None and not whole:
-            return np.asarray(self._generator.standard_normal(self._shape)).astype(kind)
+            drawn = np.asarray(self._generator.standard_normal(self._shape))
+            return (drawn if self._change is None else self._change(drawn)).astype(kind)
         usual = _UNLIMITED.get(self._dtype, (0, 99))
         low, high = self._draw_bounds(usual if bounds is None else bounds, bounds is None)
         return np.asarray(

@@ -19,9 +19,11 @@ in float16; against the interpreter alone it was up to 4.4 (ICNet). 8 and 4 are 
 An output of k elements is a sample of the rounding, and a handful may be near by chance, so it is
 multiplied by 1 + 9/k.
 
-Floor. Some roundings of the output's deviation and of its magnitude: what rounding makes of
-the last operator alone. It scales with the output; in float16 and below its normal numbers
-steps do not shrink any more, and the floor is a step.
+Floor. In float32, some roundings of the output's deviation and of its magnitude: what rounding
+makes of the last operator alone, and too little to hide a fault. In 16 bits these were 4e-3 of a
+deviation, and hid one: there the distance that rounding the exact output makes is measured, and
+counts beside the source's own. Below the normal numbers of a dtype steps do not shrink any more,
+and the floor is a step.
 """
 
 from __future__ import annotations
@@ -38,22 +40,26 @@ from serde.checking.distance import (
     cosine,
     deviation,
     difference,
+    distance,
     epsilon,
     ratio,
     smallest,
 )
 from serde.checking.tolerance import Tolerance
 from serde.report import OutputVerdict
-from serde.weights import Array, dtype_name
+from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = [
     "DEFAULT_TOLERANCES",
     "OTHER_SHAPE",
+    "RANDOM",
     "USELESS",
     "Rule",
     "Tolerance",
+    "fits",
     "floor_of",
     "judge_output",
+    "last_rounding",
     "resolve_tolerance",
     "silence",
     "within",
@@ -71,8 +77,12 @@ elements, that grows to about 3e-2, and to eight times as much for a bfloat16. I
 booleans must be equal.
 """
 
-_QUICK_ROUNDINGS = 16
-"""Roundings by which target and source may differ where an exact run can follow."""
+_QUICK_ROUNDINGS = MappingProxyType({"float16": 1, "bfloat16": 1})
+_QUICK = 16
+"""Roundings by which target and source may differ where an exact run can follow.
+
+Sixteen of float16 are 8e-3 of the deviation, as much as a fault.
+"""
 
 _FACTORS = MappingProxyType({"float16": 4.0, "bfloat16": 4.0})
 _FACTOR = 8.0
@@ -81,6 +91,9 @@ _FLOOR_ROUNDINGS = 4
 
 USELESS = 0.1
 """Part of an output's deviation beyond which a distance leaves nothing that can be used."""
+
+RANDOM = "it is drawn at random"
+"""Remark on an output that is made of random numbers."""
 
 OTHER_SHAPE = "another shape"
 """Remark on an output of another shape than the source's."""
@@ -121,11 +134,13 @@ class Rule:
         tolerance: What the caller accepts.
         float16: Whether a float32 of the source may be computed in float16.
         quick: Whether an exact run follows what does not agree at once.
+        wide_flag: What a conversion calls the option that leaves nodes in float32.
     """
 
     tolerance: Tolerance = Tolerance()  # noqa: RUF009 (it is frozen)
     float16: bool = False
     quick: bool = False
+    wide_flag: str = ""
 
     def computed_dtype(self, dtype: str, found: str) -> str:
         """Return the dtype in which an output is computed, by those in which it comes."""
@@ -138,7 +153,7 @@ class Rule:
         """Return the absolute and relative tolerance of the quick rule."""
         if self.tolerance.given or not self.quick or not epsilon(dtype):
             return resolve_tolerance(self.tolerance, reference, dtype)
-        few = _QUICK_ROUNDINGS * epsilon(dtype) / 2
+        few = _QUICK_ROUNDINGS.get(dtype, _QUICK) * epsilon(dtype) / 2
         return few * deviation(reference) + _step(reference, dtype), 0.0
 
 
@@ -176,18 +191,18 @@ def judge_output(
     size = np.where(np.isfinite(left), np.abs(left), 0.0)
     most = float(apart.max(initial=0.0))
     agrees = bool(np.all(apart <= atol + rtol * size))
-    fits = _fits(dtype, found, rule.float16)
+    fitting = fits(dtype, found, rule.float16)
     return replace(
         verdict,
         max_abs=most,
         max_rel=ratio(most, float(size.max(initial=0.0))),
         cosine=cosine(reference, candidate),
-        passed=agrees and fits,
-        remark="" if fits else "another dtype",
+        passed=agrees and fitting,
+        remark="" if fitting else "another dtype",
     )
 
 
-def _fits(dtype: str, found: str, float16: bool) -> bool:
+def fits(dtype: str, found: str, float16: bool) -> bool:
     """Whether values of one dtype may come as another one.
 
     Formats have not all dtypes: Core ML's inputs and outputs are float32 or float16, and int32.
@@ -213,16 +228,32 @@ def silence(reference: Array, dtype: str) -> str:
         return "all of it is NaN"
     if values.size == 1:
         return ""
-    if not finite.size or (finite.size == wide.size and (wide == wide.flat[0]).all()):
+    if (wide == wide.flat[0]).all():
         return "all its values are equal"
+    if not finite.size:
+        return ""
     spread = float(finite.max() - finite.min())
     if spread > 0.0 and spread <= _SILENT_ROUNDINGS * epsilon(dtype) * float(np.abs(finite).max()):
         return "it varies by no more than rounding"
     return ""
 
 
+def last_rounding(exact: Array, dtype: str) -> Distance:
+    """Return the distance that rounding an output to 16 bits makes; none for other dtypes.
+
+    What leaves the range of the dtype is not rounded: it would be infinitely far.
+    """
+    if dtype not in _FACTORS or not exact.size:
+        return Distance()
+    with np.errstate(over="ignore"):
+        rounded = exact.astype(numpy_dtype(dtype)).astype(np.float64)
+    return distance(rounded, exact, np.isfinite(rounded))
+
+
 def floor_of(exact: Array, dtype: str) -> Distance:
-    """Return the distance that the rounding of the last operator alone may make."""
+    """Return a distance that says nothing, however near the source is to the exact result."""
+    if dtype in _FACTORS:
+        return Distance(smallest(dtype), _FLOOR_ROUNDINGS * smallest(dtype))
     step = epsilon(dtype) / 2
     magnitude = _magnitude(exact)
     least = _FLOOR_ROUNDINGS * step * deviation(exact) + step * magnitude + smallest(dtype)

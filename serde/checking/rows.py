@@ -55,6 +55,8 @@ def explain_rows(
     members: Sequence[Sequence[Array]],
     near: float,
     axis: int | None = None,
+    *,
+    in_place: bool = False,
 ) -> Explanation:
     """Return whether members explain the outputs of a table.
 
@@ -67,13 +69,14 @@ def explain_rows(
         members: The same of each run that rounding has moved.
         near: Part of a column's deviation within which two rows are one.
         axis: Where rows lie; any that explains them if left out.
+        in_place: Rows stay where they are, since nothing sorts them and none comes or goes.
     """
     found = Explanation("rows of another shape", 0, 0)
     for each in _axes(exact) if axis is None else (axis,):
         if any(_extents(a, each) != _extents(b, each) for a, b in zip(table, exact, strict=True)):
             continue
         tables = [_as_rows(values, each) for values in (table, exact, *members)]
-        explained = replace(_explain(tables[0], tables[1], tables[2:], near), axis=each)
+        explained = replace(_explain(tables[0], tables[1], tables[2:], near, in_place), axis=each)
         if not explained.fault:
             return explained
         found = found if found.rows else explained
@@ -114,12 +117,14 @@ def _as_rows(arrays: Sequence[Array], axis: int) -> Array:
     return np.concatenate(parts, axis=2)
 
 
-def _explain(table: Array, exact: Array, members: Sequence[Array], near: float) -> Explanation:
+def _explain(
+    table: Array, exact: Array, members: Sequence[Array], near: float, in_place: bool
+) -> Explanation:
     limits = np.array([_limit(exact[..., i], near) for i in range(exact.shape[2])])
     moved, faults, aligned = 0, [], []
     for index in range(len(exact)):
         others = [member[index] for member in members if member.shape[2] == exact.shape[2]]
-        fault, count, rows = _explain_table(table[index], exact[index], others, limits)
+        fault, count, rows = _explain_table(table[index], exact[index], others, limits, in_place)
         moved += count
         aligned.append(rows)
         faults += [fault] if fault else []
@@ -143,11 +148,11 @@ def _limit(column: Array, near: float) -> float:
 
 
 def _explain_table(
-    table: Array, exact: Array, members: Sequence[Array], limits: Array
+    table: Array, exact: Array, members: Sequence[Array], limits: Array, in_place: bool
 ) -> tuple[str, int, Array]:
     """Return what is not explained of one table, how many rows moved, and what they match."""
-    distinct, left = _are_distinct(exact), np.arange(len(table))
-    moved = int(np.count_nonzero(_find_rows(exact, table, left, limits, anywhere=False) < 0))
+    distinct, left = not in_place and _are_distinct(exact), np.arange(len(table))
+    moved = _count_moved(exact, table, limits)
     aligned = table.copy()
     for pool in (exact, *members):
         found = _find_rows(pool, table[left], left, limits, anywhere=distinct)
@@ -157,8 +162,17 @@ def _explain_table(
         return "", 0, aligned
     if not distinct:
         fault = f"row {int(left[0])} is none that rounding makes" if len(left) else ""
+        usual = max((_count_moved(exact, member, limits) for member in members), default=0)
+        if not fault and moved > usual + _BEYOND * len(exact):
+            fault = f"{moved} of {len(exact)} rows differ, of which rounding moves {usual}"
         return fault, moved, aligned
     return _find_misplaced(table, exact, members, limits, left), moved, aligned
+
+
+def _count_moved(exact: Array, table: Array, limits: Array) -> int:
+    """Return how many rows of a table are not those of the exact one at their place."""
+    places = np.arange(len(table))
+    return int(np.count_nonzero(_find_rows(exact, table, places, limits, anywhere=False) < 0))
 
 
 def _find_misplaced(

@@ -20,13 +20,14 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import infer_call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
-from serde.relay.run.binding import resolve_dims as resolve_attribute
+from serde.relay.transform.input_types import resolve_attribute
 
 __all__ = [
     "declared_sizes",
     "further_sizes",
     "input_type",
     "lengths_of_shape",
+    "opened_sizes",
     "resolve_dims",
     "shape_at",
     "size_text",
@@ -98,13 +99,16 @@ def _axes(model: RelayModel) -> dict[str, int]:
 def resolve_dims(model: RelayModel, dims: Mapping[str, int] | None = None) -> Sizes:
     """Return a length for every dynamic dimension in the shapes of the inputs.
 
-    One that is not given is 2 where it is the first axis of an input and 64 elsewhere.
+    One that is not given is twice what the source has, if it was opened; else it is 2 where it is
+    the first axis of an input and 64 elsewhere.
 
     Raises:
         OptionError: `dims` names no dimension of the model, or a length is below 1.
     """
     given = dict(dims or {})
-    lengths = {name: given.get(name, _default_length(axis)) for name, axis in _axes(model).items()}
+    usual = {name: _default_length(axis) for name, axis in _axes(model).items()}
+    usual |= {name: length for name, length in opened_sizes(model, 2).items() if name in usual}
+    lengths = {name: given.get(name, length) for name, length in usual.items()}
     unknown = sorted(set(given) - set(lengths))
     if unknown:
         known = ", ".join(lengths) or "none"
@@ -113,6 +117,12 @@ def resolve_dims(model: RelayModel, dims: Mapping[str, int] | None = None) -> Si
         if not isinstance(length, Integral) or length < 1:
             raise OptionError(f"dynamic dimension {name}: expected 1 or more, found {length!r}")
     return lengths
+
+
+def opened_sizes(model: RelayModel, times: int) -> Sizes:
+    """Return the lengths that were opened, each so many times as long as in the source."""
+    opened = model.meta.opened
+    return {} if opened is None else {name: times * n for name, n in opened.lengths.items()}
 
 
 def size_text(lengths: Mapping[str, int]) -> str:
@@ -239,6 +249,10 @@ def further_sizes(
     axes = _axes(model)
     tried = {tuple(usual.values())}
     doubtful = []
+    own = {**usual, **opened_sizes(model, 1), **given}
+    if own != dict(usual):
+        tried.add(tuple(own.values()))
+        yield own
     for other, batch in product(_OTHER_LENGTHS, _BATCH_LENGTHS):
         lengths = {name: other if axis else batch for name, axis in axes.items()} | dict(given)
         if tuple(lengths.values()) in tried:
@@ -261,7 +275,7 @@ def _types_agree(model: RelayModel, lengths: Mapping[str, int]) -> bool:
     def replace(_node: Expr, new: Expr) -> Expr:
         if not isinstance(new, Call) or not isinstance(new.op, Op):
             return new
-        attrs = {name: _resolve_if_known(value, lengths) for name, value in new.attrs.items()}
+        attrs = {name: resolve_attribute(value, lengths) for name, value in new.attrs.items()}
         if attrs == dict(new.attrs):
             return new
         fixed = Call(new.op, new.args, Attrs(attrs), span=new.span)
@@ -273,10 +287,3 @@ def _types_agree(model: RelayModel, lengths: Mapping[str, int]) -> bool:
     except RelayError:
         return False
     return True
-
-
-def _resolve_if_known(value: object, lengths: Mapping[str, int]) -> object:
-    try:
-        return resolve_attribute(value, lengths)
-    except RelayError:
-        return value

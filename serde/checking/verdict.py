@@ -14,38 +14,44 @@ the verdict is that the output differs, whatever the target says.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 
+from serde.checking.cure import find_wide_nodes
 from serde.checking.data import CheckData
 from serde.checking.distance import Distance, deviation, distance, ratio, same
+from serde.checking.exercise import TriedInputs
 from serde.checking.inputs import InputSets
 from serde.checking.judgement import (
     DEFAULT_TOLERANCES,
     OTHER_SHAPE,
+    RANDOM,
     USELESS,
     Rule,
     Tolerance,
     floor_of,
     judge_output,
+    last_rounding,
     resolve_tolerance,
     silence,
     within,
 )
 from serde.checking.matching import match_outputs
 from serde.checking.rows import explain_rows
+from serde.checking.shapes import other_shape
 from serde.checking.yardstick import Measured, Yardstick
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
+from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import trait_of
 from serde.relay.ir.traits import TypeOnly
+from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.purity import is_random
 from serde.report import OutputVerdict, Report
@@ -80,7 +86,8 @@ def compare(
     yardstick: bool = True,
     recorded: Sequence[str] | None = None,
     seed: int = 0,
-) -> None:
+    wide_flag: str = "--op-block-list",
+) -> Mapping[str, Array] | None:
     """Run two engines on the same inputs and add a verdict for each output to the report.
 
     The verdict of an output is that of its worst run.
@@ -100,6 +107,10 @@ def compare(
         recorded: Names of the outputs in the target, in the source's order, where a
             conversion has recorded them.
         seed: Seed of the inputs.
+        wide_flag: What a conversion calls the option that leaves nodes in float32.
+
+    Returns:
+        The first inputs for which an output that the target has differs; None where none does.
 
     Raises:
         CheckError: An engine failed, or the source has no outputs.
@@ -121,16 +132,17 @@ def compare(
         seed=seed,
     )
     chosen = Tolerance() if tolerance is None else tolerance
-    exact = Yardstick(model, float16=float16) if yardstick and not chosen.given else None
-    comparison = _Comparison(
-        sets.reference, candidate, model, Rule(chosen, float16, exact is not None), exact, report
-    )
+    measure = Yardstick(model, float16=float16) if yardstick else None
+    exact = None if chosen.given else measure
+    rule = Rule(chosen, float16, exact is not None, wide_flag)
+    comparison = _Comparison(sets.reference, candidate, model, rule, exact, report)
     comparison.match(recorded)
-    verdicts: list[OutputVerdict] = []
+    tried = TriedInputs(comparison.run, measure, report)
     for inputs in sets:
-        found = comparison.run(inputs)
-        verdicts = list(map(_worse, verdicts, found)) if verdicts else found
-    report.verdicts += verdicts
+        tried.run(inputs)
+    tried.draw_otherwise(sets, float16=float16)
+    report.verdicts += tried.verdicts
+    return tried.failing
 
 
 def raise_if_differs(report: Report, target: object, source: object) -> None:
@@ -166,6 +178,7 @@ class _Comparison:
         self._reference = reference
         self._candidate = candidate
         self._rule = rule
+        self._model = model
         self._yardstick = yardstick
         self._report = report
         count, inputs = len(reference.outputs), set[Expr](model.inputs())
@@ -205,6 +218,12 @@ class _Comparison:
         """Return the target's results in the order of the source's outputs."""
         return [None if place is None else results[place] for place in self._places]
 
+    def is_open(self, at: int) -> bool:
+        """Whether the values of inputs may decide how long an output is."""
+        types = value_types(self._model.main.body.type)
+        type_ = types[at] if at < len(types) else None
+        return not isinstance(type_, TensorType) or any(isinstance(d, Any) for d in type_.shape)
+
     def judge(self, at: int, expected: Array, found: Array | None) -> OutputVerdict:
         """Return the verdict of an output by the quick rule."""
         name, place = self._reference.outputs[at], self._places[at]
@@ -217,7 +236,7 @@ class _Comparison:
         if found is None or found.shape != expected.shape:
             return verdict
         if self._drawn[at]:
-            return replace(verdict, passed=False, informative=False, remark="it is drawn at random")
+            return replace(verdict, passed=False, informative=False, remark=RANDOM)
         if not self._changing[at]:
             return verdict
         why = silence(expected, self._rule.computed_dtype(*verdict.dtypes))
@@ -298,20 +317,26 @@ class _Measuring:
     def _judge_output(self, at: int, verdict: OutputVerdict) -> OutputVerdict:
         """Judge an output element by element."""
         exact, found = self._measured.exact[at], self._found[at]
-        if found is None or exact.shape != found.shape or exact.shape != verdict.shapes[0]:
+        shape, decided = verdict.shapes[0], self._measured.decided[at]
+        if exact.shape != shape and verdict.remark == OTHER_SHAPE and not decided:
+            engine = self._comparison._reference.name
+            what = other_shape(self._comparison._model, engine, shape, exact.shape)
+            return replace(verdict, remark=what)
+        if found is None or exact.shape != found.shape or exact.shape != shape:
             return verdict
         if verdict.remark:
             return verdict
         dtype = self._rule.computed_dtype(*verdict.dtypes)
         finite = np.isfinite(exact.astype(np.float64)) & _finite(self._expected[at])
-        unlike = ~finite & ~same(self._expected[at], found) & ~same(exact, found)
+        unlike = ~(finite & _finite(found))
+        unlike &= ~same(self._expected[at], found) & ~same(exact, found)
         if np.any(unlike):
-            return replace(verdict, remark="it is not finite where the source is, or the reverse")
+            return replace(verdict, remark=_unlike(self._expected[at], found, unlike))
         target = distance(found, exact, finite)
         scale = deviation(exact[finite])
         floor = floor_of(exact[finite], dtype)
-        source, fault = self._judge_source(at, finite, floor)
-        own = source
+        source, fault = self._judge_source(at, finite, verdict.dtypes[0])
+        own = source.or_more(last_rounding(exact[finite], dtype))
         if _is_narrow(dtype) or not within(target, own, floor, dtype, exact.size):
             own = own.or_more(distance(self._measured.rounded[at], exact, finite))
         passed = within(target, own, floor, dtype, exact.size)
@@ -338,20 +363,27 @@ class _Measuring:
                 remark=f"rounding alone moves the source by {figures.own:.1g} of its deviation",
             )
         if passed and target.mean > USELESS * scale:
-            return replace(
-                figures,
-                remark=f"{dtype} moves it by {figures.distance:.1g} of its deviation",
-            )
+            return replace(figures, remark=self._cure(at, dtype, target.mean / scale))
         return replace(figures, passed=passed)
 
-    def _judge_source(self, at: int, finite: Array, floor: Distance) -> tuple[Distance, str]:
+    def _cure(self, at: int, dtype: str, far: float) -> str:
+        """Return how far rounding moves an output, and what to leave in float32 against it."""
+        told = f"{dtype} moves it by {far:.1g} of its deviation"
+        if dtype != "float16" or not self._rule.float16:
+            return told
+        names, left = find_wide_nodes(self._measured, at, min(USELESS, far) / 2)
+        flag = self._rule.wide_flag
+        return f"{told}; {flag} {','.join(names)}: by {left:.1g}" if names else told
+
+    def _judge_source(self, at: int, finite: Array, dtype: str) -> tuple[Distance, str]:
         """Return the source's own distance, and what is wrong if rounding does not explain it."""
         exact = self._measured.exact[at]
         own = distance(self._expected[at], exact, finite)
         if own.mean <= _SUSPECT * deviation(exact[finite]):
             return own, ""
         declared = distance(self._measured.declared[at], exact, finite)
-        if _is_rounding(own, declared, floor):
+        own_rounding = declared.or_more(last_rounding(exact[finite], dtype))
+        if _is_rounding(own, own_rounding, floor_of(exact[finite], dtype)):
             return own, ""
         self._faulty = True
         far = ratio(own.mean, deviation(exact[finite]))
@@ -438,20 +470,28 @@ class _Measuring:
         near = max(_near(dtype), 2 * min(noise, USELESS))
         exact = [self._measured.exact[at] for at in table]
         pools = [[member[at] for at in table] for member in members]
-        target = explain_rows(found, exact, pools, near)
+        stays = not any(
+            self._measured.decided[at]
+            or verdicts[at].shapes[0] != verdicts[at].shapes[1]
+            or self._comparison.is_open(at)
+            for at in table
+        )
+        target = explain_rows(found, exact, pools, near, in_place=stays)
         if target.fault:
             self._faults |= dict.fromkeys(table, target.fault)
             return {}
         sides = [
             [values[at] for at in table] for values in (self._expected, self._measured.rounded)
         ]
-        source, rounded = (explain_rows(each, exact, pools, near, target.axis) for each in sides)
+        source, rounded = (
+            explain_rows(each, exact, pools, near, target.axis, in_place=stays) for each in sides
+        )
         if source.fault or rounded.fault:
             return {}
         columns = zip(target.columns, target.apart, source.apart, rounded.apart, strict=True)
         for values, apart, own, other in columns:
-            floor = floor_of(values, dtype)
-            if not within(apart, own.or_more(other), floor, dtype, values.size):
+            rounding = own.or_more(other).or_more(last_rounding(values, dtype))
+            if not within(apart, rounding, floor_of(values, dtype), dtype, values.size):
                 return {}
         what = f"{target.moved} of {target.rows} rows swapped within {noise:.1e}"
         return {
@@ -498,26 +538,6 @@ def _depending(
     return found if len(found) == count else [unknown] * count
 
 
-def _worse(known: OutputVerdict, new: OutputVerdict) -> OutputVerdict:
-    """Return the verdict of the worse run, with the worst figures of both; NaN is the worst.
-
-    A run that says nothing leaves the verdict to one that does.
-    """
-    worst = min(known, new, key=_badness)
-    return replace(
-        worst,
-        max_abs=max(known.max_abs, new.max_abs),
-        max_rel=max(known.max_rel, new.max_rel),
-        cosine=float(np.minimum(known.cosine, new.cosine)),
-    )
-
-
-def _badness(verdict: OutputVerdict) -> tuple[int, float, float]:
-    kind = 0 if verdict.failed else 1 if verdict.passed else 2
-    factor = verdict.factor
-    return kind, -math.inf if factor is None else -factor, -verdict.max_abs
-
-
 def _is_draw(node: Expr) -> bool:
     return isinstance(node, Call) and is_random(node)
 
@@ -526,6 +546,15 @@ def _is_alike(expected: Array, found: Array, verdict: OutputVerdict) -> bool:
     """Whether a target is as silent as its source: the same but for rounding."""
     atol, rtol = resolve_tolerance(Tolerance(), expected, verdict.dtypes[0])
     return judge_output("", expected, found, Rule(Tolerance(atol, rtol))).passed
+
+
+def _unlike(expected: Array, found: Array, unlike: Array) -> str:
+    """Return where an output is not finite and not alike: how often, and the first place."""
+    at = tuple(int(each) for each in np.argwhere(unlike)[0])
+    place = f" at [{', '.join(map(str, at))}]" if at else ""
+    count = int(np.count_nonzero(unlike))
+    many = f"; {count} of {unlike.size} elements are like that" if count > 1 else ""
+    return f"it is {found[at]:g}{place}, where the source is {expected[at]:g}{many}"
 
 
 def _is_whole(value: Array) -> bool:

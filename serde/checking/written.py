@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from serde.checking.checks import locate_difference
-from serde.checking.engines import engine_for_path, renamed_engine
+from serde.checking.checks import locate_difference, wide_flag
+from serde.checking.engines import engine_for_path, renamed_engine, source_engine
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import compare, raise_if_differs
 from serde.conversion.steps import Conversion
@@ -42,7 +42,7 @@ class WrittenModel:
         made = self.conversion
         if self.expected.mod is not made.part.mod or not made.is_whole:
             return RelayEngine(self.expected)
-        own_names = made.reader.engine(made.loaded, made.model)
+        own_names = source_engine(made.reader, made.loaded, made.model)
         return renamed_engine(own_names, made.passes.rename_inputs, made.passes.rename_outputs)
 
     @cached_property
@@ -70,9 +70,9 @@ class WrittenModel:
         """
         if not wanted.is_asked:
             return
-        writer = self.conversion.writer
+        made, writer = self.conversion, self.conversion.writer
         with report.stage("check"), ExitStack() as running:
-            compare(
+            failing = compare(
                 running.enter_context(closing(self.open_source())),
                 running.enter_context(closing(engine_for_path(writer, path))),
                 self.expected,
@@ -83,10 +83,9 @@ class WrittenModel:
                 float16=self.computes_float16,
                 yardstick=wanted.yardstick,
                 recorded=self.outputs,
+                wide_flag=wide_flag(None if made.passes.float16 else made.options),
                 report=report,
             )
-        if wanted.yardstick:
-            locate_difference(
-                report, self.expected, writer, path, wanted.dims, wanted.data, self.outputs
-            )
+        if wanted.yardstick and failing is not None:
+            locate_difference(report, self.expected, writer, path, failing, self.outputs)
         raise_if_differs(report, target, "the source")

@@ -21,6 +21,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.checking.distance import deviation, ratio
+from serde.checking.observing import ObservedExact, has_cases
 from serde.progress import counting, expect
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes, carried
@@ -31,7 +32,7 @@ from serde.relay.ir.registry import OpDef, trait_of
 from serde.relay.ir.traits import Discontinuous, Ordering, TypeOnly
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, post_order, rewrite
-from serde.relay.run.arithmetic import Arithmetic, Exact, Rounded
+from serde.relay.run.arithmetic import Arithmetic, Rounded
 from serde.relay.run.interpreter import run_with
 from serde.weights import Array, numpy_dtype
 
@@ -69,10 +70,11 @@ class Yardstick:
 
     def __init__(self, model: RelayModel, *, float16: bool = False) -> None:
         self._given = model
-        self._exact = Exact()
+        self._exact = ObservedExact()
         self._declared = Arithmetic()
         self._rounding = Rounded() if float16 else self._declared
         self._parts: dict[bool, _Parts] = {}
+        self._last: tuple[Mapping[str, Array], Measured] | None = None
 
     @cached_property
     def _model(self) -> RelayModel:
@@ -81,7 +83,26 @@ class Yardstick:
 
     def at(self, inputs: Mapping[str, Array]) -> Measured:
         """Return what the model yields for inputs by name; run when it is asked for."""
-        return Measured(self, inputs)
+        if self._last is None or self._last[0] is not inputs:
+            self._last = inputs, Measured(self, inputs)
+        return self._last[1]
+
+    @cached_property
+    def has_cases(self) -> bool:
+        """Whether the model has parts that inputs may not reach."""
+        return has_cases(self._model.mod.functions.values())
+
+    @property
+    def observed(self) -> ObservedExact:
+        """What the exact runs so far have reached."""
+        return self._exact
+
+    @property
+    def missed(self) -> list[str]:
+        """What of the model no exact run so far has reached."""
+        parts = self._split_once(False)
+        others = [each for each in self._model.mod.functions.values() if each != self._model.main]
+        return self._exact.missed([*filter(None, [parts.head, parts.tail]), *others])
 
     def _split_once(self, steps: bool) -> _Parts:
         if steps not in self._parts:
@@ -143,6 +164,12 @@ class Measured:
         if self._yardstick._rounding is self._yardstick._declared:
             return self.declared
         return self._run_whole(self._yardstick._rounding)
+
+    def run(self, arithmetic: Arithmetic) -> list[Array]:
+        """Return the outputs by another arithmetic, of which nothing is kept."""
+        found = self._run_whole(arithmetic)
+        self._heads.pop((arithmetic, True), None)
+        return found
 
     @property
     def decided(self) -> tuple[bool, ...]:

@@ -36,7 +36,7 @@ def write_batch_report(path: Path, report: BatchReport) -> None:
         parts = json_parts(report) if path.suffix == ".json" else _markdown(report)
         with atomic_write(path) as file:
             for text in parts:
-                file.write(text.encode())
+                file.write(text.encode(errors="backslashreplace"))
             file.write(b"\n")
 
 

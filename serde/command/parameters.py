@@ -122,8 +122,9 @@ def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tup
     """Return the option dataclasses of the formats that load; a broken one has no flags."""
     from serde.bridge import get_bridge
     from serde.conversion.prepare import PrepareOptions
+    from serde.options import ImportOptions
 
-    classes: list[tuple[str, type[Any]]] = []
+    classes: list[tuple[str, type[Any]]] = [("", ImportOptions)] if reads else []
     for name in names:
         try:
             bridge = get_bridge(name)

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.report import Nearness, OutputAccuracy, OutputVerdict, Report
+from serde.report import Nearness, OutputAccuracy, OutputVerdict, Report, counted
 from serde.texts import printable, size_text
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def bisection_table(found: Bisection, ticks: tuple[str, str]) -> Table:
             value.op,
             shape_text(value.shape),
             f"{value.distance:.2e}",
-            ticks[0] if value.agrees else ticks[1],
+            " ".join(filter(None, (ticks[0] if value.agrees else ticks[1], value.remark))),
         )
         for value in found.values[max(start, 0) :][:_SHOWN_VALUES]
     )
@@ -211,6 +211,8 @@ def verdict_line(report: Report) -> str:
     silent = sum(not verdict.informative for verdict in report.verdicts)
     total = len(report.verdicts)
     outcome = f"{failed} of {total} outputs differ" if failed else _agreeing(total, silent)
+    if report.unexercised:
+        outcome += f"; not exercised: {counted(report.unexercised)}"
     return f"checked {report.engines[0]} against {report.engines[1]}: {outcome}"
 
 

@@ -30,6 +30,7 @@ from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import post_order
 from serde.report import Report
 from serde.walk.export_fallback import hold_for_user
+from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions
 
 __all__ = [
@@ -151,7 +152,12 @@ def read_model(
     budget().grow(nodes=report.nodes)
     with report.stage(report.title):
         expect("nodes", report.nodes)
-        model = bridge.to_relay(native, options, report=report)
+        if options.input_shapes or options.fix_inputs:
+            from serde.conversion.opening import read_as_told
+
+            model = read_as_told(bridge, native, options, report)
+        else:
+            model = bridge.to_relay(native, options, report=report)
     if options.labels and not model.meta.labels:
         model = replace(model, meta=replace(model.meta, labels=options.labels))
     if not stored:
@@ -196,6 +202,8 @@ def write_model(
             keep_stored_weights=options.keeps_stored_weights,
             report=report,
         )
+    if not bridge.keeps_metadata:
+        note_lost(model.meta, bridge.title, report)
     report.title = f"relay -> {bridge.name}"
     report.facts["target"] = bridge.name
     report.nodes = sum(

@@ -40,6 +40,7 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
 
     name = "coreml"
     title = "Core ML"
+    keeps_metadata = True
     suffixes = (".mlpackage", ".mlmodel")
     package_suffixes = (".mlpackage",)
     import_options = CoremlImportOptions

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
 
 from serde.coreml.interface.description import Feature
 from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.coreml.value import Value, stored_dtype
 from serde.errors import Unsupported, raise_if_refused
-from serde.lossy import QUANTISED_AS_FLOATS, LossyStep
+from serde.lossy import INT64_AS_INT32, QUANTISED_AS_FLOATS, LossyStep
 from serde.relay import transform
-from serde.relay.ir.expr import Call
+from serde.relay.ir.expr import Call, Constant, Expr, tensor_type
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, has_trait, trait_of
 from serde.relay.ir.shapes import is_float
-from serde.relay.ir.traits import Arithmetic, Rescales
+from serde.relay.ir.traits import Arithmetic, Moves, Rescales, Reshape, Values
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
 from serde.report import Report
@@ -39,7 +43,8 @@ def ask(
 ) -> None:
     """Record where dtypes are held in narrower ones, such as integers of 64 bits in 32.
 
-    Positions and lengths, which operators make and take, always fit.
+    Positions and lengths, which operators make and take, always fit. Inputs and outputs are what
+    the model declares; where it declares integers of 32 bits for those of 64, that is allowed.
 
     Args:
         model: The model.
@@ -53,21 +58,54 @@ def ask(
         for param in main.params
         if param.name_hint not in model.params
     ]
+    sizes: dict[Expr, float] = {}
     for node in post_order(main.body):
+        sizes[node] = _magnitude(node, sizes)
         arithmetic = trait_of(node, Arithmetic)
         if arithmetic is None or not isinstance(node, Call) or not isinstance(node.op, OpDef):
             continue
         dtypes = _dtypes(node.type)
-        if arithmetic.bounded:
+        if arithmetic.bounded or sizes[node] < _LEAST_LARGE:
             dtypes = set(filter(is_float, dtypes))
         places.append((node.op.name, node.span.source_name if node.span else "", dtypes))
     places.append(("output", ", ".join(model.meta.outputs), _dtypes(main.body.type)))
     for op, name, dtypes in places:
         for dtype, step in consents.items():
-            if dtype in dtypes:
-                why = f"{dtype} has no counterpart"
-                step.record(report, allow, op=op, node=name or op, reason=why)
+            if dtype not in dtypes:
+                continue
+            declared = step is INT64_AS_INT32 and op in ("input", "output")
+            why = f"{dtype} has no counterpart{', and is declared as int32' * declared}"
+            allowed = {step.name} if declared else allow
+            step.record(report, allowed, op=op, node=name or op, reason=why)
     raise_if_refused(report)
+
+
+def _magnitude(node: Expr, known: Mapping[Expr, float]) -> float:
+    """Return what no element of a tensor is larger than; infinity where that is not known.
+
+    Numbers of what is true, or among constants, are known: so positions are counted.
+    """
+    if isinstance(node, Constant):
+        return float(np.abs(node.data.astype(np.float64)).max(initial=0))
+    if isinstance(node.type, TensorType) and node.type.dtype == "bool":
+        return 1
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or not node.args:
+        return math.inf
+    given = [known.get(each, math.inf) for each in node.args]
+    if node.op.name in _GROWTH:
+        return _GROWTH[node.op.name](given)
+    if node.op.name in ("cumsum", "sum"):
+        return given[0] * math.prod(tensor_type(node.args[0]).concrete_shape or (math.inf,))
+    if has_trait(node, Moves) or has_trait(node, Reshape):
+        return given[0]
+    values = trait_of(node, Values)
+    return max(given[each] for each in values.operands) if values is not None else math.inf
+
+
+_LEAST_LARGE: Final = 2**31
+_GROWTH: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    "add": sum, "subtract": sum, "multiply": math.prod,
+}  # fmt: skip
 
 
 def _dtypes(type_: Type | None) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from serde.errors import Unsupported
 from serde.io.packed import PackedBytes
 from serde.relay.ir.expr import Call
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.unique_names import UniqueNames
 from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
 __all__ = [
@@ -183,17 +183,11 @@ class Builder(ABC):
         self.quantises = version >= 16
         self.narrows = version >= 17
         self.names: dict[str, str] = {}
-        self._taken: set[str] = set()
-        self._next: Counter[str] = Counter()
+        self._taken = UniqueNames()
 
     def reserve(self, name: str) -> str:
         """Take and return a name that the model allows, made of `name`."""
-        plain = self.plain(name)
-        unique = plain
-        while unique in self._taken:
-            self._next[plain] += 1
-            unique = f"{plain}_{self._next[plain]}"
-        self._taken.add(unique)
+        unique = self._taken.reserve(self.plain(name))
         if unique != name:
             self.names[unique] = name
         return unique

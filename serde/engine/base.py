@@ -77,7 +77,9 @@ def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
 
 
 def first_line(error: Exception) -> str:
-    """Return the class of an error and the first line of its message."""
+    """Return the class of an error and the first line of its message, behind a traceback in it."""
     name, text = type(error).__name__, str(error).strip().splitlines()
+    if text and text[0].removeprefix(f"{name}: ").startswith("Traceback (most recent call last)"):
+        text = [each for each in text[1:] if each.strip() and not each[0].isspace()] or text
     said = text[0].removeprefix(f"{name}: ") if text else ""
     return f"{name}: {said}".rstrip(": ")

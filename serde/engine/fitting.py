@@ -39,10 +39,14 @@ def bind_inputs(
         return bind_inputs(names, (), args[0])
     free = [name for name in names if name not in named]
     given = {**dict(zip(free, args, strict=False)), **named}
-    missing = [name for name in names if name not in given]
-    if missing or len(args) > len(free) or len(given) > len(names):
-        found = f"missing {', '.join(missing)}" if missing else "found more"
-        raise OptionError(f"expected inputs {', '.join(names) or 'none'}; {found}")
+    faults = {
+        "missing": [name for name in names if name not in given],
+        "unknown": [str(name) for name in named if name not in names],
+        "found more:": [f"{len(args)} by position"] if len(args) > len(free) else [],
+    }
+    told = [f"{fault} {', '.join(found)}" for fault, found in faults.items() if found]
+    if told:
+        raise OptionError(f"expected inputs {', '.join(names) or 'none'}; {', '.join(told)}")
     return given
 
 

@@ -13,8 +13,9 @@ import stat
 from typing import Final
 
 from serde.errors import FormatError
+from serde.weights import OpenFile
 
-__all__ = ["is_file", "is_there", "location_fault", "member_path"]
+__all__ = ["is_file", "is_there", "location_fault", "member_path", "read_small"]
 
 _MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -59,6 +60,20 @@ def member_path(root: str, location: str) -> str:
         if stat.S_ISLNK(mode):
             raise FormatError(f"{location!r} goes through a symbolic link", path=root)
     return path
+
+
+def read_small(path: str | os.PathLike[str], limit: int) -> bytes:
+    """Return the content of a regular file, which may have `limit` bytes.
+
+    Raises:
+        FormatError: It has more, is no regular file or cannot be read.
+    """
+    with OpenFile.open(path) as opened:
+        if opened.size > limit:
+            raise FormatError(f"expected at most {limit} bytes, found {opened.size}", path=path)
+        buffer = bytearray(opened.size)
+        opened.read_into(buffer, 0)
+    return bytes(buffer)
 
 
 def is_there(path: str | os.PathLike[str]) -> bool:

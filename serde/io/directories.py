@@ -12,12 +12,12 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from serde.errors import OptionError
 from serde.io.atomic import naming
-from serde.io.staging import staging_directory
+from serde.io.staging import is_own, staging_directory
 
 __all__ = ["atomic_directory", "check_directory"]
 
@@ -97,10 +97,11 @@ def _prepare(
 
 def _recover(final: Path, aside: Path) -> None:
     """Undo or finish what a run before this one left half done."""
-    if not aside.is_dir() or aside.is_symlink():
+    if not aside.is_dir() or aside.is_symlink() or not is_own(aside.lstat()):
         return
     if os.path.lexists(final):
-        shutil.rmtree(aside, ignore_errors=True)
+        with suppress(RecursionError):  # Of folders in folders, by the hundred.
+            shutil.rmtree(aside, ignore_errors=True)
     else:
         aside.rename(final)
 

@@ -4,6 +4,12 @@ A run makes its files in a directory ``.serde-XXXXXXXX`` beside their places and
 it. The system gives the lock back however the process ends, so a directory whose lock is free is
 that of a run that was killed. The next run that writes beside it finishes the renames which that
 run had begun, and removes the directory. Where locks do not work it is left alone.
+
+Anyone may have made such a directory: it comes along with an archive or a repository. So it is
+opened by steps that follow no link, and a plan found in it is followed only if no other user can
+write there, and for plain files of the directory itself, which it moves beside the directory. It
+has to know each of them by the number that the file system gave it, and one in its place already:
+a plan that was carried here does not.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +41,7 @@ __all__ = [
     "commit",
     "files_in",
     "final_directory",
+    "is_own",
     "is_staged",
     "pending",
     "staging_directory",
@@ -45,6 +53,8 @@ _PREFIX: Final = ".serde-"
 _LOCK: Final = "lock"
 _PLAN: Final = "plan.json"
 _NEW: Final = "new"
+_PLAN_BYTES: Final = 2**20
+"""Longest plan that is read: one of several thousand files."""
 _ATTEMPTS: Final = 100
 REPEATS: Final = 3
 """How often what tidies up is tried: what fails once may well succeed then."""
@@ -55,12 +65,26 @@ _CONTENT: Final = re.compile(rf"{_LOCK}|{_NEW}|old\d+|{re.escape(_PLAN)}(\.draft
 _ACTIVE: Final = ContextVar[frozenset[str]]("active staging directories", default=frozenset())
 """Directories that files of this run are being made in."""
 
+_FAULTS: Final = (OSError, ValueError, TypeError, KeyError, RecursionError)
+"""What a plan raises that is none, or names what is not there."""
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
 _Identity = list[int]
 
 
 def files_in(path: Path) -> Iterator[Path]:
-    """Yield the files of a package, or the one file that a path is."""
-    yield from (each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
+    """Yield the files of a package, however deep they lie, or the one file that a path is."""
+    if not path.is_dir():
+        yield path
+        return
+    folders = [path]
+    while folders:
+        with suppress(PermissionError), os.scandir(folders.pop()) as entries:
+            for each in entries:
+                if each.is_dir(follow_symlinks=False):
+                    folders.append(Path(each.path))
+                elif each.is_file():
+                    yield Path(each.path)
 
 
 def stored_bytes(path: Path) -> int:
@@ -166,7 +190,7 @@ def _insist(remove: Callable[[], object]) -> bool:
             remove()
         except FileNotFoundError:
             return True
-        except OSError:
+        except (OSError, RecursionError):  # The latter of folders in folders, by the hundred.
             continue
         return True
     return False
@@ -187,10 +211,10 @@ def _try_lock(fd: int) -> bool | None:
 
 def sweep(parent: Path) -> None:
     """Finish and remove what killed runs of this user left in `parent`, as far as it can be."""
-    with suppress(OSError):
-        for directory in _hidden_in(parent):
-            with suppress(OSError):
-                _sweep_one(parent, directory)
+    with suppress(OSError), _folder(parent) as opened:
+        for name in _hidden_in(opened):
+            with suppress(OSError), _folder(name, opened) as hidden:
+                _sweep_one(opened, hidden, parent / name)
 
 
 def pending(final: Path) -> Path | None:
@@ -198,64 +222,107 @@ def pending(final: Path) -> Path | None:
 
     There is one if that run had renamed others that belong to it, and nothing changed since.
     """
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        for directory in _hidden_in(final.parent):
-            _, left = _read_plan(final.parent, directory)
-            if any(each.name == final.name for each in left):
-                return directory / _NEW / final.name
+    with suppress(*_FAULTS), _folder(final.parent) as opened:
+        for name in _hidden_in(opened):
+            with suppress(*_FAULTS), _folder(name, opened) as hidden, _folder(_NEW, hidden) as new:
+                _, left = _read_plan(opened, hidden, new)
+                if any(each.name == final.name for each in left):
+                    return final.parent / name / _NEW / final.name
     return None
 
 
-def _hidden_in(parent: Path) -> list[Path]:
-    """Return the directories that runs of this user have in another."""
+@contextmanager
+def _folder(path: str | Path, parent: int | None = None) -> Iterator[int]:
+    """Yield a directory that is open; its name within another may be no link.
+
+    Raises:
+        OSError: It is none, or the system has no such descriptors.
+    """
+    if fcntl is None:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    flags = os.O_RDONLY | os.O_DIRECTORY | (0 if parent is None else _NO_LINK)
+    opened = os.open(path, flags, dir_fd=parent)
+    try:
+        yield opened
+    finally:
+        _close(opened)
+
+
+def _hidden_in(parent: int) -> list[str]:
+    """Return the names of directories that runs may have in another."""
     with os.scandir(parent) as entries:
-        found = [
-            Path(entry.path)
+        return [
+            entry.name
             for entry in entries
             if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
         ]
-    # Another user's plan could name files that only this user may remove.
-    return [
-        each for each in found if not hasattr(os, "geteuid") or each.stat().st_uid == os.geteuid()
-    ]
 
 
-def _sweep_one(parent: Path, directory: Path) -> None:
-    if not all(map(_CONTENT.fullmatch, os.listdir(directory))):
+def _names_in(opened: int) -> list[str]:
+    with os.scandir(opened) as entries:
+        return [entry.name for entry in entries]
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Whether this user made a file: what others made could name files only this one may remove."""
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+
+
+def _is_file_of_ours(status: os.stat_result) -> bool:
+    """Whether something is a plain file of this user that has no other name."""
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and is_own(status)
+
+
+def _sweep_one(parent: int, hidden: int, directory: Path) -> None:
+    if not is_own(os.fstat(hidden)) or not all(map(_CONTENT.fullmatch, _names_in(hidden))):
         return
     try:
-        lock = os.open(directory / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+        lock = os.open(_LOCK, os.O_RDWR | _NO_LINK, dir_fd=hidden)
     except FileNotFoundError:
-        directory.rmdir()  # Fails unless the run was killed before it made anything.
+        # Fails unless the run was killed before it made anything.
+        os.rmdir(directory.name, dir_fd=parent)
         return
-    if not _try_lock(lock):
+    if not _is_file_of_ours(os.fstat(lock)) or not _try_lock(lock):
         _close(lock)
         return
     try:
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            _finish(parent, directory)
+        with suppress(*_FAULTS), _folder(_NEW, hidden) as new:
+            _finish(parent, hidden, new)
     finally:
         _clear(directory, lock)
 
 
 def _clear(directory: Path, lock: int) -> None:
     """Remove a directory, the lock last: by it the next run knows what may be removed."""
-    emptied = _insist(lambda: _empty(directory))
-    if emptied:
-        _insist(lambda: os.unlink(directory / _LOCK))
+    emptied = fcntl is not None and _insist(partial(_empty, directory, lock))
     _close(lock)  # On NFS a file that is open keeps its directory.
     if emptied:
         _insist(directory.rmdir)
+    elif fcntl is None:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
-def _empty(directory: Path) -> None:
-    """Remove all that is in a directory but the lock."""
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path)
-            elif entry.name != _LOCK:
-                os.unlink(entry.path)
+def _empty(directory: Path, lock: int) -> None:
+    """Remove all that is in the directory of a lock, unless another has come to its place."""
+    with _folder(directory.parent) as parent, _folder(directory.name, parent) as opened:
+        held = os.fstat(lock)
+        if held.st_nlink and not os.path.samestat(held, _status(_LOCK, opened)):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        for name in _names_in(opened):
+            if name != _LOCK:
+                _remove_tree(name, opened)
+        os.unlink(_LOCK, dir_fd=opened)
+
+
+def _remove_tree(name: str, parent: int) -> None:
+    """Remove a file, a link or a directory with what is in it; no link leads out of it."""
+    if not stat.S_ISDIR(_status(name, parent).st_mode):
+        os.unlink(name, dir_fd=parent)
+        return
+    with _folder(name, parent) as opened:
+        for each in _names_in(opened):
+            _remove_tree(each, opened)
+    os.rmdir(name, dir_fd=parent)
 
 
 def commit(
@@ -293,10 +360,14 @@ def commit(
     _remove(finals[0].parent, removals)
 
 
-def _identity(path: Path) -> _Identity | None:
+def _status(path: str | Path, parent: int | None = None) -> os.stat_result:
+    return os.stat(path, dir_fd=parent, follow_symlinks=False)
+
+
+def _identity(path: str | Path, parent: int | None = None) -> _Identity | None:
     """Return what tells a file from any other that may come to its place; None if it is gone."""
     try:
-        status = os.lstat(path)
+        status = _status(path, parent)
     except FileNotFoundError:
         return None
     return [status.st_ino, status.st_size, status.st_mtime_ns]
@@ -334,42 +405,77 @@ def _undo(
                 kept[each.name].replace(parent / each.name)
 
 
-def _finish(parent: Path, directory: Path) -> None:
+def _finish(parent: int, hidden: int, new: int) -> None:
     """Make the renames that a run left out which had begun with them, and what follows them."""
-    plan, left = _read_plan(parent, directory)
+    plan, left = _read_plan(parent, hidden, new)
     for each in left:
-        os.replace(directory / _NEW / each.name, parent / each.name)
-    _remove(parent, plan["removals"])
+        os.replace(each.name, each.name, src_dir_fd=new, dst_dir_fd=parent)
+    _remove(Path(), plan["removals"], parent)
 
 
-def _read_plan(parent: Path, directory: Path) -> tuple[dict[str, Any], list[_Rename]]:
+def _read_plan(parent: int, hidden: int, new: int) -> tuple[dict[str, Any], list[_Rename]]:
     """Return the plan of a run that had begun with its renames, and those that it left out.
 
+    Args:
+        parent: Where the files go.
+        hidden: The directory of the run.
+        new: The one in it in which its files are.
+
     Raises:
-        FileNotFoundError: There is no plan.
-        ValueError: It had not begun with them, or a file is not the one that it saw.
+        OSError: There is no plan.
+        ValueError: It is not to be trusted, the run had not begun with its renames, or a file is
+            not the one that it saw.
     """
-    plan = json.loads((directory / _PLAN).read_bytes())
+    status = os.fstat(hidden)
+    if not is_own(status) or status.st_mode & 0o077 or not is_own(os.fstat(new)):
+        raise ValueError("others may have written here")
+    plan = json.loads(_read_small(_PLAN, hidden))
     renames = [_Rename(_check_name(name), new, old) for name, new, old in plan["renames"]]
-    left = [each for each in renames if os.path.lexists(directory / _NEW / each.name)]
-    done = [each for each in renames if each not in left]
-    same = all(_identity(parent / each.name) == each.new for each in done)
-    same &= all(_identity(parent / each.name) == each.old for each in left)
-    if not done or not same:
-        raise ValueError("nothing to be finished")
+    left = []
+    for each in renames:
+        found, beside = _identity(each.name, new), _identity(each.name, parent)
+        if each.new is None or each.new != (beside if found is None else found):
+            raise ValueError("changed since")
+        if found is None:
+            continue  # It was renamed before the kill.
+        if each.old != beside or not _is_file_of_ours(_status(each.name, new)):
+            raise ValueError("changed since")
+        left.append(each)
+    if len(left) == len(renames):
+        raise ValueError("not begun")
     return plan, left
 
 
-def _remove(parent: Path, removals: Iterable[tuple[str, _Identity | None]]) -> None:
+def _read_small(name: str, parent: int) -> bytes:
+    """Return what is in a plain file of this user, of which no more is read than a plan may have.
+
+    Raises:
+        OSError: There is none.
+        ValueError: It is something else, or larger.
+    """
+
+    def opener(path: str, flags: int) -> int:
+        return os.open(path, flags | _NO_LINK, dir_fd=parent)
+
+    with open(name, "rb", opener=opener) as file:
+        data = file.read(_PLAN_BYTES + 1) if _is_file_of_ours(os.fstat(file.fileno())) else b""
+    if not 0 < len(data) <= _PLAN_BYTES:
+        raise ValueError("not a plan")
+    return data
+
+
+def _remove(
+    folder: Path, removals: Iterable[tuple[str, _Identity | None]], parent: int | None = None
+) -> None:
     for name, identity in removals:
-        path = parent / _check_name(name)
+        path = folder / _check_name(name)
         if identity is not None:
-            _insist(partial(_remove_known, path, identity))
+            _insist(partial(_remove_known, path, identity, parent))
 
 
-def _remove_known(path: Path, identity: _Identity) -> None:
-    if _identity(path) == identity:
-        path.unlink()
+def _remove_known(path: Path, identity: _Identity, parent: int | None) -> None:
+    if _identity(path, parent) == identity:
+        os.unlink(path, dir_fd=parent)
 
 
 def _check_name(name: str) -> str:

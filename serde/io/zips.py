@@ -17,7 +17,7 @@ from serde.io.atomic import write_all
 from serde.io.contained import location_fault
 from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
 
-__all__ = ["is_zip", "zip_copy"]
+__all__ = ["ZIP_FAULTS", "is_zip", "zip_copy"]
 
 _MARK: Final = b"PK\x03\x04"
 _ENCRYPTED: Final = 1
@@ -27,7 +27,7 @@ _FREE_BYTES: Final = 2**20
 _MAX_DIRECTORY: Final = 1024 * MAX_ARCHIVE_MEMBERS
 _END: Final = struct.Struct("<4s4H2LH")
 
-_FAULTS: Final = (
+ZIP_FAULTS: Final = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, LookupError, NotImplementedError,
     OverflowError, RuntimeError, ValueError,
 )  # fmt: skip
@@ -92,7 +92,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
     _check_directory(path)
     try:
         archive = zipfile.ZipFile(path)
-    except _FAULTS as error:
+    except ZIP_FAULTS as error:
         raise FormatError(f"no sound zip archive: {error}", path=path) from None
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror}", path=path) from None
@@ -138,7 +138,7 @@ def _copy(
                     if done > member.file_size:
                         raise FormatError(f"{what} is longer than it says", path=path)
                     write_all(file.fileno(), piece)
-        except _FAULTS as error:
+        except ZIP_FAULTS as error:
             raise FormatError(f"{what}: {error}", path=path) from None
     if done != member.file_size:
         raise FormatError(f"{what}: expected {member.file_size} bytes, found {done}", path=path)

@@ -32,7 +32,9 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
 
     name = "mxnet"
     title = "Apache MXNet (symbol JSON and params, Symbol, Gluon, Module)"
+    keeps_metadata = True
     suffixes = ("-symbol.json", ".params", ".tar.gz", ".tgz")
+    read_suffixes = (".tar.gz", ".tgz")
     companion_suffixes = (".params",)
     import_options = MxnetImportOptions
     export_options = MxnetExportOptions

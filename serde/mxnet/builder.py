@@ -12,8 +12,10 @@ import numpy as np
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.attributes import encode_attribute
 from serde.mxnet.model import DTYPES, Entry, Graph, Node
+from serde.mxnet.symbol_json import plain_name
 from serde.mxnet.upgrades import AUXILIARY
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.unique_names import UniqueNames
 from serde.walk.table import ConverterTable
 from serde.weights import Array, ArrayWeight, Weight
 
@@ -141,20 +143,14 @@ class GraphBuilder:
         self.constants: set[str] = set()
         self._table = table
         self._drafts: list[_Draft] = []
-        self._names: set[str] = set()
-        self._next: Counter[str] = Counter()
+        self._names = UniqueNames()
         self._constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self._inner: dict[tuple[int, int], Value] = {}
-        self._outputs = list(names)
+        self._outputs = [plain_name(name) for name in names]
 
     def reserve(self, name: str) -> str:
         """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free."""
-        unique = name
-        while unique in self._names:
-            self._next[name] += 1
-            unique = f"{name}_{self._next[name]}"
-        self._names.add(unique)
-        return unique
+        return self._names.reserve(plain_name(name))
 
     def variable(
         self, name: str, type_: TensorType, weight: Weight | None, hidden: Mapping[str, str]
@@ -227,7 +223,7 @@ class GraphBuilder:
             return value
         if draft.name == source:
             draft.name = self.reserve(f"{source}_{op.lower()}")
-            self._names.discard(source)
+            self._names.release(source)
         entry = draft.inputs[0]
         return Value(entry.node, entry.index)
 
@@ -308,7 +304,7 @@ class GraphBuilder:
                 self._drafts.append(_Draft("_copy", "", inputs=[entry]))
                 entry = Entry(len(self._drafts) - 1, 0)
                 draft = self._drafts[entry.node]
-            self._names.discard(draft.name)
+            self._names.release(draft.name)
             draft.name = self._claim(wanted, draft)
             heads.append(entry)
         return heads
@@ -316,7 +312,7 @@ class GraphBuilder:
     def _claim(self, name: str, owner: _Draft) -> str:
         """Take `name` for a node, from another node if need be, never from a variable."""
         if name not in self._names:
-            self._names.add(name)
+            self._names.take(name)
             return name
         other = next(draft for draft in self._drafts if draft.name == name and draft is not owner)
         if other.op == "null":

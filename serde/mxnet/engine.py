@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
@@ -130,11 +131,23 @@ class MxnetEngine(Engine):
             self._aux = self._arrays(program.aux)
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
-        """Bind the symbol to weights and inputs, and run it forward."""
+        """Bind the symbol to weights and inputs, and run it forward.
+
+        What fails is run again with NumPy's shapes, of which a value inside may have one: without
+        them one of no axis, or with a length of 0, is not known.
+        """
         given = fit_inputs(self.name, self.inputs, inputs)
         np_shape = self._np_shape or any(map(_needs_np_shape, given.values()))
-        with self._mxnet.util.np_shape(np_shape):
-            return self._forward(given, np_shape)
+        util = self._mxnet.util
+        try:
+            with util.np_shape(np_shape):
+                return self._forward(given, np_shape)
+        except self._mxnet.MXNetError:
+            if np_shape:
+                raise
+            with suppress(self._mxnet.MXNetError), util.np_shape(True):
+                return self._forward(given, True)
+            raise
 
     def _forward(self, inputs: Mapping[str, Array], np_shape: bool) -> list[Array]:
         """Run the symbol by an executor or, where values decide shapes, as Gluon does."""

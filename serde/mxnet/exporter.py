@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +12,7 @@ from serde.errors import Unsupported, raise_if_refused
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
 from serde.mxnet.fold_empty import FoldEmpty
-from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, MxnetModel, with_input_order
+from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, METADATA_KEY, MxnetModel, with_input_order
 from serde.mxnet.operators import is_dynamic
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent.stack import MERGE_STACKS, STACK
@@ -59,6 +60,8 @@ def from_relay(
     raise_if_refused(report)
     _check_outputs(model, report)
     graph = with_input_order(builder.finish(outputs), model.meta.inputs)
+    if model.meta.metadata:
+        graph.attrs[METADATA_KEY] = json.dumps(model.meta.metadata)
     if np_shape:
         report.notes.append(
             "load and run it under mxnet.util.np_shape(): it has scalars or empty tensors"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.labels import label_shape, missing_text
-from serde.mxnet.model import DIMS_KEY, INPUT_KEY, Entry, MxnetModel, Node
+from serde.mxnet.model import DIMS_KEY, INPUT_KEY, METADATA_KEY, Entry, MxnetModel, Node
 from serde.mxnet.model import Graph as MxnetGraph
 from serde.mxnet.ops import TABLE
 from serde.mxnet.precision import precision_note
@@ -34,6 +35,7 @@ from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Holes
 from serde.walk.importer import Graph, ImportWalk
 from serde.walk.importer import Node as WalkNode
+from serde.walk.metadata import metadata_facts
 from serde.walk.scope import Scope as BaseScope
 
 if TYPE_CHECKING:
@@ -136,9 +138,19 @@ def to_relay(
         outputs=names,
         source_format="mxnet",
         source_version=model.version,
-        extra=training_facts(model.graph, names),
+        extra={**training_facts(model.graph, names), **_metadata(model.graph, report)},
     )
     return walk.assembly.model(inputs, outputs, meta, _named_values(scope))
+
+
+def _metadata(graph: MxnetGraph, report: Report) -> dict[str, str]:
+    """Return what the owner of a model added to it before it was written here."""
+    try:
+        found = json.loads(str(graph.attrs.get(METADATA_KEY, "{}")))
+    except (ValueError, RecursionError):
+        return {}
+    pairs = found.items() if isinstance(found, dict) else ()
+    return metadata_facts(((k, text) for k, text in pairs if isinstance(text, str)), report)
 
 
 def _report_weights(model: MxnetModel, report: Report) -> None:

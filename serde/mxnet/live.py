@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from serde._optional import require
+from serde.engine.base import first_line
 from serde.errors import ConversionError, OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of
 from serde.mxnet.model import DTYPES, MxnetModel, with_input_order
@@ -146,7 +147,7 @@ def to_live(model: MxnetModel) -> tuple[Any, Params]:
         symbol = mx.sym.load_json(symbol_text(model.graph))
         arg, aux = _own_arrays(mx, model)
     except mx.MXNetError as error:
-        reason = str(error).strip().splitlines()[-1]
+        reason = first_line(error)
         raise ConversionError(f"MXNet does not take the model: {reason}") from error
     return symbol, Params(arg, aux, model.input_order or model.inputs, model.constants)
 
@@ -312,8 +313,8 @@ def _initialize(waiting: Sequence[Any], symbol: Any, shapes: Mapping[str, Sequen
     except mx.MXNetError as error:
         if not given or any(unknown in shape for shape in given.values()):
             raise _unknown_shape(waiting[0]) from error
-        text = str(error).strip().splitlines()
-        raise OptionError(f"the shapes {given} do not fit the block: {text[-1]}") from error
+        reason = first_line(error)
+        raise OptionError(f"the shapes {given} do not fit the block: {reason}") from error
     inferred = dict(zip(arguments, found, strict=True))
     inferred.update(zip(symbol.list_auxiliary_states(), states, strict=True))
     for parameter in waiting:

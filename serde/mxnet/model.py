@@ -43,6 +43,9 @@ DTYPES = (
 COMPUTED = frozenset({"float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"})
 """dtypes that operators of MXNet 1.9.1 compute; the others only occur in files."""
 
+METADATA_KEY = "serde_metadata"
+"""Attribute of a graph: JSON of what the owner of a model added to it."""
+
 DIMS_KEY = "__dims__"
 """Attribute of an input: its dimensions, by name where they have no fixed length."""
 

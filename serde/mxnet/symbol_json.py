@@ -9,6 +9,7 @@ adds what only ``param`` has. Definition: ``saveload_json.cc`` of nnvm.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -25,15 +26,20 @@ from serde.limits import (
     MAX_SYMBOL_CONTAINERS,
     MAX_SYMBOL_JSON_BYTES,
 )
-from serde.mxnet.model import LATEST_VERSION, Entry, Graph, Node, version_text
+from serde.mxnet.model import LATEST_VERSION, METADATA_KEY, Entry, Graph, Node, version_text
 from serde.mxnet.upgrades import HIDDEN_KEYS, Draft, upgrade
 
-__all__ = ["PAIR_KEY", "marked_text", "parse_symbol", "symbol_mark", "symbol_text"]
+__all__ = [
+    "PAIR_KEY", "marked_text", "parse_symbol", "plain_name", "symbol_mark", "symbol_text",
+]  # fmt: skip
 
 PAIR_KEY = "serde_pair"
 """Attribute of a graph: the mark of the pair, which MXNet passes over and does not write anew."""
 
 _HEX_DIGITS = 16
+
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+"""What legal JSON can hold by escapes alone, or no file at all."""
 
 _GRAPH_KEYS = frozenset({"nodes", "arg_nodes", "heads", "node_row_ptr", "attrs"})
 
@@ -119,6 +125,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+def _is_compiled(document: Mapping[str, object]) -> bool:
+    """Whether it is what TVM's graph executor runs, which has the form of a symbol."""
+    attrs, nodes = document.get("attrs"), document.get("nodes")
+    nodes = nodes if isinstance(nodes, list) else ()
+    ops = [each.get("op") for each in nodes if isinstance(each, dict)]
+    return (isinstance(attrs, dict) and "storage_id" in attrs) or "tvm_op" in ops
+
+
 def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
 
@@ -135,6 +149,12 @@ class _Reader:
     def graph(self, value: object, where: str, version: int | None) -> Graph:
         """Return a graph; `version` is given for a subgraph, whose text has none."""
         document = self.mapping(value, where, _GRAPH_KEYS)
+        if _is_compiled(document):
+            raise self.error(
+                where,
+                "the graph of TVM's executor, whose nodes are compiled functions: expected a "
+                "symbol of MXNet; convert the model that was compiled",
+            )
         attrs = self.graph_attrs(document.get("attrs", {}), where)
         found = attrs.pop("mxnet_version", _UNNUMBERED)
         nested = version is not None
@@ -364,9 +384,14 @@ def _is_hidden(key: str, op: str) -> bool:
     return key.endswith(HIDDEN_KEYS)
 
 
+def plain_name(name: str) -> str:
+    """Return a name that MXNet can read: it knows escapes of line ends and tabs alone."""
+    return _UNREADABLE.sub("_", name)
+
+
 def symbol_text(graph: Graph) -> str:
     """Return a graph as the symbol JSON of MXNet 1.9.1 has it."""
-    return json.dumps(_symbol_dict(graph), indent=2)
+    return json.dumps(_symbol_dict(graph), indent=2, ensure_ascii=False)
 
 
 def marked_text(graph: Graph) -> tuple[str, int]:
@@ -374,7 +399,7 @@ def marked_text(graph: Graph) -> tuple[str, int]:
     document = _symbol_dict(graph)
     blank = "0" * _HEX_DIGITS
     document["attrs"][PAIR_KEY] = ["str", blank]
-    text = json.dumps(document, indent=2)
+    text = json.dumps(document, indent=2, ensure_ascii=False)
     mark = mark_of(text.encode())
     before, _, after = text.rpartition(blank)
     return f"{before}{mark:0{_HEX_DIGITS}x}{after}", mark
@@ -411,6 +436,10 @@ def _symbol_dict(graph: Graph) -> dict[str, Any]:
         "heads": [[head.node, head.index, 0] for head in graph.heads],
         "attrs": {
             "mxnet_version": ["int", LATEST_VERSION],
-            **{key: ["int", value] for key, value in graph.attrs.items() if type(value) is int},
+            **{
+                key: ["int" if type(value) is int else "str", value]
+                for key, value in graph.attrs.items()
+                if type(value) is int or key == METADATA_KEY
+            },
         },
     }

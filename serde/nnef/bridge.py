@@ -28,7 +28,8 @@ class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
 
     name = "nnef"
     title = "NNEF 1.0 (Khronos)"
-    suffixes = (".nnef", ".nnef.tgz", ".nnef.tar.gz", "_nnef")
+    keeps_metadata = True
+    suffixes = (".nnef", ".tgz", ".tar.gz", "_nnef")
     package_suffixes = ("_nnef",)
     import_options = NnefImportOptions
     export_options = NnefExportOptions

@@ -16,12 +16,13 @@ import numpy as np
 
 from serde.errors import FormatError, OptionError
 from serde.io.archives import is_tar, tar_extract, tar_names
-from serde.io.contained import is_there, location_fault, member_path
+from serde.io.contained import is_there, location_fault, member_path, read_small
 from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.nnef.dat import Stored, read_dat
 from serde.nnef.graphs import check_model, model_of_graph
 from serde.nnef.model import NnefModel
 from serde.nnef.text.parser import parse, place_of_name
+from serde.nnef.text.printer import metadata_of
 from serde.weights import ArrayWeight, OpenFile, Weight, numpy_dtype
 
 if TYPE_CHECKING:
@@ -214,7 +215,8 @@ def _with_weights(
         weights[label] = stored.weight
         if stored.quantized:
             marked.add(label)
-    return _checked(replace(model, weights=weights), marked, path, text)
+    model = replace(model, weights=weights, metadata=metadata_of(text))
+    return _checked(model, marked, path, text)
 
 
 def _checked(
@@ -259,14 +261,7 @@ def _checked(
 
 
 def _read_text(path: Path) -> str:
-    with OpenFile.open(path) as opened:
-        if opened.size > MAX_GRAPH_TEXT_BYTES:
-            raise FormatError(
-                f"expected at most {MAX_GRAPH_TEXT_BYTES} bytes, found {opened.size}", path=path
-            )
-        data = bytearray(opened.size)
-        opened.read_into(data, 0)
-    return _decode(bytes(data), path)
+    return _decode(read_small(path, MAX_GRAPH_TEXT_BYTES), path)
 
 
 def _decode(data: bytes, path: str | os.PathLike[str]) -> str:

@@ -278,7 +278,8 @@ class ExportContext(walk.ExportContext[Value]):
         for each in flatten([*attributes.values()]):
             if not self._is_literal(each):
                 raise Unsupported(f"{name}: no literal of NNEF says {each!r}")
-        results = {f"y{place}": each for place, each in enumerate(types)}
+        own = Identifiers([*inputs, *attributes])
+        results = {own.claim(f"y{place}"): each for place, each in enumerate(types)}
         declared = Definition(
             name,
             {key: self._own_element(each) for key, each in inputs.items()},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Final, NoReturn
 
@@ -10,6 +11,7 @@ from serde.errors import Unsupported, raise_if_refused
 from serde.nnef.empty import SettleEmpty
 from serde.nnef.export_context import ExportContext, Value, element_type, is_spoken
 from serde.nnef.model import Block, NnefModel, rename_operation
+from serde.nnef.names import Identifiers
 from serde.nnef.ops import TABLE
 from serde.nnef.options import NnefExportOptions
 from serde.nnef.padding import join_padding
@@ -64,6 +66,7 @@ def from_relay(model: RelayModel, options: NnefExportOptions, report: Report) ->
     raise_if_refused(report)
     native = _finish(context, [each.name for each in inputs], results, outputs)
     native = annotate(without_unread(join_pools(without_unread(join_padding(native)))))
+    native = replace(native, metadata=model.meta.metadata)
     _note_names(native, report)
     if context.scalar != "float32" and not any(is_float(w.dtype) for w in native.weights.values()):
         report.notes.append(f"no variable tells that scalars are {context.scalar}")
@@ -148,7 +151,7 @@ def _finish(
     labels = {each.results()[0]: each.attributes["label"] for each in context.variables}
     names |= {name: context.labels.names[label] for name, label in labels.items()}
     return NnefModel(
-        name="network",
+        name=Identifiers(context.declared).claim("network"),
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         operations=operations,

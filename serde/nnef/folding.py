@@ -25,7 +25,7 @@ from serde.nnef.model import (
     Ref,
     rename_operation,
 )
-from serde.nnef.names import Identifiers, title_identifier
+from serde.nnef.names import Identifiers
 from serde.nnef.text.printer import literal
 from serde.walk.repeats import is_periodic, repeated_runs
 
@@ -155,7 +155,10 @@ class _Folding:
         self._declared = {each.name: each for each in model.definitions}
         self._quantized = model.quantization.keys()
         self._weights = {name for each in declared for name in each.results()} - {*model.inputs}
-        self._note_kinds([*declared, *model.operations[len(declared) :]])
+        self._note_kinds(model.operations)
+        self._titles = Identifiers([*self._declared, model.name])
+        for name in self._kinds:
+            self._titles.claim(name, exact=True)
 
     def definitions(self) -> Iterator[Definition]:
         """Yield the fragments, each behind those that it uses."""
@@ -409,22 +412,18 @@ class _Folding:
         body.replace(start, stop, call)
 
     def _title(self, name: str, operations: Sequence[Operation], run: _Run) -> str:
-        """Return a readable name that no fragment has."""
-        taken = Identifiers([*self._fragments, *self._declared])
-        for each in self._kinds:
-            if "." not in each:
-                taken.claim(each, exact=True)
-        if name:
-            return taken.claim(title_identifier(name))
+        """Return a readable name that no fragment, no tensor and not the graph has."""
         ops = [each.op for each in operations]
-        if len(ops) <= _SHOWN:
-            return taken.claim("_".join(ops))
-        if "softmax" in ops and ops.count("matmul") > 1:
-            return taken.claim("attention_block")
-        data = {each for each in run.outer if each not in self._weights}
-        adds = [each for each in operations if each.op == "add"]
-        residual = any(data.intersection(_reads(each)) for each in adds)
-        return taken.claim("residual_block" if residual else "block")
+        if not name and len(ops) <= _SHOWN:
+            name = "_".join(ops)
+        elif not name and "softmax" in ops and ops.count("matmul") > 1:
+            name = "attention_block"
+        elif not name:
+            data = {each for each in run.outer if each not in self._weights}
+            adds = [each for each in operations if each.op == "add"]
+            residual = any(data.intersection(_reads(each)) for each in adds)
+            name = "residual_block" if residual else "block"
+        return self._titles.claim_fragment(name)
 
 
 def _ordered(outer: Sequence[str], data: Sequence[str]) -> list[str]:

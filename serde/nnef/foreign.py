@@ -9,6 +9,7 @@ from typing import Any as AnyValue
 from serde.errors import Unsupported
 from serde.nnef.fragments import FRAGMENTS
 from serde.nnef.model import Operation, Ref
+from serde.nnef.names import Identifiers, is_identifier
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.foreign import ARGUMENTS, Empty, Foreign, Input
 
@@ -58,17 +59,18 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
         Unsupported: A name is none of NNEF's, or an attribute no literal.
     """
     name = node.name
-    if not name.isidentifier() or name in FRAGMENTS:
+    if not is_identifier(name) or name in FRAGMENTS:
         raise Unsupported(f"{name} is no name of a fragment of a model's own")
     if any(each is None for each in operands):
         raise Unsupported(f"{name} leaves out an input, which fragments do not")
     given = list(operands)
+    attributes = {key: _literal(key, each) for key, each in node.plain_attributes.items()}
+    names = Identifiers(attributes)
     pairs: Sequence[tuple[str, AnyValue]] = [
-        (f"x{place}", Input(place)) for place in range(len(given))
+        (names.claim(f"x{place}"), Input(place)) for place in range(len(given))
     ]
     if node.framework == "nnef":
         pairs = node.attributes.get(ARGUMENTS, pairs)
-    attributes = {key: _literal(key, each) for key, each in node.plain_attributes.items()}
     inputs = {key: _placed(each, given) for key, each in pairs}
     element = node.attributes.get(_ELEMENT) if node.framework == "nnef" else None
     found = ctx.emit_own(name, inputs, attributes, node.results, element)
@@ -87,7 +89,7 @@ def _literal(name: str, value: AnyValue) -> AnyValue:
     Raises:
         Unsupported: No literal says it.
     """
-    if not name.isidentifier():
+    if not is_identifier(name):
         raise Unsupported(f"{name} is no name of an attribute in NNEF")
     if isinstance(value, Empty):
         return []

@@ -30,6 +30,7 @@ from serde.walk.fallback import ImportFallback
 from serde.walk.holes import Hole
 from serde.walk.importer import Graph, Node
 from serde.walk.inputs import check_rank
+from serde.walk.metadata import metadata_facts
 from serde.walk.scope import Scope
 from serde.walk.user_converters import check_custom_results
 from serde.weights import dtype_name, numpy_dtype
@@ -68,7 +69,9 @@ def to_relay(model: NnefModel, options: NnefImportOptions, report: Report) -> Re
     graph = walk.read(model, scope)
     entries = [_Input(name, operation) for name, operation in walk.entries().items()]
     given = options.input_shapes, options.input_dtypes
-    inputs = walk.inputs(entries, scope, *given, weights=walk.weight_names())
+    inputs = walk.inputs(
+        entries, scope, *given, weights=walk.weight_names(), fixed=options.fix_inputs
+    )
     outputs = walk.run(graph, scope)
     raise_if_refused(report)
     walk.fallback.note_unused(report)
@@ -77,7 +80,11 @@ def to_relay(model: NnefModel, options: NnefImportOptions, report: Report) -> Re
         outputs=tuple(map(str, graph.outputs)),
         source_format="nnef",
         source_version="1.0",
-        extra={"name": model.name, **{f"{key}.state": to for key, to in walk.states.items()}},
+        extra={
+            "name": model.name,
+            **{f"{key}.state": to for key, to in walk.states.items()},
+            **metadata_facts(model.metadata.items(), report),
+        },
     )
     walk.note_states()
     return walk.assembly.model(inputs, outputs, meta, scope.expressions())

@@ -134,6 +134,7 @@ class NnefModel:
         sources: What the source calls the nodes of which assignments were made, by identifier.
         definitions: Fragments of its own, each behind those that it invokes.
         blocks: What of the assignments was a function of the source, inner ones first.
+        metadata: What its owner added to it, which the text has as comments.
         path: Where it was read from.
         files: All files that it was read from.
         live: The ``nnef.Graph`` that it was made of.
@@ -150,6 +151,7 @@ class NnefModel:
     sources: Mapping[str, str] = field(default_factory=dict)
     definitions: tuple[Definition, ...] = ()
     blocks: tuple[Block, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
     path: Path | None = None
     files: tuple[Path, ...] = ()
     live: AnyValue = field(default=None, compare=False, repr=False)

@@ -12,7 +12,7 @@ from typing import Final
 from serde.nnef.fragments import FRAGMENTS
 from serde.nnef.text.tokens import WORDS
 
-__all__ = ["Identifiers", "Labels", "title_identifier"]
+__all__ = ["Identifiers", "Labels", "is_identifier", "title_identifier"]
 
 _VALID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_CHARACTERS: Final = 120
@@ -48,18 +48,29 @@ class Identifiers:
             exact: Whether it may be that of a fragment, which the language allows.
         """
         plain = title_identifier(name)
-        numbered = plain in self._fragments and not exact
-        found, between = plain, "" if numbered else "_"
-        while found in self.names or numbered:
+        taken = () if exact else self._fragments
+        found, between = plain, "" if plain in taken else "_"
+        while found in self.names or found in taken:
             self._next[plain] += 1
-            found, numbered = f"{plain}{between}{self._next[plain]}", False
+            found = f"{plain}{between}{self._next[plain]}"
         self.names[found] = name
         return found
+
+    def claim_fragment(self, name: str) -> str:
+        """Return an identifier like `name` that no tensor and no other fragment has."""
+        found = self.claim(name)
+        self._fragments.add(found)
+        return found
+
+
+def is_identifier(name: str) -> bool:
+    """Whether the language takes `name` for that of a tensor, a parameter or a fragment."""
+    return _VALID.fullmatch(name) is not None and name not in WORDS
 
 
 def title_identifier(name: str) -> str:
     """Return an identifier like `name`, the same for the same name."""
-    if _VALID.fullmatch(name) and name not in WORDS and len(name) <= _MOST_CHARACTERS:
+    if is_identifier(name) and len(name) <= _MOST_CHARACTERS:
         return name
     plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "x"
     if plain[0].isdigit() or plain in WORDS:

@@ -12,9 +12,10 @@ from typing import BinaryIO, Final
 
 from serde.errors import FormatError
 from serde.io.atomic import atomic_write, check_files, write_all, write_weight
-from serde.io.contained import location_fault
+from serde.io.contained import location_fault, read_small
 from serde.io.directories import atomic_directory, check_directory
 from serde.io.packed import high_first_chunks
+from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.nnef.codec import GRAPH, QUANT
 from serde.nnef.dat import write_header
 from serde.nnef.model import NnefModel
@@ -53,15 +54,20 @@ def is_replaceable(path: Path) -> bool:
     """Whether a directory holds a graph and the data that it names, and nothing else."""
     if not (path / GRAPH).is_file():
         return False
-    text = (path / GRAPH).read_text("utf-8", "replace")
+    try:
+        text = read_small(path / GRAPH, MAX_GRAPH_TEXT_BYTES).decode("utf-8", "replace")
+    except FormatError:
+        return False
     labels = {each.text[1:-1] for each in tokens_of(text) if each.kind == "string"}
     known = {GRAPH, QUANT, *(f"{label}{_SUFFIX}" for label in labels)}
-    for root, folders, files in os.walk(path):
-        inside = Path(root).relative_to(path)
-        if any((inside / name).as_posix() not in known for name in files):
-            return False
-        if any((Path(root) / name).is_symlink() for name in (*folders, *files)):
-            return False
+    folders = [path]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for each in entries:
+                name = Path(each.path).relative_to(path).as_posix()
+                if each.is_symlink() or (not each.is_dir() and name not in known):
+                    return False
+                folders += [Path(each.path)] if each.is_dir() else []
     return True
 
 

@@ -37,6 +37,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
 
     name = "onnx"
     title = "ONNX"
+    keeps_metadata = True
     suffixes = (".onnx",)
     import_options = OnnxImportOptions
     export_options = OnnxExportOptions
@@ -118,8 +119,9 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         and these what they know of it.
         """
         from serde.engine.interpreter import RelayEngine
-        from serde.onnx.engine import open_model
+        from serde.onnx.engine import open_model, with_input_lengths
 
+        model = with_input_lengths(model, relay_model)
         if not has_foreign(relay_model):
             return open_model(model)
         try:

@@ -8,7 +8,6 @@ the function; names occur once in the whole model.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
@@ -24,6 +23,7 @@ from serde.onnx.schemas import require_dtype, result_dtypes
 from serde.onnx.versions import CHANGES, Change
 from serde.relay.ir.dims import Any
 from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir.unique_names import UniqueNames
 from serde.walk.placement import Scope
 from serde.weights import Array, Weight, dtype_name
 
@@ -39,6 +39,9 @@ __all__ = [
     "walk_nodes",
     "without_symbols",
 ]
+
+_NAMELESS: Final = "value"
+"""What had an empty name, by which ONNX means what is absent."""
 
 FUNCTION_DOMAIN: Final = "serde"
 """Domain of local functions."""
@@ -156,14 +159,13 @@ class GraphBuilder:
         self.makers: dict[str, str] = {}
         self.domains: dict[str, int] = {}
         self.declared: dict[str, TensorType] = {}
-        self._names: set[str] = set()
+        self._names = UniqueNames()
         self._dtypes: dict[str, str] = {}
         self._held: set[str] = set()
-        self._next: Counter[str] = Counter()
 
     def hold(self, name: str) -> str:
         """Take a name for what comes later and return it; :meth:`reserve` then gives it out."""
-        unique = self._unique(name)
+        unique = self._names.reserve(name or _NAMELESS)
         self._held.add(unique)
         return unique
 
@@ -172,15 +174,7 @@ class GraphBuilder:
         if name in self._held:
             self._held.discard(name)
             return name
-        return self._unique(name)
-
-    def _unique(self, name: str) -> str:
-        unique = name
-        while unique in self._names:
-            self._next[name] += 1
-            unique = f"{name}_{self._next[name]}"
-        self._names.add(unique)
-        return unique
+        return self._names.reserve(name or _NAMELESS)
 
     def is_free(self, name: str) -> bool:
         """Whether nothing is called `name`."""

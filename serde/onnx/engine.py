@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
@@ -18,14 +19,38 @@ from serde.engine.fitting import fit_inputs
 from serde.engine.process import EngineEnded, ProcessEngine, can_start
 from serde.errors import CheckError, MissingDependency
 from serde.io.staging import final_directory
+from serde.relay.ir.types import TensorType
 from serde.weights import Array, dtype_name
 
 if TYPE_CHECKING:
     import onnx
 
     from serde.onnx.model import OnnxModel
+    from serde.relay.ir.model import RelayModel
 
-__all__ = ["open_file", "open_model"]
+__all__ = ["open_file", "open_model", "with_input_lengths"]
+
+
+def with_input_lengths(model: OnnxModel, relay_model: RelayModel) -> OnnxModel:
+    """Return a model whose inputs take the lengths that a caller gave where it has others."""
+    opened = relay_model.meta.opened
+    if opened is None or opened.rewritten:
+        return model
+    proto = type(model.proto)()
+    proto.CopyFrom(model.proto)
+    del proto.graph.value_info[:]
+    given = {each.name_hint: each.type for each in relay_model.inputs()}
+    for value in proto.graph.input:
+        type_ = given.get(value.name)
+        dims = value.type.tensor_type.shape.dim
+        for dim, known in zip(
+            dims, type_.shape if isinstance(type_, TensorType) else (), strict=False
+        ):
+            if known != dim.dim_value:
+                dim.ClearField("dim_value")
+    for value in proto.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return replace(model, proto=proto)
 
 
 def open_model(model: OnnxModel) -> Engine:

@@ -371,6 +371,7 @@ def _make_native(
         "source_format": model.meta.source_format,
         "source_version": model.meta.source_version,
     }
+    facts = {**model.meta.metadata, **facts}
     helper.set_model_props(proto, {key: value for key, value in facts.items() if value})
     return OnnxModel(proto, weights)
 
@@ -413,8 +414,13 @@ def _check_nesting(proto: onnx.ModelProto) -> None:
     """Refuse local functions that call each other too deeply, or too often, to be spelled out.
 
     Raises:
-        OptionError: They do.
+        OptionError: They do, or operators that are kept may have their names.
     """
+    if proto.functions and [each.domain for each in proto.opset_import].count(FUNCTION_DOMAIN) > 1:
+        raise OptionError(
+            f"local_functions: operators of the domain {FUNCTION_DOMAIN}, which local functions "
+            "have, are kept in this model"
+        )
     depths: dict[str, int] = {}
     sizes: dict[str, int] = {}
     for function in proto.functions:  # What a function calls comes before it.

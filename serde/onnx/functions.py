@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
@@ -22,6 +21,7 @@ from serde.onnx.builder import (
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.ir.registry import OpDef
+from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import children, free_vars, post_order
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.walk.export_context import Values, regroup
@@ -44,8 +44,7 @@ class LocalFunctions:
         self.builder = builder
         self.known: dict[Hashable, onnx.FunctionProto | None] = {}
         self._structures: dict[Function, bytes] = {}
-        self._names: set[str] = set()
-        self._next: Counter[str] = Counter()
+        self._names = UniqueNames()
 
     def call(
         self, function: Function, name: str, given: Sequence[Values[Value]]
@@ -73,12 +72,7 @@ class LocalFunctions:
         base = next(iter([*given, symbol]), "") or _operators(function)
         base = re.sub(r"\W", "_", base).strip("_") or "function"
         base = f"_{base}" if base[0].isdigit() else base
-        unique = base
-        while unique in self._names:
-            self._next[base] += 1
-            unique = f"{base}_{self._next[base]}"
-        self._names.add(unique)
-        return unique
+        return self._names.reserve(base)
 
 
 class FunctionCall:
@@ -138,9 +132,9 @@ class FunctionCall:
             owner.known[self._key] = None
             return
         outputs = owner.builder.own_outputs(scope, leaves(result), "result")
-        imports = [helper.make_opsetid("", owner.builder.version)]
-        if any(node.domain == FUNCTION_DOMAIN for node in walk_nodes(scope.nodes)):
-            imports.append(helper.make_opsetid(FUNCTION_DOMAIN, 1))
+        others = sorted({node.domain for node in walk_nodes(scope.nodes)} - {""})
+        known = {"": owner.builder.version, **owner.builder.domains}
+        imports = [helper.make_opsetid(each, known.get(each, 1)) for each in ("", *others)]
         proto = helper.make_function(
             FUNCTION_DOMAIN, scope.step, self._inputs, outputs, scope.nodes, imports
         )

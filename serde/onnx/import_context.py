@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +15,7 @@ from serde.onnx.scopes import Scope
 from serde.onnx.undecided import Decisions
 from serde.relay.ir.expr import Expr
 from serde.relay.transform.fold_shape import MAX_VALUES
+from serde.report import Issue
 from serde.walk.holes import Incomplete
 from serde.walk.import_context import GraphImporter
 from serde.walk.import_context import ImportContext as BaseContext
@@ -32,11 +32,15 @@ class Facts:
         model: What is walked.
         optionals: The sequences that stand for optional tensors.
         decisions: What is known of conditions whose branches differ in rank.
+        narrowed: Whether the caller gave shapes that the model does not declare.
+        impossible: Paths of graphs inside nodes that cannot have these shapes.
     """
 
     model: OnnxModel
     optionals: set[Expr] = field(default_factory=set)
     decisions: Decisions = field(default_factory=Decisions)
+    narrowed: bool = False
+    impossible: set[str] = field(default_factory=set)
 
 
 class ImportContext(BaseContext):
@@ -120,16 +124,30 @@ class ImportContext(BaseContext):
     def subgraphs(self, graphs: Mapping[str, onnx.GraphProto]) -> list[list[Expr]]:
         """Return the outputs of several subgraphs without inputs; gaps of all are recorded.
 
+        One that cannot have the shapes that the caller gave is left out, beside one that can.
+
         Args:
             graphs: The subgraphs by what the node calls them.
 
         Raises:
             Incomplete: Some of their nodes cannot be converted.
         """
-        found = []
+        found: dict[str, list[Expr]] = {}
+        gaps: dict[str, list[Issue]] = {}
+        issues = self._importer.report.issues
         for label, graph in graphs.items():
-            with suppress(Incomplete):
-                found.append(self.subgraph(graph, label=label))
-        if len(found) < len(graphs):
+            before = len(issues)
+            try:
+                found[label] = self.subgraph(graph, label=label)
+            except Incomplete:
+                gaps[label] = issues[before:]
+                del issues[before:]
+        if gaps and not (found and self._facts.impossible.issuperset(map(self._path, gaps))):
+            issues += [each for found_there in gaps.values() for each in found_there]
             raise Incomplete
-        return found
+        self._facts.decisions.notes += [
+            f"{self.node}: its {label} branch cannot have the given shapes, and is left: "
+            f"{each[0].node}: {each[0].reason}"
+            for label, each in gaps.items()
+        ]
+        return list(found.values())

@@ -78,24 +78,31 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     graph = model.proto.graph
     report.nodes = len(graph.node)
     walk = _Walk(model, report, ImportFallback.of("onnx", options))
+    walk.facts.narrowed = bool(options.input_shapes)
     scope = Scope(
         opsets=opset_versions(model.proto, options.source_opset), decisions=walk.decisions
     )
     main = walk.read(graph, scope)
     weights = () if options.keep_initializers_as_inputs else scope.values
     shapes, dtypes = options.input_shapes, options.input_dtypes
-    inputs = walk.inputs(graph.input, scope, shapes, dtypes, weights=weights)
+    inputs = walk.inputs(
+        graph.input, scope, shapes, dtypes, weights=weights, fixed=options.fix_inputs
+    )
     walk.settle_types(inputs)
     outputs = walk.settled(walk.run(main, scope), graph.output)
     lengths = walk.lengths_decided()
     if lengths:
         report.issues.clear()
         report.fallbacks.clear()
-        shapes = {each.name_hint: _with_lengths(each, lengths) for each in inputs}
-        return to_relay(model, replace(options, input_shapes=shapes), report)
+        known = {
+            each.name_hint: _with_lengths(each, lengths)
+            for each in inputs
+            if each not in walk.facts.optionals
+        }
+        return to_relay(model, replace(options, input_shapes={**shapes, **known}), report)
     raise_if_refused(report)
     walk.fallback.note_unused(report)
-    meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
+    meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets, report)
     return walk.assembly.model(inputs, outputs, meta, scope.expressions())
 
 
@@ -145,8 +152,11 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         dtype: str | None,
         scope: Scope,
     ) -> Var | None:
-        """Return the variable for an input; one that has an initializer loses its value."""
-        declared = declared_shape(entry.type)
+        """Return the variable for an input; one that has an initializer loses its value.
+
+        An optional tensor whose shape the caller gives is there; others are sequences of it.
+        """
+        declared, there = declared_shape(entry.type), shape is not None
         if shape is None:
             shape = declared
         elif declared is not None:
@@ -156,6 +166,9 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
             return None
         tensor = TensorType(shape, dtype)
         kind = entry.type.WhichOneof("value")
+        if kind == "optional_type" and there:
+            kind = "tensor_type"
+            self.report.notes.append(f"input {entry.name} is optional, and read as there")
         type_ = tensor if kind == "tensor_type" else SequenceType(tensor)
         variable = Var(entry.name, type_, Span(entry.name))
         scope.values[entry.name] = variable
@@ -429,7 +442,10 @@ class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
         table = TABLES[""] if table is None else table
-        return list(self.call(table, ctx, node.op_type, inputs, values, names=names))
+        results = list(self.call(table, ctx, node.op_type, inputs, values, names=names))
+        if ctx.contradicted and self.facts.narrowed:
+            self.facts.impossible.add(scope.prefix.rstrip("/"))
+        return results
 
     def _foreign(
         self, node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto], version: int

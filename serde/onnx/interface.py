@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import onnx
 
 from serde.errors import FormatError, Unsupported
 from serde.onnx.elements import element_dtype
+from serde.onnx.model import LINKED_PROPERTY
 from serde.onnx.scopes import domain_name
 from serde.onnx.versions import NEWEST
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.model import ModelMeta
+from serde.report import Report
+from serde.walk.metadata import metadata_facts
 
 __all__ = ["declared_shape", "graph_meta", "input_dtype", "opset_versions"]
 
@@ -90,11 +94,27 @@ def declared_shape(type_: onnx.TypeProto) -> list[DimLike] | None:
     return shape
 
 
+OWN_PROPERTIES: Final = (LINKED_PROPERTY, "source_format", "source_version")
+"""Keys of metadata that tell what serde wrote."""
+
+
+def _own_metadata(message: Any) -> Sequence[Any]:
+    """Return the metadata of a node or graph, which ONNX has from 1.17 on."""
+    return getattr(message, "metadata_props", ())
+
+
 def graph_meta(
-    proto: onnx.ModelProto, inputs: Sequence[str], opsets: Mapping[str, int]
+    proto: onnx.ModelProto, inputs: Sequence[str], opsets: Mapping[str, int], report: Report
 ) -> ModelMeta:
-    """Return what a model says about itself."""
+    """Return what a model says about itself; what nodes and graphs say besides has no place."""
     extra = {"name": proto.graph.name} if proto.graph.name else {}
+    pairs = [(entry.key, entry.value) for entry in proto.metadata_props]
+    extra |= metadata_facts((pair for pair in pairs if pair[0] not in OWN_PROPERTIES), report)
+    inner = [each for each in (proto.graph, *proto.graph.node) if _own_metadata(each)]
+    if inner:
+        keys = sorted({entry.key for each in inner for entry in _own_metadata(each)})
+        shown = ", ".join(key[:100] for key in keys[:5]) + (", ..." if len(keys) > 5 else "")
+        report.notes.append(f"metadata of {len(inner)} nodes or graphs has no place: {shown}")
     return ModelMeta(
         inputs=tuple(inputs),
         outputs=tuple(output.name for output in proto.graph.output),

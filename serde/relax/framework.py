@@ -100,6 +100,10 @@ class Framework:
         """Return the type of an expression, which holds its shape."""
         return getattr(expr, self._type)
 
+    def lengths(self, type_: AnyValue) -> AnyValue:
+        """Return the lengths in a type of tensors, None where it does not tell them."""
+        return getattr(type_.shape, "values", None)
+
     def result_type(self, function: AnyValue) -> AnyValue:
         """Return the type of what a function gives."""
         return getattr(function, f"ret_{self._type}")

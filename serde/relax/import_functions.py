@@ -10,7 +10,15 @@ from typing import Final
 import serde.relay as relay
 from serde.errors import FormatError, Unsupported
 from serde.relax.framework import Framework
-from serde.relax.import_walk import Closure, ImportWalk, Values, has_hole, join_fields, split_fields
+from serde.relax.import_walk import (
+    Closure,
+    ImportWalk,
+    Values,
+    has_hole,
+    join_fields,
+    split_fields,
+    tensor_type,
+)
 from serde.relax.loops import Loops, Repetition
 from serde.relax.model import RelaxModel
 from serde.relax.options import RelaxImportOptions
@@ -44,12 +52,15 @@ class FunctionWalk(ImportWalk):
         Raises:
             Unsupported: Relay cannot say it.
         """
-        if not isinstance(callee, self.framework.relax.GlobalVar):
-            found = self.value(callee, scope, label)
-            if isinstance(found, Closure):
-                return self._expand(found.function, args, found.scope, found.names, label)
-            raise Unsupported(f"a call of {type(callee).__name__}, which only TVM can run")
-        name = name_of(callee)
+        found = self.value(callee, scope, label)
+        if isinstance(found, Hole):
+            return found
+        if isinstance(found, Closure):
+            return self._expand(found.function, args, found.scope, found.names, label)
+        if not isinstance(found, self.framework.relax.GlobalVar):
+            name = found if isinstance(found, str) else name_of(callee)
+            raise Unsupported(f"a packed function, which only TVM can run: {name}", hint=_BEFORE)
+        name = name_of(found)
         function = self._functions.get(name)
         if function is None:
             raise Unsupported(f"a call of {name}, which is no function of Relax", hint=_BEFORE)
@@ -138,9 +149,10 @@ class FunctionWalk(ImportWalk):
         return states
 
     def _same_shape(self, one: AnyValue, other: AnyValue) -> bool:
-        if one.shape is None or other.shape is None or one.ndim != other.ndim:
+        before, after = map(self.framework.lengths, (one, other))
+        if before is None or after is None or len(before) != len(after):
             return False
-        pairs = zip(one.shape.values, other.shape.values, strict=True)
+        pairs = zip(before, after, strict=True)
         return all(self.framework.are_equal(*pair) for pair in pairs)
 
     # Functions that call themselves.
@@ -184,10 +196,11 @@ class FunctionWalk(ImportWalk):
             tensor = isinstance(each, self.framework.TensorType)
             if not tensor or each.ndim < 0 or not each.dtype:
                 raise Unsupported(f"a function that calls itself, with {each!s:.100}")
-            lengths = [None] * each.ndim if each.shape is None else each.shape.values
+            lengths = self.framework.lengths(each)
+            lengths = [None] * each.ndim if lengths is None else lengths
             known = [plain_value(self.framework, length) for length in lengths]
             shape = [dim if isinstance(dim, int) else Any() for dim in known]
-            leaves.append(TensorType(shape, str(each.dtype)))
+            leaves.append(tensor_type(shape, str(each.dtype)))
         return leaves[0] if len(leaves) == 1 else TupleType(leaves)
 
     @cached_property

@@ -32,6 +32,7 @@ from serde.relax.reflection import (
     plain_value,
     tensor_of,
 )
+from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import (
     Expr,
     If,
@@ -50,7 +51,16 @@ from serde.walk.importer import Graph, Node
 from serde.walk.scope import Scope
 from serde.walk.user_converters import check_custom_results
 
-__all__ = ["PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields", "split_fields"]
+__all__ = [
+    "PLAIN",
+    "Closure",
+    "ImportWalk",
+    "Values",
+    "has_hole",
+    "join_fields",
+    "split_fields",
+    "tensor_type",
+]
 
 Values = Scope[int, AnyValue]
 
@@ -109,14 +119,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if isinstance(binding, self.framework.relax.MatchCast):
             return "match_cast"
         if isinstance(value, self.framework.relax.Call):
-            return self._called(value)
+            return name_of(value.op)
         return type(value).__name__
-
-    def _called(self, call: AnyValue) -> str:
-        op = call.op
-        if isinstance(op, self.framework.tvm.ir.Op):
-            return str(op.name)
-        return name_of(op) if hasattr(op, "name_hint") or hasattr(op, "name") else "call"
 
     def output(self, name: AnyValue, scope: Values) -> AnyValue:
         """Return the result of a sequence."""
@@ -190,9 +194,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             raise wrong
         if type_.ndim >= 0 and found.rank != type_.ndim:
             raise wrong
-        if type_.shape is None:
-            return
-        for length, dim in zip(type_.shape.values, found.shape, strict=True):
+        for length, dim in zip(framework.lengths(type_) or (), found.shape, strict=False):
             known = plain_value(framework, length)
             if isinstance(dim, int) and isinstance(known, int) and known != dim:
                 raise wrong
@@ -224,8 +226,9 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
                 raise Unsupported(f"expected a tensor, found {type(value).__name__}")
             if type_.dtype and found.dtype != str(type_.dtype):
                 raise Unsupported(f"a tensor of {found.dtype} that has to be {type_.dtype}")
-            if type_.shape is not None:
-                self.lengths.match(type_.shape.values, value)
+            lengths = framework.lengths(type_)
+            if lengths is not None:
+                self.lengths.match(lengths, value)
         if isinstance(type_, framework.ShapeType) and isinstance(value, Shape):
             lengths = type_.values
             if lengths is not None and len(lengths) != len(value.dims):
@@ -276,6 +279,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             return self._sequence(expr, scope, label)
         if isinstance(expr, relax.Function):
             return Closure(expr, scope, dict(self.lengths.names))
+        if isinstance(expr, relax.ExternFunc):
+            return str(expr.global_symbol)
         if isinstance(expr, framework.texts):
             return str(expr.value)
         return self._number(expr)
@@ -351,7 +356,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         framework = self.framework
         if isinstance(call.op, framework.tvm.ir.Op):
             return self._call_op(call, str(call.op.name), scope, label)
-        args = [self.value(each, scope, label) for each in call.args]
+        packed = isinstance(call.op, framework.relax.ExternFunc)
+        args = [] if packed else [self.value(each, scope, label) for each in call.args]
         if any(map(has_hole, args)):
             return Hole()
         return self.call_function(call.op, args, scope, label)
@@ -369,6 +375,12 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
     def _call_op(self, call: AnyValue, op: str, scope: Values, label: str) -> AnyValue:
         """Return what the converter of an operator makes of a call."""
         framework = self.framework
+        refusal = TABLE.refusal(op, 1)
+        if refusal and not (op in PLAIN or op in self._custom or self.fallback.has(op)):
+            kinds = (framework.relax.ExternFunc, framework.relax.GlobalVar)
+            functions = [name_of(each) for each in call.args if isinstance(each, kinds)]
+            self.report.add(op, label, ": ".join([refusal[0], *functions]), refusal[1])
+            return Hole()
         args = [self.value(each, scope, label) for each in call.args]
         if op in PLAIN:
             return Hole() if any(map(has_hole, args)) else PLAIN[op](self, *args)
@@ -422,17 +434,18 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
 
     # Operators of shapes.
 
-    def shape_of(self, value: AnyValue) -> Shape:
+    def shape_of(self, *args: AnyValue) -> Shape:
         """Return the shape of a tensor."""
-        type_ = value.type
-        if not isinstance(type_, TensorType):
-            raise Unsupported(f"the shape of {type_!r}")
+        value, type_ = _only_tensor(args)
         return Shape(
             tuple(self.lengths.axis(value, axis, dim) for axis, dim in enumerate(type_.shape))
         )
 
-    def tensor_to_shape(self, value: AnyValue) -> Shape:
+    def tensor_to_shape(self, *args: AnyValue) -> Shape:
         """Return the lengths that a vector holds."""
+        value, type_ = _only_tensor(args)
+        if type_.rank != 1 or not type_.dtype.startswith(("int", "uint")):
+            raise Unsupported(f"expected a vector of integers, found {type_!r}")
         return Shape(self.lengths.elements(value, self.assembly.dims(value)))
 
     def leave_out(self, *_args: AnyValue) -> list[AnyValue]:
@@ -446,11 +459,37 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
 PLAIN: Final[Mapping[str, AnyValue]] = {
     "relax.shape_of": ImportWalk.shape_of,
     "relax.tensor_to_shape": ImportWalk.tensor_to_shape,
-    "relax.null_value": lambda _walk: None,
+    "relax.null_value": lambda _walk, *_args: None,
     "relax.assert_op": ImportWalk.leave_out,
     "relax.print": ImportWalk.leave_out,
 }
 """Operators of what are no tensors."""
+
+
+def _only_tensor(args: Sequence[AnyValue]) -> tuple[Expr, TensorType]:
+    """Return what an operator of shapes is given, and its type.
+
+    Raises:
+        Unsupported: It is no tensor, or not one value.
+    """
+    if len(args) != 1 or not isinstance(args[0], Expr):
+        found = ", ".join(type(each).__name__ for each in args)
+        raise Unsupported(f"expected a tensor, found {found or 'nothing'}")
+    if not isinstance(args[0].type, TensorType):
+        raise Unsupported(f"expected a tensor, found {args[0].type!r}")
+    return args[0], args[0].type
+
+
+def tensor_type(shape: Sequence[DimLike], dtype: str) -> TensorType:
+    """Return a type of Relay.
+
+    Raises:
+        Unsupported: Relay has no such elements.
+    """
+    try:
+        return TensorType(shape, dtype)
+    except TypeError as error:
+        raise Unsupported(f"Relay has no tensors of {dtype}") from error
 
 
 def has_hole(value: AnyValue) -> bool:

@@ -11,7 +11,7 @@ from serde.errors import (
 )
 from serde.relax.framework import load
 from serde.relax.import_functions import FunctionWalk
-from serde.relax.import_walk import Values
+from serde.relax.import_walk import Values, tensor_type
 from serde.relax.model import RelaxModel
 from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import (
@@ -25,7 +25,6 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.walk.importer import Graph
 from serde.walk.inputs import check_rank
@@ -51,7 +50,12 @@ def to_relay(model: RelaxModel, options: RelaxImportOptions, report: Report) -> 
     entries = [_Input(name, each) for name, each in zip(model.inputs, params, strict=True)]
     walk.declare_lengths(entries, options)
     inputs = walk.inputs(
-        entries, scope, options.input_shapes, options.input_dtypes, weights=list(model.weights)
+        entries,
+        scope,
+        options.input_shapes,
+        options.input_dtypes,
+        weights=list(model.weights),
+        fixed=options.fix_inputs,
     )
     results = walk.run(graph, scope)
     outputs = walk.leaves(results)
@@ -86,9 +90,9 @@ class _Walk(FunctionWalk):
         if "" in shapes and len(entries) == 1:
             shapes[entries[0].name] = shapes.pop("")
         tensors = {
-            name: type_.shape.values
+            name: self.framework.lengths(type_) or ()
             for name, type_ in types.items()
-            if isinstance(type_, self.framework.TensorType) and type_.shape is not None
+            if isinstance(type_, self.framework.TensorType)
         }
         for name, given in shapes.items():
             for length, dim in zip(tensors.get(name, ()), given, strict=False):
@@ -119,18 +123,17 @@ class _Walk(FunctionWalk):
             )
         if shape is None:
             return None
-        variable = Var(entry.name, TensorType(shape, found), Span(entry.name))
-        if type_.shape is not None:
-            for axis, length in enumerate(type_.shape.values):
-                if self.lengths.is_variable(length):
-                    self.lengths.show(length, variable, axis)
+        variable = Var(entry.name, tensor_type(shape, found), Span(entry.name))
+        for axis, length in enumerate(self.framework.lengths(type_) or ()):
+            if self.lengths.is_variable(length):
+                self.lengths.show(length, variable, axis)
         scope.define(handle_of(entry.variable), variable)
         return variable
 
     def _declared_shape(self, type_: AnyValue) -> list[Dim] | None:
         """Return a shape as Relay's types have it, None where even the rank is not known."""
-        if type_.shape is not None:
-            values = type_.shape.values
+        values = self.framework.lengths(type_)
+        if values is not None:
             return [self.lengths.known(self.lengths.read(each)) for each in values]
         return None if type_.ndim < 0 else [Any()] * type_.ndim
 

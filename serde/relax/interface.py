@@ -12,6 +12,7 @@ import numpy as np
 from serde.errors import FormatError
 from serde.io.pairs import UNMARKED
 from serde.relax.framework import Framework, load
+from serde.relax.live import summary_of_tensor
 from serde.relax.model import RelaxModel
 from serde.summary import TensorSummary
 
@@ -94,21 +95,11 @@ def interface_of(model: RelaxModel, target: str, *, freeze_vars: bool) -> Interf
     ]
     return Interface(
         target,
-        tuple(map(_summary, model.inputs, function.params[:count])),
-        tuple(map(_summary, model.outputs, results)),
+        tuple(map(summary_of_tensor, model.inputs, function.params[:count])),
+        tuple(map(summary_of_tensor, model.outputs, results)),
         () if freeze_vars else tuple(weights),
         several,
     )
-
-
-def _summary(name: str, type_: AnyValue) -> TensorSummary:
-    if type_.shape is None:
-        shape: tuple[int | str, ...] | None = ("?",) * type_.ndim if type_.ndim >= 0 else None
-    else:
-        lengths = [getattr(each, "value", each) for each in type_.shape.values]
-        # A text of TVM's own ends the process when it is copied.
-        shape = tuple(each if isinstance(each, int) else str.__str__(str(each)) for each in lengths)
-    return TensorSummary(name, shape, str(type_.dtype))
 
 
 def with_interface(framework: Framework, module: AnyValue, text: str) -> AnyValue:

@@ -16,11 +16,13 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.limits import budget
 from serde.relax.framework import Framework
 from serde.relax.reflection import handle_of
 from serde.relay.ir.dims import Any, Dim, FloorDiv, substitute, symbol
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["Lengths", "Scalar", "Shape"]
 
@@ -94,14 +96,10 @@ class Lengths:
 
     def declare(self, length: AnyValue) -> None:
         """Note the variables in a length of an input as symbols of their names."""
+        names = UniqueNames(str(known) for known in self._known.values())
         for each in self._variables(length):
             if not self.knows(each):
-                taken = {str(known) for known in self._known.values()}
-                name = unique = str(each.name) or "n"
-                count = 0
-                while unique in taken:
-                    count += 1
-                    unique = f"{name}_{count}"
+                unique = names.reserve(str(each.name) or "n")
                 self.define(each, symbol(unique), _unknown(unique))
 
     def show(self, variable: AnyValue, tensor: Expr, axis: int) -> None:
@@ -232,6 +230,8 @@ class Lengths:
         count = vector.type.shape[0] if isinstance(vector.type, TensorType) else Any()
         if known is None and not isinstance(count, int):
             raise Unsupported("a shape of a rank that is not known")
+        if isinstance(count, int):
+            budget().draw("nodes", count, "the elements of a shape")
         dims = [Any()] * int(count) if known is None else known  # type: ignore[arg-type]
         return tuple(
             dim

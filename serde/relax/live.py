@@ -12,7 +12,6 @@ from serde.bridge import ModelSummary, TensorNames, TensorSummary
 from serde.relax.framework import Framework, load
 from serde.relax.model import RelaxModel
 from serde.relax.reflection import name_of
-from serde.relay.ir.types import TensorType
 from serde.weights import Array, Weight, dtype_name, numpy_dtype, read_aligned
 
 __all__ = [
@@ -21,6 +20,7 @@ __all__ = [
     "share",
     "shared_array",
     "summary_of",
+    "summary_of_tensor",
     "to_live",
     "to_tensor",
 ]
@@ -98,7 +98,7 @@ def _bindings(framework: Framework, expr: AnyValue) -> Iterator[AnyValue]:
 
 
 def operators_of(model: RelaxModel) -> list[str]:
-    """Return the operator of every call, that of a global function by its name."""
+    """Return the operator of every call, that of a function by its name."""
     framework = load()
     found = []
     for function in model.module.functions.values():
@@ -106,8 +106,7 @@ def operators_of(model: RelaxModel) -> list[str]:
             continue
         for each in _bindings(framework, function.body):
             if isinstance(each.value, framework.relax.Call):
-                op = each.value.op
-                found.append(op.name if isinstance(op, framework.tvm.ir.Op) else op.name_hint)
+                found.append(name_of(each.value.op))
     return found
 
 
@@ -130,16 +129,22 @@ def summary_of(model: RelaxModel) -> ModelSummary:
     types = [framework.type_of(each) for each in params]
     return ModelSummary(
         version=framework.version,
-        inputs=tuple(
-            TensorSummary.of(name, TensorType(_shape(each), str(each.dtype)))
-            for name, each in zip(model.inputs, types, strict=True)
-        ),
+        inputs=tuple(map(summary_of_tensor, model.inputs, types)),
         parameters=sum(each.size for each in model.weights.values()),
         parameter_bytes=sum(each.nbytes for each in model.weights.values()),
     )
 
 
-def _shape(type_: AnyValue) -> tuple[AnyValue, ...]:
-    if type_.shape is None:
-        return ("?",) * type_.ndim
-    return tuple(getattr(each, "value", str(each)) for each in type_.shape.values)
+def summary_of_tensor(name: str, type_: AnyValue) -> TensorSummary:
+    """Return what a type of Relax says; nothing where it is no tensor's."""
+    framework = load()
+    if not isinstance(type_, framework.TensorType):
+        return TensorSummary(name)
+    dtype = str(type_.dtype) if type_.dtype else None
+    lengths = framework.lengths(type_)
+    if lengths is None:
+        return TensorSummary(name, ("?",) * type_.ndim if type_.ndim >= 0 else None, dtype)
+    known = [getattr(each, "value", each) for each in lengths]
+    # A text of TVM's own ends the process when it is copied.
+    shape = tuple(each if isinstance(each, int) else str.__str__(str(each)) for each in known)
+    return TensorSummary(name, shape, dtype)

@@ -11,7 +11,7 @@ from serde.errors import FormatError, OptionError
 from serde.relax.framework import Framework, load
 from serde.relax.live import shared_array
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
-from serde.relax.reflection import leaves_of, name_of
+from serde.relax.reflection import name_of, result_leaves
 from serde.weights import Weight, as_weight
 
 __all__ = ["from_live", "to_weight"]
@@ -57,7 +57,7 @@ def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -
     known = _names(attrs, WEIGHT_NAMES, list(weights))
     if main != "main":
         module = _renamed(framework, module, main)
-    results = len(leaves_of(framework, framework.result_type(body)))
+    results = len(result_leaves(framework, body))
     numbered = [f"output{i}" for i in range(results)] if results != 1 else ["output"]
     outputs = _names(attrs, OUTPUT_NAMES, numbered)
     named = dict(zip(own, (*shown, *known), strict=True))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections import Counter
 from typing import Final
+
+from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["BRANCH", "Names", "plain_name"]
 
@@ -36,13 +37,10 @@ class Names:
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
-        self._next: Counter[str] = Counter()
+        self._taken = UniqueNames()
 
     def claim(self, name: str) -> str:
         """Return an identifier like `name` that nothing else has."""
-        plain = found = plain_name(name)
-        while found in self.names:
-            self._next[plain] += 1
-            found = f"{plain}_{self._next[plain]}"
+        found = self._taken.reserve(plain_name(name))
         self.names[found] = name
         return found

@@ -19,6 +19,7 @@ __all__ = [
     "leaves_of",
     "name_of",
     "plain_value",
+    "result_leaves",
     "tensor_of",
 ]
 
@@ -30,9 +31,10 @@ def handle_of(node: AnyValue) -> int:
 
 
 def name_of(variable: AnyValue) -> str:
-    """Return the name of a variable or a global one."""
-    name = getattr(variable, "name_hint", None)
-    return str(variable.name if name is None else name)
+    """Return the name of a variable or a global one, of an operator or a packed function."""
+    kinds = ("name_hint", "name", "global_symbol")
+    found = next((getattr(variable, each) for each in kinds if hasattr(variable, each)), None)
+    return type(variable).__name__ if found is None else str(found)
 
 
 def tensor_of(constant: AnyValue) -> AnyValue:
@@ -110,6 +112,21 @@ def leaves_of(framework: Framework, type_: AnyValue) -> list[AnyValue]:
         else:
             found.append(each)
     return found
+
+
+def result_leaves(framework: Framework, function: AnyValue) -> list[AnyValue]:
+    """Return the types of what a function gives.
+
+    TVM runs functions whose body gives more, or less, than they declare: the body counts.
+    """
+    declared = leaves_of(framework, framework.result_type(function))
+    body = function.body
+    last = body.body if isinstance(body, framework.relax.SeqExpr) else body
+    given = framework.type_of(last)
+    if not isinstance(given, (framework.TupleType, framework.TensorType)):
+        return declared
+    found = leaves_of(framework, given)
+    return declared if len(found) == len(declared) else found
 
 
 def called_functions(framework: Framework, function: AnyValue) -> Iterator[str]:

@@ -167,7 +167,7 @@ class Runnable:
 
     def __repr__(self) -> str:
         ins, outs = (
-            ", ".join(f"{each.name}: {_type_of(each)!r}" for each in tensors)
+            ", ".join(f"{each.name}: {_shown(each)}" for each in tensors)
             for tensors in (self.interface.inputs, self.interface.outputs)
         )
         return f"Runnable(({ins}) -> ({outs}), target={self.target!r})"
@@ -176,6 +176,11 @@ class Runnable:
 def _type_of(tensor: TensorSummary) -> TensorType:
     shape = [each if isinstance(each, int) else Any() for each in tensor.shape or ()]
     return TensorType(tuple(shape), tensor.dtype or "")
+
+
+def _shown(tensor: TensorSummary) -> str:
+    """Return a type as text, lengths that are not fixed by their names."""
+    return f"Tensor[({', '.join(map(str, tensor.shape or ()))}), {tensor.dtype}]"
 
 
 def _to_device(framework: Framework, data: Array, device: AnyValue) -> AnyValue:

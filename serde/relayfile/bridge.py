@@ -39,6 +39,7 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
 
     name = PIVOT
     title = "Relay (text or JSON, and TVM's parameter file)"
+    keeps_metadata = True
     suffixes = (".relay",)
     companion_suffixes = (".params",)
     import_options = RelayImportOptions

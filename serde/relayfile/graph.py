@@ -18,7 +18,7 @@ from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.text.containers import container_head
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
-from serde.relayfile.inputs import with_input_types
+from serde.relay.transform.input_types import with_input_types
 from serde.relayfile.model import RelayProgram
 from serde.report import Report
 from serde.weights import ArrayWeight, Weight

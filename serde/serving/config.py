@@ -8,6 +8,7 @@ reads that of others, whose further fields it skips.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +34,11 @@ _TYPES: Final = {
     "int64": "TYPE_INT64", "float16": "TYPE_FP16", "float32": "TYPE_FP32",
     "float64": "TYPE_FP64", "bfloat16": "TYPE_BF16",
 }  # fmt: skip
+_LIST: Final = re.compile(
+    r"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)|(\b[A-Za-z_]\w*)\s*\[""", re.VERBOSE
+)
+"""A text or comment, or the name of a field and the beginning of its list."""
+
 _NUMBERS: Final = (
     "TYPE_INVALID", "TYPE_BOOL", "TYPE_UINT8", "TYPE_UINT16", "TYPE_UINT32", "TYPE_UINT64",
     "TYPE_INT8", "TYPE_INT16", "TYPE_INT32", "TYPE_INT64", "TYPE_FP16", "TYPE_FP32", "TYPE_FP64",
@@ -196,6 +202,8 @@ def read_config(text: str, path: str) -> AnyValue:
 
     found = _message("ModelConfig")()
     try:
+        # The library takes lists of fields that it does not know only behind a colon.
+        text = _LIST.sub(lambda each: each[1] or f"{each[2]}: [", text)
         return text_format.Parse(text, found, allow_unknown_field=True)
     except (text_format.ParseError, RecursionError) as error:
         raise FormatError(f"is no configuration of a model: {error}", path=path) from error

@@ -11,7 +11,8 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.bridge import FORMATS, AnyBridge, get_bridge
-from serde.errors import CheckError, OptionError, SerdeError
+from serde.errors import CheckError, FormatError, OptionError
+from serde.io.contained import read_small
 
 __all__ = ["LABELS_BESIDE", "find_format", "known_labels", "local_folder", "served_name", "telling"]
 
@@ -137,10 +138,6 @@ def _labels(given: AnyValue) -> tuple[str, ...]:
 
 def _lines(path: Path, where: str) -> Sequence[str]:
     try:
-        if path.stat().st_size > _LABEL_BYTES:
-            raise OptionError(f"{where}: is no file of labels: {path.stat().st_size} bytes")
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        if isinstance(error, SerdeError):
-            raise
-        raise OptionError(f"{where}: cannot be read: {error}") from error
+        return read_small(path, _LABEL_BYTES).decode("utf-8").splitlines()
+    except (FormatError, UnicodeDecodeError) as error:
+        raise OptionError(f"{where}: no file of labels: {error}") from error

@@ -16,6 +16,7 @@ from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import naming
+from serde.io.contained import read_small
 from serde.io.staging import staging_directory
 from serde.quantization.options import QuantizeOptions
 from serde.report import Report
@@ -258,9 +259,7 @@ def _check_config(entry: Path, config: AnyValue, texts: Mapping[str, str]) -> No
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > _CONFIG_BYTES * 64:
-            raise FormatError("is too large for a configuration", path=path)
-        return path.read_text(encoding="utf-8")
+        return read_small(path, _CONFIG_BYTES * 64).decode("utf-8")
     except UnicodeDecodeError as error:
         raise FormatError("is no text", path=path) from error
 

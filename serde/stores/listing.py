@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -68,15 +69,26 @@ class _Local:
         return None
 
     def entries(self, folder: str, start: str = "", *, deep: bool = False) -> Iterator[Entry]:
-        with suppress(OSError), os.scandir(folder or os.curdir) as found:
-            items = [each for each in found if each.name.startswith(start)]
-            for each in sorted(items, key=lambda item: (item.name != "MAR-INF", item.name)):
-                path = os.path.join(folder, each.name)
-                with suppress(OSError):
-                    if not deep or not each.is_dir():
-                        yield _local_entry(path, each.stat(), each.is_dir())
-                    elif not each.is_symlink() and not each.name.startswith("."):
-                        yield from self.entries(path, deep=True)
+        open_folders = [_scanned(folder, start)]
+        while open_folders:
+            each = next(open_folders[-1], None)
+            if each is None:
+                open_folders.pop()
+                continue
+            path = each.path if folder else each.path.removeprefix(f"{os.curdir}{os.sep}")
+            with suppress(OSError):
+                if not deep or not each.is_dir():
+                    yield _local_entry(path, each.stat(), each.is_dir())
+                elif not each.is_symlink() and not each.name.startswith("."):
+                    open_folders.append(_scanned(path))
+
+
+def _scanned(folder: str, start: str = "") -> Iterator[os.DirEntry[str]]:
+    """Return what is in a folder, by name; nothing of one that cannot be looked into."""
+    with suppress(OSError), os.scandir(folder or os.curdir) as found:
+        items = [each for each in found if each.name.startswith(start)]
+        return iter(sorted(items, key=lambda item: (item.name != "MAR-INF", item.name)))
+    return iter(())
 
 
 def _local_entry(path: str, status: os.stat_result, is_folder: bool) -> Entry:
@@ -187,7 +199,7 @@ def _matches(tree: _Tree, folder: str, parts: list[str]) -> Iterator[Entry]:
     """Yield what the parts of a glob match in a folder."""
     first, *rest = parts
     if first == "**":
-        wanted = re.compile(_deep_pattern(parts))
+        wanted = _compiled(parts)
         below = folder.rstrip("/")
         for each in _models(_visible(tree.entries(folder, deep=True), folder)):
             inside = each.path[len(below) :].lstrip("/")
@@ -195,7 +207,7 @@ def _matches(tree: _Tree, folder: str, parts: list[str]) -> Iterator[Entry]:
                 yield each
         return
     start = first[: match.start()] if (match := _MAGIC.search(first)) else first
-    wanted = re.compile(_part_pattern(first))
+    wanted = _compiled([first])
     for each in tree.entries(folder, start):
         name = each.path.rpartition("/")[2]
         if not wanted.fullmatch(name) or (name.startswith(".") and not first.startswith(".")):
@@ -222,31 +234,61 @@ def _package(tree: _Tree, folder: str) -> Entry:
     return whole
 
 
-def _part_pattern(part: str) -> str:
+def _compiled(parts: Sequence[str]) -> re.Pattern[str]:
+    """Return the regular expression of parts of a glob.
+
+    What lies between two asterisks is matched where it comes first, and nowhere else: so a
+    pattern takes no longer than its length times that of a name.
+
+    Raises:
+        OptionError: It is no sound one.
+    """
+    numbers = itertools.count()
+    chunks: list[list[str]] = [[]]
+    for each in parts:
+        if each == "**":
+            chunks.append([])
+        else:
+            chunks[-1].append(_part_pattern(each, numbers))
+    text = "/".join(chunks[0])
+    if len(chunks) > 1:
+        middle = ["".join(f"{part}/" for part in chunk) for chunk in chunks[1:-1]]
+        last = "/".join(chunks[-1])
+        text = "".join(f"{part}/" for part in chunks[0])
+        text += _in_order(middle, "(?:[^/]+/)*", numbers)
+        text += f"(?:[^/]+/)*{last}" if last else ".*"
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError) as error:
+        raise OptionError(f"{'/'.join(parts)}: no sound pattern: {error}") from None
+
+
+def _in_order(texts: Iterable[str], between: str, numbers: Iterator[int]) -> str:
+    """Return what matches texts with anything between, each where it comes first."""
+    named = ((f"s{next(numbers)}", each) for each in texts if each)
+    return "".join(f"(?=(?P<{name}>{between}?{each}))(?P={name})" for name, each in named)
+
+
+def _part_pattern(part: str, numbers: Iterator[int]) -> str:
     """Return the regular expression of one part of a glob."""
-    out, at = "", 0
+    texts, at = [""], 0
     while at < len(part):
         letter = part[at]
         closing = part.find("]", at + 2) if letter == "[" else -1
         if letter == "*":
-            out += "[^/]*"
+            texts.append("")
         elif letter == "?":
-            out += "[^/]"
+            texts[-1] += "[^/]"
         elif closing > 0:
             inside = part[at + 1 : closing].replace("\\", r"\\").replace("[", r"\[")
-            out += f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
+            texts[-1] += f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
             at = closing
         else:
-            out += re.escape(letter)
+            texts[-1] += re.escape(letter)
         at += 1
-    return out
-
-
-def _deep_pattern(parts: list[str]) -> str:
-    """Return the regular expression of parts of which some are ``**``."""
-    *before, last = parts
-    out = "".join("(?:[^/]+/)*" if each == "**" else _part_pattern(each) + "/" for each in before)
-    return out + (".*" if last == "**" else _part_pattern(last))
+    if len(texts) == 1:
+        return texts[0]
+    return f"{texts[0]}{_in_order(texts[1:-1], '[^/]*', numbers)}[^/]*{texts[-1]}"
 
 
 def _visible(entries: Iterable[Entry], folder: str) -> Iterator[Entry]:

@@ -14,6 +14,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import FormatError
+from serde.io.contained import read_small
 from serde.weights import dtype_name
 
 __all__ = ["MAX_FACT_BYTES", "Signature", "is_fact", "read_json", "read_signature"]
@@ -96,14 +97,11 @@ def read_json(path: Path) -> AnyValue:
     Raises:
         FormatError: It is none.
     """
+    data = read_small(path, MAX_FACT_BYTES)
     try:
-        if path.stat().st_size > MAX_FACT_BYTES:
-            raise FormatError(f"expected at most {MAX_FACT_BYTES} bytes of JSON", path=path)
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"expected JSON: {error}", path=path) from None
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror}", path=path) from None
 
 
 def _read_inputs(path: Path) -> list[tuple[str, tuple[int | str, ...], str | None]]:
@@ -161,12 +159,9 @@ def _merge(
 
 
 def _read_labels(path: Path) -> tuple[str, ...]:
+    data = read_small(path, MAX_FACT_BYTES)
     try:
-        if path.stat().st_size > MAX_FACT_BYTES:
-            raise FormatError(f"expected at most {MAX_FACT_BYTES} bytes of labels", path=path)
-        text = path.read_text(encoding="utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FormatError("expected labels in UTF-8", path=path) from None
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror}", path=path) from None
     return tuple(line.strip() for line in text.rstrip().split("\n"))

@@ -15,6 +15,7 @@ from serde.relay.ir.leaves import leaf_names, value_types
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.unique_names import UniqueNames
 from serde.target.cutting import Cutting
 from serde.target.units import UnitGraph, as_leaves, find_units
 from serde.weights import Weight
@@ -142,7 +143,7 @@ class _Scheduler:
         self._inputs = model.inputs()
         self._names: dict[Expr, str] = {}
         self._fields: dict[Expr, list[str]] = {}
-        self._taken: set[str] = set()
+        self._taken = UniqueNames()
         # Steps share names with the functions of the module in what is stored.
         self._steps = {variable.name_hint for variable in model.mod.functions}
         self._counts: Counter[str] = Counter()
@@ -179,21 +180,13 @@ class _Scheduler:
             type_ = param.checked_type
             types = value_types(type_)
             for name, each in zip(leaf_names(param.name_hint, type_), types, strict=True):
-                ports.append(Port(self._unique(name), _tensor(each, name)))
+                ports.append(Port(self._taken.reserve(name), _tensor(each, name)))
             names = [port.name for port in ports[len(ports) - len(types) :]]
             if isinstance(type_, TupleType):
                 self._fields[param] = names
             else:
                 self._names[param] = names[0]
         return ports
-
-    def _unique(self, name: str) -> str:
-        unique, count = name, 0
-        while unique in self._taken:
-            count += 1
-            unique = f"{name}_{count}"
-        self._taken.add(unique)
-        return unique
 
     def _name_step(self, base: str) -> str:
         """Return a name for a step that no function and no other step has."""
@@ -235,7 +228,7 @@ class _Scheduler:
             if not isinstance(leaf, Constant) and not cutting.is_weight(leaf)
         ]
         count = len(value_types(call.type))
-        outputs = [self._unique(each) for each in output_names(name, count)]
+        outputs = [self._taken.reserve(each) for each in output_names(name, count)]
         if isinstance(call.type, TupleType):
             for leaf in cutting.outputs[number]:
                 if isinstance(leaf, TupleGetItem):
@@ -253,7 +246,7 @@ class _Scheduler:
             part = cutting.part(number, name, others=found.others)
         found.hosts[name] = part
         inputs = tuple(self._value(leaf) for leaf in cutting.fed(number))
-        outputs = tuple(self._unique(each) for each in part.meta.outputs)
+        outputs = tuple(self._taken.reserve(each) for each in part.meta.outputs)
         self._names.update(zip(cutting.outputs[number], outputs, strict=True))
         return Step("host", name, inputs, outputs)
 
@@ -288,7 +281,7 @@ class _Scheduler:
         mod = IRModule({"main": Function(params, body)}, checked=True)
         own: dict[str, Weight] = {each.name_hint: weights[each.name_hint] for each in params}
         found.hosts[name] = RelayModel(mod, own, ModelMeta((), tuple(names)))
-        outputs = tuple(map(self._unique, names))
+        outputs = tuple(map(self._taken.reserve, names))
         self._names.update(zip(leaves, outputs, strict=True))
         return Step("host", name, (), outputs)
 

@@ -16,7 +16,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import FormatError, RelayError
-from serde.io.contained import member_path
+from serde.io.contained import member_path, read_small
 from serde.io.directories import atomic_directory
 from serde.io.tvm_params import read_params, write_params
 from serde.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST_BYTES
@@ -244,13 +244,8 @@ def _read_manifest(root: str) -> AnyValue:
     if not os.path.isdir(root):
         raise FormatError("expected a folder", path=root)
     path = member_path(root, MANIFEST)
-    with OpenFile.open(path) as opened:
-        if opened.size > MAX_SPLIT_MANIFEST_BYTES:
-            raise FormatError(f"expected at most {MAX_SPLIT_MANIFEST_BYTES} bytes", path=path)
-        buffer = bytearray(opened.size)
-        opened.read_into(buffer, 0)
     try:
-        return json.loads(bytes(buffer).decode("utf-8"))
+        return json.loads(read_small(path, MAX_SPLIT_MANIFEST_BYTES).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"no JSON: {error}", path=path) from None
 
@@ -308,13 +303,9 @@ def _read_hosts(
     if not tables:
         return {}, {}
     path = member_path(root, _HOST)
-    with OpenFile.open(path) as opened:
-        if opened.size > MAX_GRAPH_TEXT_BYTES:
-            raise FormatError(f"expected at most {MAX_GRAPH_TEXT_BYTES} bytes", path=path)
-        buffer = bytearray(opened.size)
-        opened.read_into(buffer, 0)
+    text = read_small(path, MAX_GRAPH_TEXT_BYTES)
     try:
-        mod = InferType().run(fromtext(bytes(buffer).decode("utf-8"), name=path))[0]
+        mod = InferType().run(fromtext(text.decode("utf-8"), name=path))[0]
     except UnicodeDecodeError as error:
         raise FormatError("text that is not UTF-8", path=path, offset=error.start) from None
     with OpenFile.open(member_path(root, _PARAMS)) as opened:

@@ -227,7 +227,7 @@ def _parse_operators(source: AnyValue, common: OperatorRule, where: str) -> dict
     if isinstance(source, Mapping):
         tables = source
     elif isinstance(source, (list, tuple, set, frozenset)):
-        tables = dict.fromkeys(source, True)
+        tables = {name: True for name in source if _schemas(name, where)}
     else:
         raise OptionError(f"{where}operators: expected names or tables, found {_kind(source)}")
     found = {}

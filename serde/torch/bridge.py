@@ -34,6 +34,7 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
 
     name = "torch"
     title = "PyTorch (torch.export, TorchScript, nn.Module)"
+    keeps_metadata = True
     suffixes = (".pt2", ".pt", _FOLDER)
     import_options = TorchImportOptions
     export_options = TorchExportOptions

@@ -46,16 +46,15 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
 
     Raises:
         FormatError: It is malformed, or holds no program.
-        OptionError: It is a folder that serde wrote, or no path.
+        OptionError: It is no path.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise OptionError(f"expected a path or a module, found {type(source).__name__}")
     path = Path(source)
     if path.is_dir():
-        raise OptionError(
-            f"{path}: a written folder is not read; import its model.py and give the module "
-            "that Model.from_pretrained returns"
-        )
+        from serde.torch.source.reader import load_folder
+
+        return load_folder(path)
     with Archive(path) as archive:
         if is_program(archive):
             return read_archive(archive)

@@ -39,7 +39,8 @@ def open_model(model: TorchModel | TorchProgram, relay_model: RelayModel) -> Eng
     Raises:
         CheckError: PyTorch is there but refuses the program.
     """
-    if not is_installed("torch"):
+    if not is_installed("torch") or getattr(model, "kind", "") == "source":
+        # PyTorch would run the source itself, which was only read.
         return RelayEngine(relay_model)
     inputs, outputs = declared_dtypes(relay_model), list(relay_model.meta.outputs)
     if not isinstance(model, TorchModel):
@@ -103,7 +104,7 @@ class TorchEngine(Engine):
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Run the program."""
-        from serde.torch.live.arguments import to_tensor
+        from serde.torch.arguments import to_tensor
 
         fed = fit_inputs(self.name, self.inputs, inputs)
         given = {name: to_tensor(each) for name, each in fed.items()}
@@ -153,7 +154,7 @@ def to_array(value: AnyValue) -> Array:
 
 
 def _run_live(model: TorchModel, inputs: Mapping[str, str], outputs: Sequence[str]) -> Engine:
-    from serde.torch.live.arguments import Call
+    from serde.torch.arguments import Call
     from serde.torch.live.exported import call_of
     from serde.torch.live.module import evaluating
     from serde.torch.script import is_script
@@ -248,7 +249,7 @@ def _open(request: Mapping[str, AnyValue]) -> Engine:
 
 def weight_tensor(weight: Weight) -> AnyValue:
     """Return a weight as a tensor."""
-    from serde.torch.live.arguments import to_tensor
+    from serde.torch.arguments import to_tensor
 
     return to_tensor(weight.array())
 

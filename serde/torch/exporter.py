@@ -85,6 +85,7 @@ def from_relay(model: RelayModel, options: TorchExportOptions, report: Report) -
             "version": model.meta.source_version,
             "description": model.meta.description,
             "heads": read_heads(model.meta),
+            "metadata": model.meta.metadata,
         },
         labels=model.meta.labels,
     )

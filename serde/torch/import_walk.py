@@ -32,6 +32,7 @@ from serde.torch.ops.table import OPS
 from serde.torch.quantization import COPIES, INTEGERS, UNCHANGED, Quantization
 from serde.torch.ranges import other_lengths
 from serde.torch.sequences import PackedSequences
+from serde.torch.source.overloads import resolve
 from serde.walk import importer
 from serde.walk.assembly import Assembly
 from serde.walk.fallback import ImportFallback, with_lengths
@@ -124,7 +125,11 @@ class ImportWalk(importer.ImportWalk[Graph, Node, Values]):
 
     def _nodes(self, graph: Graph, scope: Values) -> Iterator[importer.Node[Node]]:
         for node in unroll_nodes(graph, scope, self):
-            yield importer.Node(node.op, node.name, node.outputs, node)
+            if self._model.kind != "source":
+                yield importer.Node(node.op, node.name, node.outputs, node)
+                continue
+            for each in resolve(node, scope, self):
+                yield importer.Node(node.op, node.name, each.outputs, each)
 
     def output(self, name: Argument, scope: Values) -> AnyValue:
         """Return an output of a graph: a value, or several in a list."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serde.errors import raise_if_refused
+from serde.errors import UnsupportedModelError, raise_if_refused
+from serde.lossy import TRACED_BRANCH
 from serde.relay.ir.garbage_collection import pause_garbage_collection
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.report import Report
@@ -12,6 +13,7 @@ from serde.torch.aliases import Values, has_writes
 from serde.torch.functional import FunctionalWalk
 from serde.torch.import_walk import ImportWalk
 from serde.torch.model import TorchModel
+from serde.walk.metadata import metadata_facts
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
@@ -19,21 +21,45 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 
-@pause_garbage_collection()
 def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> RelayModel:
     """Return a program as Relay.
 
     Raises:
         FormatError: The program is not sound.
         OptionError: An option names no input, or an input's shape is missing.
-        UnsupportedModelError: Some nodes cannot be converted.
+        UnsupportedModelError: Some nodes cannot be converted, or the program is a trace in which
+            values of the examples decided, and nobody allows that.
     """
+    traced, noted = model.traced, len(report.notes)
+    if traced is not None:
+        try:
+            return _to_relay(model, options, report)
+        except UnsupportedModelError:
+            if TRACED_BRANCH.name not in options.allow:
+                _record_branches(traced, options, report)
+                raise
+            report.issues.clear()
+            del report.notes[noted:]
+            model = traced
+    _record_branches(model, options, report)
+    return _to_relay(model, options, report)
+
+
+def _record_branches(model: TorchModel, options: TorchImportOptions, report: Report) -> None:
+    for line, what in model.branches.items():
+        TRACED_BRANCH.record(report, options.allow, op="branch", node=line, reason=what)
+
+
+@pause_garbage_collection()
+def _to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> RelayModel:
     report.notes += model.notes
     kind = FunctionalWalk if has_writes(model) else ImportWalk
     walk = kind(model, options, report)
     scope = Values(source=None if model.path is None else str(model.path))
     graph = walk.read(model.graph, scope)
-    inputs = walk.inputs(model.inputs, scope, options.input_shapes, options.input_dtypes)
+    inputs = walk.inputs(
+        model.inputs, scope, options.input_shapes, options.input_dtypes, fixed=options.fix_inputs
+    )
     outputs = walk.results(model.outputs, walk.run(graph, scope))
     written = {} if report.issues else walk.written(scope)
     raise_if_refused(report)
@@ -41,5 +67,6 @@ def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> 
     names = tuple(each.name_hint for each in inputs)
     given = [*(each for _, each in outputs), *written.values()]
     wanted = (*(name for name, _ in outputs), *written)
-    meta = ModelMeta(names, wanted, "torch", model.version)
+    facts = metadata_facts(model.metadata.items(), report)
+    meta = ModelMeta(names, wanted, "torch", model.version, extra=facts)
     return walk.assembly.model(inputs, given, meta, scope.expressions())

@@ -132,6 +132,10 @@ class TorchModel:
         live: The object of PyTorch's that it was read from, which can run it.
         notes: What users should know of how it was read, for the report.
         ranges: Least and greatest value of symbols of dimensions, as far as the program says.
+        metadata: What its owner added to it, as far as an archive tells.
+        branches: Lines of the source at which values of the examples decided what was traced, with
+            what became of them.
+        traced: The same as a trace, for those who allow one, where this cannot be converted.
     """
 
     graph: Graph
@@ -144,6 +148,9 @@ class TorchModel:
     live: AnyValue = None
     notes: Sequence[str] = ()
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    branches: Mapping[str, str] = field(default_factory=dict)
+    traced: TorchModel | None = None
 
     def nodes(self) -> Iterator[Node]:
         """Yield every node, those of inner graphs too."""

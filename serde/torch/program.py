@@ -410,7 +410,8 @@ class TorchProgram:
         trained: Names of the weights that are parameters; the others are buffers.
         functions: Names of functions of :mod:`serde.torch.written.functions` that are called.
         hop: Whether control flow is written as higher-order operators.
-        facts: What the description tells: ``source``, ``version``, ``description``, ``heads``.
+        facts: What the description tells: ``source``, ``version``, ``description``, ``heads``,
+            ``metadata``.
         labels: Class labels, in order of the scores.
         version: Version of PyTorch that it is written for.
         path: Always None: it was not read from a file.

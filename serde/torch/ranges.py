@@ -23,10 +23,16 @@ def other_lengths(
     exported: Sequence[DimLike],
     ranges: Mapping[str, Range],
 ) -> list[str]:
-    """Return what is wrong with lengths for which a program was not exported."""
+    """Return what is wrong with lengths for which a program was not exported.
+
+    Nothing is with the entries of a batch of one: no number in a program comes from them, but for
+    literals of shapes, which :mod:`serde.conversion.opening` finds.
+    """
     found = []
     for axis, (length, own) in enumerate(zip(given, exported, strict=True)):
         least, greatest = bounds(as_dim(own), ranges)
+        if own == 1 and axis == 0:
+            continue
         if isinstance(own, int) and length != own:
             found.append(
                 f"axis {axis} of {name} is {length}, but the program was exported for {own}: "

@@ -83,8 +83,8 @@ class Comparison:
         for value in () if self.bisection is None else self.bisection.values:
             names = (value.name, value.target)
             node, partner = own.node(names[side]), other.node(names[1 - side])
-            if node is not None and self.bisection is not None:
-                verdict = _verdict(value, self.bisection.limit, partner, names[1 - side])
+            if node is not None:
+                verdict = _verdict(value, partner, names[1 - side])
                 known = found[node]
                 if known is None or _RANK.get(known[0], -1) <= _RANK[verdict[0]]:
                     found[node] = [*verdict, *(known or [])[5:]]
@@ -146,10 +146,10 @@ def _node_difference(own: Node, other: Node) -> str:
     return cut_text("; ".join(parts))
 
 
-def _verdict(value: InnerValue, limit: float, partner: int | None, name: str) -> Verdict:
+def _verdict(value: InnerValue, partner: int | None, name: str) -> Verdict:
     status = "agrees" if value.agrees else "fault" if value.suspect else "differs"
     distance = value.distance if math.isfinite(value.distance) else None
-    return [status, distance, limit, partner, cut_text(name, LONGEST_NAME)]
+    return [status, distance, value.limit, partner, cut_text(name, LONGEST_NAME)]
 
 
 def _mark_outputs(graph: Graph, found: list[Verdict | None]) -> None:

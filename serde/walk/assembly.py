@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, Function, Span, Tuple, Var
@@ -10,6 +11,7 @@ from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import free_vars, post_order, rewrite
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.relay.transform.growing import Folder
@@ -22,28 +24,28 @@ __all__ = ["Assembly", "closed_over"]
 class Assembly:
     """What has been made of a model so far.
 
+    Attributes:
+        fixed: Values of inputs that a caller fixes.
+
     Args:
         taken: Names that weights must not get.
         folding: Whether constants are evaluated while the graph grows.
     """
 
     def __init__(self, taken: Iterable[str] = (), *, folding: bool = True) -> None:
+        self.fixed: dict[str, Array] = {}
         self._folding = folding
         self._folder = Folder()
         self._weights: dict[Var, Weight] = {}
-        self._names = set(taken)
+        self._names = UniqueNames(taken)
 
     def take(self, name: str) -> None:
         """Keep a name from weights."""
-        self._names.add(name)
+        self._names.take(name)
 
     def variable(self, weight: Weight, name: str) -> Var:
         """Return a variable that stands for a weight, called `name` or by it and a number."""
-        unique, count = name, 0
-        while unique in self._names:
-            count += 1
-            unique = f"{name}_{count}"
-        self._names.add(unique)
+        unique = self._names.reserve(name)
         variable = Var(unique, TensorType(weight.shape, weight.dtype), Span(unique))
         self._weights[variable] = weight
         if len(weight.shape) == 1 and weight.size <= MAX_VALUES and "int" in weight.dtype:
@@ -94,6 +96,7 @@ class Assembly:
         if main.type is None:
             main = infer_function(main)
         params = {var.name_hint: weight for var, weight in weights.items()}
+        meta = replace(meta, fixed=self.fixed)
         return RelayModel(IRModule({"main": main}), params, meta, values)
 
 

@@ -11,6 +11,7 @@ from serde.limits import MAX_RANK, budget, current_limits
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.types import TensorType
+from serde.report import Report
 from serde.walk.assembly import Assembly
 from serde.walk.context import TypedContext
 from serde.walk.scope import Scope
@@ -23,6 +24,7 @@ class GraphImporter(Protocol):
     """The walk, as far as contexts reach it: it converts the graphs inside a node."""
 
     assembly: Assembly
+    report: Report
 
     def subgraph(self, graph: AnyValue, scope: AnyValue, args: Sequence[Expr]) -> list[Expr]:
         """Return the outputs of a graph for arguments, in a scope made for it."""
@@ -40,6 +42,7 @@ class ImportContext(TypedContext[Expr]):
         version: Version of the operator set in force for the node.
         node: Name of the node, with the graphs around it.
         outputs: Number of outputs that the node has.
+        contradicted: Whether the types of its inputs turned out to be none that it can have.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class ImportContext(TypedContext[Expr]):
         self.version = version
         self.node = node
         self.outputs = outputs
+        self.contradicted = False
         self._walk = walk
         self._scope: Scope[AnyValue, AnyValue] = Scope() if scope is None else scope
         self._assembly = Assembly() if walk is None else walk.assembly

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any as AnyValue
 from typing import Generic, Protocol, TypeVar
 
@@ -23,11 +24,13 @@ from serde.errors import (
 from serde.limits import budget
 from serde.progress import counting
 from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.expr import Constant, Expr, Function, Var
 from serde.relay.ir.foreign import Foreign
+from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.walk.assembly import Assembly, closed_over
 from serde.walk.fallback import ImportFallback
+from serde.walk.fixed import fixed_value
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
 from serde.walk.inputs import bind_inputs, check_names, missing_shapes_text
@@ -150,8 +153,9 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         *,
         weights: Collection[str] = (),
         unused: Collection[str] = (),
+        fixed: Mapping[str, AnyValue] = MappingProxyType({}),
     ) -> list[Var]:
-        """Make a variable of every input.
+        """Make a variable of every input that has no fixed value.
 
         Args:
             entries: The inputs, weights that are declared like them included.
@@ -160,6 +164,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             dtypes: The dtypes that the caller gives.
             weights: Names that are weights.
             unused: Names of what would be inputs if a result depended on them.
+            fixed: Values that the caller fixes.
 
         Raises:
             FormatError: Two inputs have one name, or one has none.
@@ -171,6 +176,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
         declared = [each for each in declared if each.name not in weights]
         names = [each.name for each in declared]
         shapes, dtypes = bind_inputs(names, shapes, dtypes, weights=weights, unused=unused)
+        bind_inputs(names, fixed, {})
         found, missing = [], []
         for each, name in zip(declared, names, strict=True):
             try:
@@ -186,11 +192,24 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
                 missing.append(name)
                 continue
             self.assembly.take(name)
-            found.append(variable)
+            if name in fixed:
+                self._fix(variable, fixed[name], scope)
+            else:
+                found.append(variable)
         if missing:
             raise OptionError(self.missing_text(missing))
         raise_if_refused(self.report)
         return found
+
+    def _fix(self, variable: Var, given: AnyValue, scope: ScopeT) -> None:
+        """Have a constant stand for an input."""
+        name, type_ = variable.name_hint, variable.type
+        if not isinstance(type_, TensorType):
+            raise OptionError(f"fix_inputs: {name} is no tensor")
+        array = fixed_value(name, given, type_.shape, type_.dtype)
+        self.assembly.fixed[name] = array
+        value = Constant(array, variable.span)
+        scope.values |= {key: value for key, each in scope.values.items() if each is variable}
 
     def missing_text(self, names: Sequence[str]) -> str:
         """Return what to say of inputs that nobody tells the shape of."""
@@ -289,6 +308,7 @@ class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
             return [each if isinstance(each, Placeholder) else fold(each) for each in found]
         except TypeInferenceError as error:  # values that are known contradict each other
             self.report.add(op, ctx.node, str(error))
+            ctx.contradicted = True
             return Holes(ctx.outputs)
 
     def keep(

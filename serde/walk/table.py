@@ -283,6 +283,15 @@ class ConverterTable:
         self.load_all()
         return sorted(self._refusals)
 
+    def refusal(self, op: str, version: int) -> tuple[str, str | None] | None:
+        """Return why an operator is not imported, and what to do; None for one that is."""
+        if self.importer(op, version) is not None:
+            return None
+        known = [str(version) for name, version in self._imports if name == op]
+        has = f" (have {', '.join(known)})" if known else ""
+        what = f"no importer for {op}-{version}{has}" if known else "no importer"
+        return self._refusals.get(op, (what, None))
+
     def exported(self) -> dict[str, int]:
         """Return all Relay operators that are exported, with the lowest target version."""
         self.load_all()
@@ -318,11 +327,7 @@ class ConverterTable:
         holes = Holes(ctx.outputs)
         converter = self.importer(op, ctx.version) if own is None else own.converter
         if converter is None:
-            known = [str(version) for name, version in self._imports if name == op]
-            has = f" (have {', '.join(known)})" if known else ""
-            what = f"no importer for {op}-{ctx.version}{has}" if known else "no importer"
-            reason, hint = self._refusals.get(op, (what, None))
-            report.add(op, ctx.node, reason, hint)
+            report.add(op, ctx.node, *(self.refusal(op, ctx.version) or ()))
             return holes
         used = inputs if converter.uses is None else inputs[: converter.uses]
         bound, faults = converter.bind(attrs, self._decode)
@@ -369,6 +374,7 @@ class ConverterTable:
             return None
         except TypeInferenceError as error:
             report.add(op, ctx.node, f"{whose}{error}")
+            ctx.contradicted = True
             return None
         except LimitError as error:
             error.node = error.node or f"{ctx.node} ({op})"

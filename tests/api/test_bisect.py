@@ -13,8 +13,10 @@ from onnx import helper, numpy_helper
 
 import serde
 import serde.relay as relay
+from serde.checking.bisection import bisect_models
 from serde.command.cli import main
 from serde.errors import CheckError
+from serde.relay.ir.model import ModelMeta, RelayModel
 
 RNG = np.random.default_rng(3)
 SHAPE = (1, 3, 8, 8)
@@ -208,3 +210,95 @@ def test_an_output_that_is_missing_tells_no_place(tmp_path: Path) -> None:
     report = serde.check(NETWORK, tmp_path / "target.onnx")
     assert not report.passed
     assert not any("values" in note or "differ at" in note for note in report.notes)
+
+
+def heads(*factors: float) -> RelayModel:
+    """Outputs of one name, each a multiple of another function of the input."""
+    x = relay.var("x", shape=(2, 8))
+    made = (relay.tanh(x), relay.sigmoid(x), relay.exp(x))
+    fields = [relay.multiply(y, relay.const(f)) for y, f in zip(made, factors, strict=True)]
+    mod = relay.IRModule.from_expr(relay.Function([x], relay.Tuple(fields)))
+    return RelayModel(mod, {}, ModelMeta(outputs=("y",) * len(factors)))
+
+
+@pytest.mark.parametrize("wrong", [None, 0, 1, 2])
+def test_heads_that_share_a_name_are_told_by_their_places(wrong: int | None) -> None:
+    factors = [1.0 if place != wrong else 1.5 for place in range(3)]
+    inputs = {"x": RNG.normal(0, 1, (2, 8)).astype("float32")}
+    found = bisect_models(heads(1.0, 1.0, 1.0), heads(*factors), inputs)
+    outputs = found.values[-3:]
+    assert [each.agrees for each in outputs] == [place != wrong for place in range(3)]
+    assert [each.suspect for each in outputs] == [place == wrong for place in range(3)]
+
+
+def transposed(perm: list[int], dtype: int = onnx.TensorProto.FLOAT) -> onnx.ModelProto:
+    """A transposition between two functions; its length, and so the output's, hangs on `perm`."""
+    shape = [[2, 3, 4][axis] for axis in perm]
+    nodes = [
+        helper.make_node("Tanh", ["x"], ["a"], "a"),
+        helper.make_node("Transpose", ["a"], ["b"], "b", perm=perm),
+        helper.make_node("Sigmoid", ["b"], ["c"], "c"),
+        helper.make_node("Cast", ["c"], ["y"], "y", to=dtype),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3, 4])],
+        [helper.make_tensor_value_info("y", dtype, shape)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize(
+    ("target", "first", "remark"),
+    [
+        (transposed([0, 2, 1]), "b", "its shape is 3x2x4, there 2x4x3"),
+        (transposed([1, 0, 2], onnx.TensorProto.INT32), "y", "it is float32, there int32"),
+    ],
+)
+def test_a_value_of_another_type_is_a_difference(
+    tmp_path: Path, target: onnx.ModelProto, first: str, remark: str
+) -> None:
+    source, path = tmp_path / "source.onnx", tmp_path / "target.onnx"
+    onnx.save(transposed([1, 0, 2]), source)
+    onnx.save(target, path)
+    found = serde.bisect(source, path)
+    assert found.first.name == first
+    assert found.first.remark == remark
+    assert found.sentence.endswith(remark)
+    assert main(["bisect", str(source), str(path)]) == main(["check", str(source), str(path)]) == 4
+
+
+def test_an_output_that_is_missing_is_a_difference(tmp_path: Path) -> None:
+    model = converted(lambda found, name: None, "")
+    del model.graph.output[1]
+    found = bisected(tmp_path, model)
+    assert found.first is None
+    assert found.sentence == "z: the target has no such output"
+
+
+HALF = {"float16": True, "keep_io_types": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "options", "first"),
+    [
+        ("w1", 5e-6, {}, "conv1"),
+        ("w2", 5e-6, {}, "conv2"),
+        ("w3", 5e-5, {}, "scores"),
+        ("w1", 2e-2, HALF, "conv1"),
+        ("w2", 2e-2, HALF, "conv2"),
+    ],
+)
+def test_one_element_of_a_weight_is_located(
+    tmp_path: Path, name: str, by: float, options: dict[str, Any], first: str
+) -> None:
+    """What roundings of its dtype would hide is told by exact runs."""
+
+    def moved(model: onnx.ModelProto, name: str) -> None:
+        weight = next(each for each in model.graph.initializer if each.name.startswith(name))
+        values = numpy_helper.to_array(weight).copy()
+        values.flat[5] += values.dtype.type(by)
+        weight.CopyFrom(numpy_helper.from_array(values, weight.name))
+
+    assert bisected(tmp_path, converted(moved, name, simplify=False, **options)).first.name == first

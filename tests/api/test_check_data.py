@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,86 @@ def assert_read(found: Sequence[Mapping[str, Any]], *wanted: Mapping[str, Any]) 
         for name, value in other.items():
             assert one[name].dtype == value.dtype
             np.testing.assert_array_equal(one[name], value)
+
+
+# Files that are none.
+
+
+def npy(header: str, version: int = 1, length: int | None = None) -> bytes:
+    text = header.encode("latin1") + b"\n"
+    count = len(text) if length is None else length
+    return b"\x93NUMPY" + bytes([version, 0]) + count.to_bytes(2 * version, "little") + text
+
+
+def described(descr: str = "'<f4'", shape: str = "(2, 6)", order: str = "False") -> str:
+    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}"
+
+
+HEADERS = {
+    "nothing": b"",
+    "a bracket that is not closed": npy("{'descr': '<f4', 'shape': (2, 6"),
+    "a text that is not closed": npy("{'descr': '<f4"),
+    "a text of three quotes": npy("'''{"),
+    "brackets in brackets": npy("(" * 9000),
+    "lists in lists": npy("[" * 900 + "]" * 900),
+    "minus signs": npy("-" * 9000 + "1"),
+    "no names": npy("[1, 2]"),
+    "names that are none": npy("{[]: 1}"),
+    "indents": npy("  {\n 'a'\n:}"),
+    "a null": npy("{'descr': '\0'}"),
+    "a dtype that is none": npy(described("'<x9'")),
+    "a dtype of nothing": npy(described("()")),
+    "a dtype of names": npy(described("[('a', '<f4')]")),
+    "a dtype of itself": npy(described("[('a', [('a', [])])]")),
+    "a dtype that is a number": npy(described("5")),
+    "a dtype of dates": npy(described("'<M8[99999999999999s]'")),
+    "pickled objects": npy(described("'|O'")),
+    "a shape that is a number": npy(described(shape="5")),
+    "a shape of texts": npy(described(shape="('a',)")),
+    "a shape below zero": npy(described(shape="(-2, -6)")),
+    "a shape beyond all numbers": npy(described(shape=f"({10**30}, 6)")),
+    "a shape of a number of 5000 digits": npy(described(shape=f"({'9' * 5000}, 6)")),
+    "a shape that is not there": npy(described(shape="(2000000000, 6)")),
+    "an order that is none": npy(described(order="5")),
+    "a header of four gigabytes": npy(described(), 2, 2**32 - 1),
+    "a header that ends early": npy(described(), 1, 60_000),
+    "another version": npy(described(), 2)[:6] + b"\x09\x00" + npy(described(), 2)[8:],
+    "values that end early": npy(described()) + bytes(20),
+}
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz"])
+@pytest.mark.parametrize("data", HEADERS.values(), ids=HEADERS.keys())
+def test_a_file_that_is_no_array_is_one_line(tmp_path: Path, data: bytes, kind: str) -> None:
+    path = tmp_path / f"x.{kind}"
+    path.write_bytes(data)
+    if kind == "npz":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("x.npy", data)
+    with pytest.raises((FormatError, OptionError), match="check_data: ") as caught:
+        read(path, one_input("N", 6))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_archive_that_unpacks_to_far_more_than_it_has_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("x.npy", npy(described(shape="(2000000, 6)")) + bytes(48_000_000))
+    with pytest.raises(FormatError, match="unpacks to more than 2000 times"):
+        read(tmp_path / "x.npz", one_input("N", 6))
+
+
+@pytest.mark.parametrize("name", ["x\u00b2.npy", "\u00b2", "a\u0663.npy"])
+def test_names_of_samples_may_have_any_digits(tmp_path: Path, name: str) -> None:
+    np.save(tmp_path / "x.npy", X)
+    (tmp_path / name).write_bytes((tmp_path / "x.npy").read_bytes())
+    count = 1 + name.endswith("npy")
+    assert_read(read(tmp_path, one_input(2, 6)), *[{"x": X}] * count)
+
+
+def test_a_tensor_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "input_0.pb")
+    with pytest.raises(OptionError, match="expected files"):
+        read(tmp_path, one_input(2, 6))
 
 
 # Arrays.

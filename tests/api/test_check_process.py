@@ -263,3 +263,17 @@ def test_an_engine_that_hangs_ends_with_the_command(
     assert not is_there(engine)
     if number != signal.SIGKILL:
         assert_nothing_left(tmp_path)
+
+
+def test_an_interrupt_during_imports_prints_nothing(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    found = os.environ.get("PYTHONPATH", "")
+    done = subprocess.run(
+        [sys.executable, "-m", "serde", "formats"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{found}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

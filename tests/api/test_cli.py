@@ -70,6 +70,7 @@ def test_convert_prints_stages_tables_and_the_path(
         "parameters  6\n"
         f"size        {Path('o.toy').stat().st_size} B\n"
         "version     2\n"
+        "note        inputs were also drawn 4 times as large, which shows 1 clip\n"
         "\n"
         "output   shape  dtype     max abs   max rel    cosine     atol     rtol\n"
         "out      2x3    float32  0.00e+00  0.00e+00  1.000000  2.6e-07  0.0e+00  ✓\n"

@@ -78,7 +78,14 @@ def test_flags_are_made_from_the_options_of_formats() -> None:
     classes = [("toy", ToyImportOptions), ("toy", ToyExportOptions), ("", ToyExportOptions)]
     common = ["allow", "custom_ops", "keep_unknown"]
     options = {o.name: o for o in generated_options(classes, taken=common)}
-    assert sorted(options) == ["comments", "digits", "indent", "sloppy", "strict_names"]
+    assert sorted(options) == [
+        "comments",
+        "digits",
+        "fix_inputs",
+        "indent",
+        "sloppy",
+        "strict_names",
+    ]
     assert options["indent"].opts == ["--indent"]
     assert options["indent"].help == (
         "[toy] Columns that each level of the text moves in; none puts all on one line."

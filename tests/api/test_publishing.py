@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import runpy
 import subprocess
@@ -139,3 +141,36 @@ def test_workflows_give_nothing_away() -> None:
     command = [str(zizmor), "--offline", "--no-progress", ".github"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+BUNDLED = json.loads((ROOT / "serde/viewing/assets/bundled.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("facts", BUNDLED, ids=[each["name"] for each in BUNDLED])
+def test_what_is_bundled_is_what_its_facts_say(facts: dict[str, str]) -> None:
+    folder = ROOT / "serde/viewing/assets"
+    found = hashlib.sha256((folder / facts["file"]).read_bytes()).hexdigest()
+    assert found == facts["sha256"]
+    assert f'"{facts["version"]}"' in (folder / facts["file"]).read_text(encoding="utf-8")
+    assert (folder / facts["license_file"]).exists()
+    assert facts["version"] in facts["source"]
+
+
+def test_every_minified_script_has_its_facts() -> None:
+    scripts = {path.name for path in (ROOT / "serde").rglob("*.min.js")}
+    assert scripts == {each["file"] for each in BUNDLED}
+
+
+def test_what_builds_a_release_is_pinned_by_hash_and_as_elsewhere() -> None:
+    text = (ROOT / "constraints/release.txt").read_text(encoding="utf-8")
+    pins = re.findall(r"^(\S+==\S+) \\\n    --hash=sha256:[0-9a-f]{64}", text, flags=re.MULTILINE)
+    assert len(pins) == text.count("==")
+    known = (ROOT / "constraints/py311.txt").read_text(encoding="utf-8").lower().replace("_", "-")
+    assert [pin for pin in pins if pin not in known] == []
+
+
+@pytest.mark.parametrize("path", sorted((GITHUB / "workflows").glob("*.yml")), ids=lambda p: p.stem)
+def test_actions_are_pinned_by_hash(path: Path) -> None:
+    uses = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
+    assert uses
+    assert [each for each in uses if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each)] == []

@@ -564,3 +564,45 @@ def test_what_is_drawn_at_random_says_nothing_of_the_rest() -> None:
     assert second.passed
     assert report.passed
     assert judged(model, run(1), lambda inputs: [run(2)(inputs)[0], inputs["x"]]).verdicts[1].failed
+
+
+@pytest.mark.parametrize(("wrong", "passed"), [(0, True), (1, False)])
+def test_integers_of_float16_that_are_all_off_by_one_differ(wrong: int, passed: bool) -> None:
+    """Rounding moves some of them by one, either way."""
+    x = relay.var("x", shape=(400,))
+    factor = np.float32(1000)
+    model = model_of(relay.cast(relay.multiply(x, relay.const(factor)), "int32"), x)
+
+    def whole(inputs: Mapping[str, Array], dtype: str, more: int) -> list[Array]:
+        return [(inputs["x"].astype(dtype) * factor.astype(dtype)).astype("int32") + more]
+
+    verdict = verdict_of(
+        model,
+        lambda inputs: whole(inputs, "float32", 0),
+        lambda inputs: whole(inputs, "float16", wrong),
+        float16=True,
+    )
+    assert verdict.passed is passed
+
+
+@pytest.mark.parametrize("error", [0.0, 4e-3, 5e-3])
+def test_a_fault_below_many_roundings_of_float16_differs(error: float) -> None:
+    """What is left in float32 at the end shows how little rounding there was before."""
+    x = relay.var("x", shape=(8, 64))
+    factor = np.float32(0.3)
+    model = model_of(relay.nn.softmax(relay.multiply(x, relay.const(factor))), x)
+
+    def softmax(inputs: Mapping[str, Array], dtype: str, wrong: float) -> list[Array]:
+        scaled = (inputs["x"].astype(dtype) * factor.astype(dtype)).astype("float64")
+        powers = np.exp(scaled - scaled.max(-1, keepdims=True))
+        result = powers / powers.sum(-1, keepdims=True)
+        result += wrong * result.std() * np.sign(inputs["x"])
+        return [result.astype("float32")]
+
+    verdict = verdict_of(
+        model,
+        lambda inputs: softmax(inputs, "float32", 0.0),
+        lambda inputs: softmax(inputs, "float16", error),
+        float16=True,
+    )
+    assert verdict.passed is (error == 0.0)

@@ -1,6 +1,7 @@
 """``serde batch``: what it prints and writes, and its exit codes."""
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -69,6 +70,35 @@ def test_failures_are_lines_and_the_exit_code_counts_them(batch) -> None:
     assert [line.partition(":")[0] for line in lines] == ["malformed", "refused", "unreachable"]
     assert "\noperator  way            models  by nothing else  reason" in out
     assert "3 of 6 models done; 3 failed; " in out
+
+
+def test_a_manifest_runs_and_writes_elsewhere_only_if_that_is_allowed(batch) -> None:
+    Path("mark.py").write_text(
+        "import serde\nopen('ran', 'w').close()\n"
+        "@serde.imports('Gate')\ndef gate(ctx, x):\n    return x\n"
+    )
+    lines = [{"converters": "mark.py"}, {"target": "../beside.onnx"}]
+    text = [json.dumps({"source": f"nets/net{i}.onnx", **line}) for i, line in enumerate(lines)]
+    Path("m.jsonl").write_text("\n".join(text))
+    code, _, err = batch("m.jsonl", *ONNX)
+    assert code == 102
+    assert "allow it by --manifest-code" in err
+    assert "allow it by --manifest-targets" in err
+    assert not Path("ran").exists()
+    assert not Path("beside.onnx").exists()
+    allowed = ("--manifest-code", "--manifest-targets", "--no-sandbox")
+    assert batch("m.jsonl", *ONNX, *allowed)[0] == 0
+    assert Path("ran").exists()
+    assert Path("beside.onnx").exists()
+
+
+def test_names_that_are_no_text_are_converted_and_known_again(batch) -> None:
+    net = next(Path("nets").glob("*.onnx")).read_bytes()
+    Path(os.fsdecode(b"nets/n\xff.onnx")).write_bytes(net)
+    for reused in ("0", "1"):
+        code, out, _ = batch("nets", "--to", "nnef", "--out", "p", "--report", "r.html")
+        assert (code, "4 of an earlier run" in out) == (0, reused == "1")
+    assert b"n\xff.nnef" in os.listdir(b"p")
 
 
 def test_quiet_prints_nothing(batch) -> None:

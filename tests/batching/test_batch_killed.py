@@ -23,6 +23,7 @@ def arguments(tmp_path: Path, *more: str) -> list[str]:
     return [
         *SERDE,
         str(tmp_path / "m.jsonl"),
+        "--manifest-code",
         "--to",
         "onnx",
         "--out",

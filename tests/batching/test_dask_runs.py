@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -263,8 +264,9 @@ def test_a_model_that_kills_workers_is_crashed_and_others_are_not(tmp_path: Path
     cluster = distributed.LocalCluster(
         n_workers=1, threads_per_worker=2, dashboard_address=":0", silence_logs=50
     )
+    free = replace(settings(tmp_path), sandbox=False)  # In one, it could signal to no worker.
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
-        outcomes = {o.name: o for o in DaskExecutor(client).run(jobs, settings(tmp_path))}
+        outcomes = {o.name: o for o in DaskExecutor(client).run(jobs, free)}
     crashed = outcomes.pop(jobs[place].name)
     assert crashed.status == "crashed"
     assert crashed.error == "workers of the cluster died whenever they had it"

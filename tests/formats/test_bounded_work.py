@@ -99,14 +99,14 @@ def sums_of_lengths() -> onnx.ModelProto:
 
 
 def functions() -> onnx.ModelProto:
-    """Sixteen functions that each call the next one twice."""
+    """Twenty functions that each call the next one twice."""
     made = []
-    for level in range(16):
+    for level in range(20):
         nodes = [
             helper.make_node(f"f{level + 1}", ["a"], ["b"], domain="own"),
             helper.make_node(f"f{level + 1}", ["b"], ["c"], domain="own"),
         ]
-        nodes = nodes if level < 15 else [helper.make_node("Relu", ["a"], ["c"])]
+        nodes = nodes if level < 19 else [helper.make_node("Relu", ["a"], ["c"])]
         made.append(helper.make_function("own", f"f{level}", ["a"], ["c"], nodes, OPSETS))
     return model_of([helper.make_node("f0", ["x"], ["y"], domain="own")], {}, functions=made)
 
@@ -176,10 +176,10 @@ def outputs(path: Path, x: Any) -> list[Any]:
 
 
 def test_functions_that_call_twice_are_refused_before_they_are_expanded(tmp_path: Path) -> None:
-    with pytest.raises(LimitError, match="--limit nodes=98302 allows it"):
+    with pytest.raises(LimitError, match="--limit nodes=1572862 allows it"):
         serde.convert(written(tmp_path, functions()), tmp_path / "out.onnx")
     with pytest.raises(LimitError, match="--limit nodes="):
-        serde.to_relay(written(tmp_path, functions()), limits={"nodes": 90_000})
+        serde.to_relay(written(tmp_path, functions()), limits={"nodes": 1_500_000})
 
 
 @pytest.mark.parametrize("suffix", ["onnx", "nnef"])

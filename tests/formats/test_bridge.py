@@ -234,6 +234,7 @@ def test_other_packages_are_not_looked_at_for_a_format_that_is_known(
     text.write_text('#[version = "0.0.5"]\ndef @main(%x: float32) { %x }\n', encoding="utf-8")
     assert source_bridge(text).name == "relay"
     assert target_bridge("net.onnx").name == "onnx"
+    assert target_bridge("net.tgz").name == target_bridge("net.nnef.tar.gz").name == "nnef"
 
 
 def test_other_packages_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,20 +97,16 @@ def test_weights_in_float16(rows: int) -> None:
     assert not params.floatValue
 
 
-def test_values_beyond_float16_are_told() -> None:
+def test_values_beyond_float16_are_refused_unless_allowed() -> None:
     x, w = var("x", 2, 4), var("w", 3, 4)
     source = model_of(relay.nn.dense(x, w), [x], {w: np.full((3, 4), 1e5, F32)})
+    half = {"minimum_deployment_target": "iOS14", "compute_precision": "float16"}
+    with pytest.raises(UnsupportedModelError, match="beyond the range of float16"):
+        serde.export_model(source, format="coreml", **half)
     report = Report()
-    serde.export_model(
-        source,
-        format="coreml",
-        minimum_deployment_target="iOS14",
-        compute_precision="float16",
-        report=report,
-    )
-    assert [issue.reason for issue in report.allowed] == [
-        "has values beyond the range of float16, which become infinite"
-    ]
+    allowed = {"float16-overflow"}
+    serde.export_model(source, format="coreml", allow=allowed, report=report, **half)
+    assert [issue.node for issue in report.allowed] == ["weight w"]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])

@@ -18,7 +18,7 @@ import serde.relay as relay
 from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.options import CoremlExportOptions
-from serde.errors import OptionError
+from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Span
 from serde.relay.ir.model import RelayModel
@@ -205,3 +205,101 @@ def test_weights_of_recurrent_layers_are_float16(target: str, tmp_path: Path) ->
     (found,) = execute(path, x)
     np.testing.assert_allclose(found, wanted, atol=2e-3)
     tools().models.MLModel(str(path), skip_model_load=True)
+
+
+# Numbers that float16 does not hold.
+
+DATA = np.array([[1, 2, 3], [-4, 0.5, 0]], np.float32)
+
+
+def one(value: float) -> Any:
+    return relay.const(np.float32(value))
+
+
+BEYOND: dict[str, Callable[[Any], Any]] = {
+    "constant": lambda x: relay.multiply(x, one(1e28)),
+    "scalar operand": lambda x: relay.nn.pad(x, ((0, 0), (1, 1)), one(1e6)),
+    "filled": lambda x: relay.add(x, relay.full(one(7e4), shape=(2, 3), dtype="float32")),
+    "weight": lambda x: relay.add(x, var("w", 2, 3)),
+    "attribute": lambda x: relay.nn.leaky_relu(x, alpha=1e6),
+    "both bounds": lambda x: relay.clip(x, 1e6, 2e6),
+}
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_what_float16_does_not_hold_is_refused(case: str) -> None:
+    x = var("x", 2, 3)
+    body = BEYOND[case](x)
+    weights = [each for each in getattr(body, "args", ()) if getattr(each, "name_hint", "") == "w"]
+    kept = {each.name_hint: np.full((2, 3), 1e5, np.float32) for each in weights}
+    source = model(body, x, *weights, **kept)
+    with pytest.raises(UnsupportedModelError, match="beyond the range of float16"):
+        written(source)
+    (found,) = execute(written(source, compute_precision="float32"), {"x": DATA})
+    assert np.isfinite(found).all()
+    if case in ("attribute", "both bounds"):
+        return
+    report = Report()
+    from_relay(source, CoremlExportOptions(allow=frozenset({"float16-overflow"})), report)
+    assert [issue.op for issue in report.allowed] == ["cast"]
+
+
+def test_a_node_that_is_named_stays_float32() -> None:
+    x = var("x", 2, 3)
+    body = relay.multiply(x, one(1e28))
+    body.span = Span("scaled")
+    native = written(model(body, x), float32_ops=frozenset({"scaled"}))
+    np.testing.assert_allclose(execute(native, {"x": DATA})[0], DATA * np.float32(1e28), rtol=1e-3)
+
+
+LOWEST = float(np.finfo(np.float32).min)
+HELD: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "bounds that bound nothing": (lambda x: relay.clip(x, -1e6, 1e6), lambda x: x),
+    "mask that is chosen": (
+        lambda x: relay.nn.softmax(relay.where(relay.greater(x, one(1)), x, one(LOWEST))),
+        lambda x: softmax(np.where(x > 1, x, LOWEST)),
+    ),
+    "mask that is multiplied": (
+        lambda x: relay.nn.softmax(
+            relay.add(x, relay.multiply(relay.cast(relay.less(x, one(2)), "float32"), one(LOWEST)))
+        ),
+        lambda x: softmax(x + (x < 2) * np.float32(LOWEST)),
+    ),
+    "small factor": (lambda x: relay.multiply(x, one(1e-12)), lambda x: x * 1e-12),
+    "small summand": (
+        lambda x: relay.divide(one(1), relay.add(relay.abs(x), one(1e-12))),
+        lambda x: 1 / np.where(x == 0, np.nan, np.abs(x)),
+    ),
+    "small bound": (lambda x: relay.log(relay.clip(x, 1e-12, 1.0)), None),
+}  # fmt: skip
+
+
+def softmax(x: Any) -> Any:
+    """Of rows, in float64."""
+    weights = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("case", HELD)
+def test_what_is_like_nothing_or_infinity_stays_a_number(case: str) -> None:
+    build, compute = HELD[case]
+    x = var("x", 2, 3)
+    source, report = model(build(x), x), Report()
+    (found,) = execute(from_relay(source, CoremlExportOptions(), report), {"x": DATA})
+    assert not report.allowed
+    assert not np.isnan(found).any()
+    if compute is None:
+        assert np.isfinite(found).all()
+        return
+    wanted = compute(DATA)
+    known = np.isfinite(wanted)
+    np.testing.assert_allclose(found[known], wanted[known], rtol=4e-3)
+
+
+def test_a_weight_that_masks_has_the_end_of_float16() -> None:
+    x, w = var("x", 2, 3), var("w", 2, 3)
+    mask = np.array([[0, LOWEST, 0], [LOWEST, LOWEST, LOWEST]], np.float32)
+    source, report = model(relay.nn.softmax(relay.add(x, w)), x, w, w=mask), Report()
+    (found,) = execute(from_relay(source, CoremlExportOptions(), report), {"x": DATA})
+    np.testing.assert_allclose(found, softmax(DATA + mask), rtol=4e-3, atol=1e-3)
+    assert any(each.startswith("weight w is like infinity") for each in report.notes)

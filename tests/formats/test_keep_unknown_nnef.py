@@ -19,6 +19,8 @@ from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
 from serde.report import Report
 
+nnef = pytest.importorskip("nnef")
+
 X = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, -1.0]], np.float32)
 ONE = TensorType((2, 3), "float32")
 HEAD = "version 1.0;\nextension KHR_enable_fragment_definitions;\n"
@@ -191,9 +193,20 @@ def test_an_operator_of_onnx_becomes_a_fragment(tmp_path: Path) -> None:
     assert again.plain_attributes == {"gain": 0.5, "axes": (1, 2), "mode": "fast", "flag": False}
 
 
+def test_no_name_of_a_fragment_is_taken_twice(tmp_path: Path) -> None:
+    """The graph's own name, and parameters that are numbered as the writer's are."""
+    mod = foreign(name="network", attributes={"x0": 0.5, "y0": 1})
+    path = serde.from_relay(mod, format="nnef", path=tmp_path / "n", custom_ops=["network"])
+    text = (path / "graph.nnef").read_text()
+    assert "fragment network(x01: tensor<scalar>, x0: scalar, y0: integer)" in text
+    nnef.parse_string(text, stdlib="", lowered=[])
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"name": "é"}, "no name of a fragment of a model's own"),
+        ({"name": "tensor"}, "no name of a fragment of a model's own"),
         ({"name": "relu"}, "no name of a fragment of a model's own"),
         ({"name": "a-b"}, "no name of a fragment of a model's own"),
         ({"name": "a(); graph x"}, "no name of a fragment of a model's own"),

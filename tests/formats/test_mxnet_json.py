@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+import serde
 from serde.compat import import_mxnet
 from serde.errors import FormatError, MissingDependency
 from serde.mxnet.model import Entry, Graph
@@ -309,3 +311,33 @@ def test_text_that_is_not_utf8_is_refused():
     with pytest.raises(FormatError, match="UTF-8") as caught:
         parse_symbol(b'{"nodes": "\xff"}')
     assert caught.value.offset == 11
+
+
+COMPILED: dict[str, Any] = {
+    "nodes": [
+        {"op": "null", "name": "x", "inputs": []},
+        {
+            "op": "tvm_op",
+            "name": "fused_nn_relu",
+            "attrs": {"func_name": "fused_nn_relu", "num_inputs": "1", "flatten_data": "0"},
+            "inputs": [[0, 0, 0]],
+        },
+    ],
+    "arg_nodes": [0],
+    "heads": [[1, 0, 0]],
+    "node_row_ptr": [0, 1, 2],
+    "attrs": {
+        "dltype": ["list_str", ["float32", "float32"]],
+        "storage_id": ["list_int", [0, 1]],
+        "shape": ["list_shape", [[1, 3], [1, 3]]],
+    },
+}
+
+
+@pytest.mark.parametrize("kept", [2, 1], ids=["functions", "inputs alone"])
+def test_the_graph_of_the_executor_of_tvm_is_named(kept: int, tmp_path: Path) -> None:
+    graph = {**COMPILED, "nodes": COMPILED["nodes"][:kept], "heads": [[kept - 1, 0, 0]]}
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps(graph))
+    with pytest.raises(FormatError, match="the graph of TVM's executor, whose nodes are compiled"):
+        serde.to_relay(path)

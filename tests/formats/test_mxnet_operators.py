@@ -227,6 +227,14 @@ CASES: dict[str, tuple[Build, dict[str, np.ndarray]]] = {
         lambda s, x, y: s.reshape_like(x, y, lhs_begin=1, lhs_end=2, rhs_begin=0, rhs_end=2),
         {"x": f32(5, 12), "y": f32(3, 4)},
     ),
+    "slice_without_steps": (
+        lambda s, x: s.slice(x, begin=(None, 1), end=(2, None), step=None),
+        {"x": f32(3, 4)},
+    ),
+    "slice_of_open_steps": (
+        lambda s, x: s.slice(x, begin=(None, None), end=(None, 0), step=(None, -2)),
+        {"x": f32(3, 4)},
+    ),
     "slice_like": (lambda s, x, y: s.slice_like(x, y, axes=(1,)), {"x": f32(3, 5), "y": f32(2, 4)}),
     "slice_like_all": (lambda s, x, y: s.slice_like(x, y), {"x": f32(3, 5), "y": f32(2, 4)}),
     "depth_to_space": (lambda s, x: s.depth_to_space(x, block_size=2), {"x": f32(1, 8, 2, 3)}),

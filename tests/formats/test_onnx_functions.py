@@ -15,6 +15,7 @@ import serde.relay as relay
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.builder import walk_nodes
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.infer import infer_function
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, TensorType, TupleType
@@ -381,3 +382,41 @@ def test_functions_that_are_too_much_spelled_out_are_refused(count: int, body: s
     mod = relay.fromtext('#[version = "0.0.5"]\n' + "\n".join(texts))
     with pytest.raises(OptionError, match="calls deep"):
         relay.to_onnx(mod, {}, "net", local_functions=True)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_functions_of_one_name_are_several(place: int) -> None:
+    """Names that are equal at once, after sanitising, and with a number behind."""
+    wanted = [("f", "f", "f"), ("f", "f_1", "f"), ("a.b", "a_b", "a/b")][place]
+    x: Expr = (entry := vector())
+    for name, op in zip(wanted, (relay.tanh, relay.sigmoid, relay.exp), strict=True):
+        inner = vector()
+        body = relay.negative(op(inner))
+        x = Call(Function([inner], body).with_attr("Composite", name), [x])
+    proto = check(Function([entry], x), [X3], local_functions=True)
+    assert len(set(names(proto))) == 3
+    expected = -np.exp(-1 / (1 + np.exp(np.tanh(X3))))
+    assert_close(run_proto(proto, [X3]), [expected])
+
+
+def keep_inside(domain: str) -> IRModule:
+    inner, x = vector(), vector()
+    kept = Foreign(framework="onnx", name="wobble", domain=domain, results=(VECTOR,)).build([inner])
+    function = Function([inner], relay.tanh(kept)).with_attr("Composite", "wobble")
+    return IRModule.from_expr(Function([x], Call(function, [x])))
+
+
+def test_kept_operators_in_local_functions_have_their_domain() -> None:
+    proto = serde.from_relay(
+        keep_inside("com.acme"), format="onnx", local_functions=True, custom_ops=["wobble"]
+    )
+    (function,) = proto.functions
+    assert {each.domain for each in function.opset_import} == {"", "com.acme"}
+    onnx.checker.check_model(proto)
+
+
+def test_kept_operators_and_local_functions_do_not_share_a_domain() -> None:
+    with pytest.raises(OptionError, match="operators of the domain serde"):
+        serde.from_relay(
+            keep_inside("serde"), format="onnx", local_functions=True, custom_ops=["wobble"]
+        )

@@ -11,8 +11,9 @@ from support.onnx_suite import interpret
 import serde
 import serde.relay as relay
 from serde.errors import UnsupportedModelError
-from serde.relay.ir.types import SequenceType
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.ir.visit import post_order
+from serde.report import Report
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
 
@@ -167,3 +168,22 @@ def test_operators_of_strings_are_refused_by_name(op: str) -> None:
         UnsupportedModelError, match=rf"{op} +x1  a tensor of strings has no .*text"
     ):
         serde.to_relay(proto)
+
+
+@pytest.mark.parametrize("format", ["onnx", "coreml", "nnef", "mxnet"])
+def test_an_optional_input_of_a_given_shape_is_there(format: str) -> None:
+    element = helper.make_tensor_type_proto(TensorProto.FLOAT, [2, 3])
+    value = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])
+    nodes = [
+        helper.make_node("OptionalGetElement", ["a"], ["b"]),
+        helper.make_node("Relu", ["b"], ["y"]),
+    ]
+    optional = helper.make_value_info("a", helper.make_optional_type_proto(element))
+    graph = helper.make_graph(nodes, "main", [optional], [value])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    report = Report()
+    model = serde.to_relay(proto, input_shapes={"a": (2, 3)}, report=report)
+    assert [each.type for each in model.inputs()] == [TensorType((2, 3), "float32")]
+    assert "input a is optional, and read as there" in report.notes
+    serde.from_relay(model, format=format)
+    assert isinstance(serde.to_relay(proto).inputs()[0].type, SequenceType)

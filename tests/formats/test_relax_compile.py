@@ -67,6 +67,9 @@ def test_a_library_has_the_names_and_types_of_the_model(net: serde.Runnable) -> 
     assert [(each.shape, each.dtype) for each in net.interface.inputs] == [(("N", 8), "float32")]
     assert [each.shape for each in net.interface.outputs] == [("N", 5), ("N", 5)]
     assert [each.name for each in net.interface.weights] == ["fc/weight", "fc/bias"]
+    assert repr(net).startswith(
+        "Runnable((data: Tensor[(N, 8), float32]) -> (prob:0: Tensor[(N, 5)"
+    )
 
 
 def test_what_does_not_fit_is_refused(net: serde.Runnable) -> None:
@@ -74,6 +77,8 @@ def test_what_does_not_fit_is_refused(net: serde.Runnable) -> None:
         net.run()
     with pytest.raises(OptionError, match="found more"):
         net.run(X, X)
+    with pytest.raises(OptionError, match="missing data, unknown y"):
+        net.run(y=X)
     with pytest.raises(RelayError, match=r"data: expected .* found float32\[3, 4\]"):
         net.run(X[:, :4])
     with pytest.raises(RelayError, match="found float64"):

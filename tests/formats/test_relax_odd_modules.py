@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,13 @@ pytest.importorskip("tvm")
 
 import tvm
 from support.relax_imports import build, read_and_run
+from support.relax_odd import BOUND, GLOBALS, KINDS, PLACES, TYPES, odd_module, typed_module
 from tvm import relax
 
 import serde
-from serde.errors import FormatError, SerdeError, UnsupportedModelError
+from serde.bridge import get_bridge
+from serde.errors import ConverterBug, FormatError, SerdeError, UnsupportedModelError
+from serde.relay.ir.verify import verify
 
 
 def _sum(**attributes: Any) -> Any:
@@ -94,3 +99,80 @@ def test_places_of_few_bits_reach_into_a_long_axis() -> None:
     module = build(lambda x, i: relax.op.take(x, i, axis=0, mode="nan"), [x, places])
     (found,) = read_and_run(module, [x, places])
     np.testing.assert_array_equal(found, [1, 255])
+
+
+def _refusal(module: tvm.IRModule) -> str:
+    """Return why a module is not read; nothing if it is, and is sound."""
+    try:
+        verify(serde.to_relay(module).mod)
+    except ConverterBug:
+        raise
+    except SerdeError as error:
+        return str(error)
+    return ""
+
+
+ODD = random.Random(29).sample(list(product(KINDS, PLACES, BOUND)), 3000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "bound"),
+    [
+        pytest.param(*each, marks=[] if index < 200 else pytest.mark.wide)
+        for index, each in enumerate(ODD)
+    ],
+)
+def test_any_expression_in_any_place_is_read_or_refused(kind: str, place: str, bound: str) -> None:
+    try:
+        module = odd_module(kind, place, bound)
+    except IndexError:
+        pytest.skip("TVM does not build it")
+    _refusal(module)
+
+
+@pytest.mark.parametrize("given", TYPES)
+@pytest.mark.parametrize("result", ["tensor", "any", "tuple", "shape"])
+def test_any_types_of_main_are_read_or_refused(given: str, result: str) -> None:
+    module = typed_module(given, result)
+    _refusal(module)
+    bridge = get_bridge("relax")
+    model = bridge.load(module, None, bridge.import_options())
+    assert [each.name for each in bridge.summary(model).inputs or ()] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("packed", "my.packed .*a packed function, which only TVM can run: my.packed"),
+        ("packed text", "my.packed .*a packed function, which only TVM can run: my.packed"),
+        ("destination", "relax.call_dps_packed .* a packed function, .*: my.packed"),
+        ("pure", "relax.call_pure_packed .* a packed function, .*: my.packed"),
+        ("tir", "relax.call_tir .* a function of TIR, .*: tir"),
+    ],
+)
+def test_a_function_that_only_tvm_runs_is_named(kind: str, told: str) -> None:
+    with pytest.raises(UnsupportedModelError, match=told):
+        serde.to_relay(odd_module(kind, "result", "bound"))
+
+
+@pytest.mark.parametrize("kind", ["local function", "global function"])
+def test_a_function_bound_to_a_variable_is_called(kind: str) -> None:
+    """As in what TVM partitions, where composite functions are local."""
+    module = odd_module(kind, "callee", "bound")
+    x = np.array([[-1, 0, 1], [2, -2, 3]], np.float32)
+    (found,) = read_and_run(module, [x, x, np.array(True)])
+    np.testing.assert_array_equal(found, np.maximum(x, 0))
+    assert len(serde.to_relay(module).meta.inputs) == len(GLOBALS) - 1
+
+
+@pytest.mark.parametrize("declared", ["tensor", "any", "tuple"])
+def test_a_body_counts_where_main_declares_something_else(declared: str) -> None:
+    """As when TVM runs it."""
+    module = odd_module("tuple", "result", "plain")
+    main = module["main"]
+    module["main"] = relax.Function(main.params, main.body, TYPES[declared], True, main.attrs)
+    model = serde.to_relay(module)
+    assert model.meta.outputs == ("output0", "output1")
+    x, y = np.zeros((2, 3), np.float32), np.ones((2, 3), np.float32)
+    found = read_and_run(module, [x, y, np.array(True)])
+    np.testing.assert_array_equal(found, [x, y])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import serde
+from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError
 from serde.report import Report
 
@@ -133,16 +134,68 @@ def test_the_module_stays_as_it_is():
     assert any("evaluation mode" in note for note in report.notes)
 
 
-def test_a_module_that_export_refuses_is_traced(tmp_path):
+def test_a_trace_that_takes_one_side_of_a_branch_is_refused_until_allowed(tmp_path, capfd):
     module = Branching().eval()
-    pair = (torch.tensor(X), torch.ones(3))
+    pair = (torch.tensor(X), torch.ones(3))  # A tuple, of which the compiler is not told.
+    with pytest.raises(serde.UnsupportedModelError, match="Python float.*traced-branch") as refused:
+        onnx_model(module, example_inputs=(pair, 1.5))
+    (issue,) = refused.value.report.issues
+    assert issue.node.startswith(f"{__file__}:")
     report = Report()
-    found = onnx_model(module, example_inputs=(pair, 1.5), report=report)
+    options = {"example_inputs": (pair, 1.5), "allow": {"traced-branch"}}
+    found = onnx_model(module, **options, report=report)
     assert names(found.graph.input) == ["pair_0", "pair_1"]
     assert "layer.weight" in names(found.graph.initializer)
-    assert any("torch.export refuses" in note and "traced" in note for note in report.notes)
+    assert [each.node for each in report.allowed] == [issue.node]
     assert float(module.calls) == 0
-    assert check(module, tmp_path, example_inputs=(pair, 1.5)).passed
+    assert check(module, tmp_path, **options).passed
+    assert capfd.readouterr() == ("", "")
+
+
+class Deciding(torch.nn.Module):
+    """Branches and loops on values, all of which TorchScript's compiler takes."""
+
+    def forward(self, x, mask: torch.Tensor | None = None, times: int = 2):
+        if bool(x.sum() > 0):
+            x = x * times
+        for _ in range(int(x.abs().max())):
+            x = x + 1
+        return x if mask is None else x * mask
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"example_inputs": (X, None, 3)},
+        {"example_inputs": {"times": 3, "mask": X, "x": X}},
+        {"input_shapes": {"x": ("N", 3)}},
+    ],
+)
+def test_a_branch_on_values_is_kept(options, sign):
+    module, report = Deciding(), Report()
+    model = serde.to_relay(module, **options, report=report)
+    assert any("torch.jit.script" in note for note in report.notes)
+    x = np.abs(X) * sign
+    examples = options.get("example_inputs", ())
+    given = {"x": x, "mask": X} if isinstance(examples, dict) else {"x": x}
+    times = 3 if examples else 2
+    wanted = module(**{name: torch.tensor(each) for name, each in given.items()}, times=times)
+    engine = RelayEngine(model)
+    assert set(engine.inputs) == set(given)
+    np.testing.assert_allclose(engine.run(given)[0], wanted.numpy(), rtol=1e-6)
+
+
+def test_a_trace_in_which_lengths_alone_decide_is_no_loss():
+    class Lengths(torch.nn.Module):
+        def forward(self, x):
+            assert x.data_ptr()  # Which torch.export refuses.
+            return torch.stack([row * len(x) for row in x if x.size(1) > 2])
+
+    report = Report()
+    model = serde.to_relay(Lengths(), example_inputs=(X,), report=report)
+    assert "read through torch.jit.trace" in report.notes
+    np.testing.assert_array_equal(RelayEngine(model).run({"x": X})[0], X * 2)
 
 
 def test_what_neither_takes():

@@ -157,6 +157,14 @@ LIMITED = {
 }
 
 
+def test_calls_of_methods_are_no_tuples(tmp_path: Path, members: dict[str, bytes]) -> None:
+    """As in a DenseNet, where each layer is given the results of all before it."""
+    calls = [f"    x{i} = (self).g({', '.join(f'x{j}' for j in range(i))})\n" for i in range(1, 40)]
+    body = "    x0 = x\n" + "".join(calls) + "    return x39\n"
+    with spending({"nodes": 1000}), pytest.raises(FormatError, match="PyTorch"):
+        read(tmp_path, code(members, body))
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("body", LIMITED.values(), ids=LIMITED)
 def test_values_that_double(tmp_path: Path, members: dict[str, bytes], body: str) -> None:

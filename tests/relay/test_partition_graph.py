@@ -295,6 +295,18 @@ def test_a_name_that_is_taken_gets_a_number() -> None:
     assert [v.name_hint for v in found.functions] == ["a_main_0", "main", f"{A0}_1"]
 
 
+def test_names_that_are_mangled_alike_get_numbers() -> None:
+    mod = program(
+        """def @f/g(%p: T) -> T { %0 = exp(b[a](%p)); e[a](%0) }
+           def @f_g(%q: T) -> T { %1 = tanh(b[a](%q)); e[a](%1) }
+           def @main(%x: T) -> T { %2 = @f/g(%x); @f_g(%2) }"""
+    )
+    found = PartitionGraph()(mod)
+    added = [v.name_hint for v in found.functions if v.name_hint not in ("f/g", "f_g", "main")]
+    assert added == ["tvmgen_default_a_f_g_0", "tvmgen_default_a_f_g_0_1"]
+    verify(found)
+
+
 def test_a_target_optimises_its_regions() -> None:
     @register_region_optimizer("tuned")
     def fold(mod: relay.IRModule) -> relay.IRModule:

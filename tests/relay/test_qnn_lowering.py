@@ -20,16 +20,16 @@ from serde.relay.ir.op_attributes import get_op_attr
 from serde.relay.ir.registry import OpDef, Sample, all_ops
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order, rewrite
+from serde.relay.op.qnn.requantize_config import (
+    current_requantize_config,
+    requantize_config,
+)
 from serde.relay.transform import InferType
 from serde.relay.transform.tvm.qnn import CanonicalizeOps, Legalize
 from serde.relay.transform.tvm.qnn.canonicalizations import (
     create_integer_lookup_op,
     create_integer_lookup_table,
     run_const_expr,
-)
-from serde.relay.transform.tvm.qnn.requantize_config import (
-    current_requantize_config,
-    requantize_config,
 )
 from serde.relay.transform.tvm.qnn.targets import Target
 
@@ -245,6 +245,27 @@ def test_configurations_tell_what_the_operator_does_not(rounding: str, compute_d
         compute_dtype == "int64" and rounding == "UPWARD"
     )
     assert any("float" in str(t) for t in mod.astext().split("\n")) == (compute_dtype != "int64")
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+@pytest.mark.parametrize("compute_dtype", ["int64", "float32", "float64"])
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+def test_configurations_hold_from_where_an_executor_is_built(
+    rounding: str, compute_dtype: str, kind: str
+) -> None:
+    """As in TVM, `evaluate` builds the program, wherever it is called afterwards."""
+    x = relay.var("x", shape=(32,), dtype="int32")
+    parameters = (relay.const(0.75), relay.const(2), relay.const(1.0), relay.const(-3))
+    mod = relay.IRModule.from_expr(relay.qnn.op.requantize(x, *parameters, out_dtype="int8"))
+    executor = relay.create_executor(kind, mod=mod)
+    with relay.qnn.op.requantize_config(rounding=rounding, compute_dtype=compute_dtype):
+        run = executor.evaluate()
+    data = np.arange(-16, 16, dtype="int32")
+    shift = -3 if compute_dtype != "int64" else 0
+    real = [Fraction(int(each) - 2) * Fraction(3, 4) + shift for each in data]
+    assert run(data).numpy().tolist() == [_round(each, rounding) - 3 - shift for each in real]
+    usual = executor.evaluate()(data).numpy().tolist()
+    assert usual == [_round(each - shift, "UPWARD") - 3 for each in real]
 
 
 @pytest.mark.parametrize("wrong", [{"rounding": "DOWN"}, {"compute_dtype": "int8"}])

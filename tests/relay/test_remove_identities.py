@@ -102,6 +102,34 @@ def test_two_reshapes_and_two_transposes_become_one() -> None:
     np.testing.assert_array_equal(run(result, [DATA]), want)
 
 
+UNITS: dict[str, tuple[list[object], Callable[[relay.Expr], relay.Expr], bool]] = {
+    "squeeze": (["T", 1, "B", 4], lambda x: relay.squeeze(_turn(x), [2]), True),
+    "squeeze from the end": ([2, 1, 3, 4], lambda x: relay.squeeze(_turn(x), [-2]), True),
+    "reshape": ([2, 1, 3, 4], lambda x: relay.reshape(_turn(x), (2, 12)), True),
+    "expand": ([2, 1, 3, 4], lambda x: relay.expand_dims(_turn(x), 0), True),
+    "two that move": ([2, 5, 3, 4], lambda x: relay.reshape(_turn(x), (6, 20)), False),
+    "another goes": ([2, 5, 3, 1], lambda x: relay.squeeze(_turn(x), [3]), False),
+    "open lengths": (["T", 1, "B", 4], lambda x: relay.reshape(_turn(x), (-1, 4)), False),
+}
+
+
+def _turn(x: relay.Expr) -> relay.Expr:
+    return relay.transpose(x, (0, 2, 1, 3))
+
+
+@pytest.mark.parametrize("case", UNITS)
+def test_a_transpose_that_moves_units_alone_goes(case: str) -> None:
+    shape, build, goes = UNITS[case]
+    x = relay.var("x", relay.TensorType(shape))
+    function = relay.Function([x], build(x))
+    result = RemoveIdentities().transform(function)
+    names = [node.op.name for node in post_order(result) if isinstance(node, relay.Call)]
+    assert ("transpose" in names) is not goes
+    lengths = [3 if isinstance(dim, str) else dim for dim in shape]
+    data = np.random.default_rng(2).normal(size=lengths).astype("float32")
+    np.testing.assert_array_equal(run(result, [data]), run(function, [data]))
+
+
 def test_an_anonymous_length_keeps_a_reshape_and_a_symbol_does_not() -> None:
     anonymous = relay.var("x", relay.TensorType(("?", 3)))
     kept = relay.Function([anonymous], relay.reshape(anonymous, newshape=(-1, 3)))

@@ -19,6 +19,7 @@ from serde.relay.ir.registry import Array, OpDef, all_ops, call, get, relay_op, 
 from serde.relay.ir.traits import (
     Arithmetic,
     BitLevel,
+    Cases,
     Commutative,
     Decompresses,
     Discontinuous,
@@ -420,6 +421,20 @@ def test_fractions_are_between_0_and_1(name: str) -> None:
     for built in built_samples(get(name)):
         given = [built.operands[place] for place in said.operands if place < len(built.operands)]
         assert all(np.all((each >= -1) & (each <= 1)) for each in given if each is not None)
+
+
+@pytest.mark.parametrize("name", [name for name, op in all_ops().items() if op.has(Cases)])
+def test_cases_are_reached_by_some_samples(name: str) -> None:
+    definition = get(name)
+    said = definition.trait(Cases)
+    assert said is not None
+    found: dict[str, set[bool]] = {}
+    for built in built_samples(definition):
+        result = properties.evaluate(built, built.operands)
+        given = result[0] if len(result) == 1 else result
+        for part, reached in said.rule(built.call.attrs, built.operands, given):
+            found.setdefault(part, set()).add(reached)
+    assert any(True in seen for seen in found.values())
 
 
 def test_groups_of_wide_operators_are_these() -> None:

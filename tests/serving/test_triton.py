@@ -203,6 +203,21 @@ def test_a_configuration_that_leaves_out_what_triton_finds(net: Path, repository
     assert write_triton(net, repository).name == "2"
 
 
+def test_a_configuration_with_what_serde_never_writes(net: Path, repository: Path) -> None:
+    """In the spelling of Triton's documents, which `text_format` reads in Triton's own message."""
+    write_triton(net, repository)
+    path = repository / "net" / "config.pbtxt"
+    more = (
+        "instance_group [ { count: 2 kind: KIND_CPU gpus: [ 0, 1 ] } ] # on [ both ]\n"
+        'parameters { key: "x [ \\" y" value { string_value: \'a [ b\' } }\n'
+        "version_policy: { all { } }\n"
+        "model_warmup[{name:'w' inputs{key:'x' value{data_type:TYPE_FP32 dims:[4]}}}]\n"
+    )
+    path.write_text(path.read_text() + more)
+    text_format.Parse(path.read_text(), model_config.ModelConfig())
+    assert write_triton(net, repository).name == "2"
+
+
 def test_other_labels_than_those_that_are_there(net: Path, repository: Path) -> None:
     write_triton(net, repository, class_labels=["a", "b", "c"])
     with pytest.raises(OptionError, match=r"labels\.txt: the new version has other class labels"):

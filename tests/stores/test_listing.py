@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
+import random
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +165,54 @@ def test_the_names_of_a_flat_folder_are_asked_for_by_their_beginning(bucket: Any
         bucket.put(f"flat/{number:02d}.onnx")
     found = [each.url for each in expand(f"{bucket.url}/flat/07*", 1)]
     assert found == [f"{bucket.url}/flat/07.onnx"]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_asterisks_match_what_they_do_in_python(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(12):
+        path = tmp_path.joinpath(*("".join(rng.choices("ab", k=2)) for _ in range(3)))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".onnx").touch()
+    parts = ["".join(rng.choices("ab*?", k=rng.randrange(1, 6))) for _ in range(3)]
+    for place in rng.sample(range(3), 2):
+        parts[place] = rng.choice(["**", parts[place]])
+    pattern = "/".join([*(part if part == "**" else re.sub(r"\*+", "*", part) for part in parts)])
+    pattern += "/*.onnx"
+    theirs = glob.glob(pattern, root_dir=tmp_path, recursive=True)
+    found = [each.url.removeprefix(f"{tmp_path}/") for each in expand(f"{tmp_path}/{pattern}")]
+    assert sorted(found) == sorted({*theirs})
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 60 + "b", "**/" + "*a" * 60 + "b", "**/a*/" * 40 + "x"])
+def test_a_pattern_of_many_asterisks_takes_no_time(tmp_path: Path, pattern: str) -> None:
+    folder = tmp_path.joinpath(*["a" * 12] * 60)
+    folder.mkdir(parents=True)
+    for below in (tmp_path, folder):
+        (below / ("a" * 250)).touch()
+    assert list(expand(f"{tmp_path}/{pattern}")) == []
+
+
+@pytest.mark.parametrize("pattern", ["[z-a].onnx", "**/[z-a]*", "a/[b-a]/x.onnx"])
+def test_a_pattern_that_is_none_is_one_line(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(OptionError, match="no sound pattern: bad character range"):
+        list(expand(f"{tmp_path}/{pattern}"))
+
+
+def test_folders_in_folders_by_the_thousand_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(1200):
+        os.mkdir("d")
+        os.chdir("d")
+    (tmp_path / "net.onnx").touch()
+    try:
+        assert [each.url for each in expand(f"{tmp_path}/**")] == [f"{tmp_path}/net.onnx"]
+    finally:  # Which Python's own functions cannot.
+        monkeypatch.chdir(tmp_path)
+        subprocess.run(["rm", "-r", "d"], check=True)
 
 
 def test_a_link_that_leads_back_ends_no_listing(tmp_path: Path) -> None:

@@ -95,7 +95,10 @@ _NOT_IN_MXNET = {
         ("serde.svd-0", "serde.svd-1", "serde.svd-2"),
         "the signs of singular vectors are the choice of each routine of LAPACK",
     ),
-    "vision.non_max_suppression-2": "MXNet drops boxes without a score and limits none that stay",
+    **dict.fromkeys(
+        (f"vision.non_max_suppression-{index}" for index in (2, 4, 5)),
+        "MXNet drops boxes without a score and limits none that stay",
+    ),
     "vision.roi_align-2": "MXNet takes the mean of the samples of a region only",
 }  # fmt: skip
 

@@ -165,6 +165,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "vision.multibox_transform_loc-1",
         "vision.multibox_transform_loc-2",
         "vision.non_max_suppression-2",
+        "vision.non_max_suppression-4",
+        "vision.non_max_suppression-5",
         "vision.proposal-0",
         "vision.proposal-1",
         "vision.regular_non_max_suppression-0",

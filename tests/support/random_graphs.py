@@ -9,19 +9,21 @@ How far these are apart tells how much two correct implementations may differ.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from support.unlucky_names import Names
 
 from serde.errors import TypeInferenceError
 from serde.onnx.ops import TABLE
 from serde.relay import Constant, Function, GlobalVar, IRModule, Tuple, TupleGetItem, Var
 from serde.relay.ir.dims import Any as AnyDim
 from serde.relay.ir.dims import Dim, SymDim, substitute, symbol
-from serde.relay.ir.expr import Call, Expr, Let
+from serde.relay.ir.expr import Call, Expr, Let, Span
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.registry import OpDef, all_ops, call
 from serde.relay.ir.shapes import is_float
@@ -174,6 +176,8 @@ class Maker:
         self.closed = False
         self.depth = 0
         self.functions: dict[GlobalVar, Function] = {}
+        chance = random.Random(f"names {seed}")
+        self._names = Names(chance) if chance.random() < 0.7 else None
         self._params: list[tuple[Var, Array]] = []
         self._weights: set[str] = set()
         self._lets: list[tuple[Var, Expr]] = []
@@ -252,13 +256,25 @@ class Maker:
             if not lengths and value.dtype.kind == "f":  # TVM's text shows six digits
                 value = np.asarray(np.round(value * 8) / 8, value.dtype)
             return self.note(Constant(value), value)
-        name = f"w{len(self._weights)}" if kind == "weight" else f"x{len(self._params)}"
-        variable = Var(name, TensorType(shape, dtype))
+        return self.parameter(kind, TensorType(shape, dtype), value)
+
+    def parameter(self, kind: str, type_: TensorType, value: Array) -> Item:
+        """Return a new input or weight that holds a value; most graphs have unlucky names."""
+        plain = f"w{len(self._weights)}" if kind == "weight" else f"x{len(self._params)}"
+        variable = Var(self._names.new() if self._names else plain, type_)
         self._params.append((variable, value))
-        self.shown |= _plain_symbols(shape)
+        self.shown |= _plain_symbols(type_.shape)
         if kind == "weight":
-            self._weights.add(name)
+            self._weights.add(variable.name_hint)
         return self.note(variable, value, keep=True)
+
+    def output_names(self, count: int) -> tuple[str, ...]:
+        """Return names of outputs, the same for the same number; no parameter has them."""
+        if self._names is None:
+            return tuple(f"y{index}" for index in range(count))
+        names = Names(random.Random(f"outputs {self.seed}"))
+        names.given.update(dict.fromkeys(variable.name_hint for variable, _ in self._params))
+        return tuple(names.new() for _ in range(count))
 
     def constant(self, value: Any, dtype: str) -> Item:
         """Return a constant."""
@@ -303,8 +319,9 @@ class Maker:
         if not self.is_wanted(name):
             raise Rejected
         try:
+            span = Span(self._names.any()) if self._names else None
             node = call(name, *[_map(operand, lambda item: item.expr) for operand in operands],
-                        **attrs)  # fmt: skip
+                        span=span, **attrs)  # fmt: skip
         except TypeInferenceError:
             raise Rejected from None
         if not all(_symbols_of(value) <= self.shown for value in node.attrs.values()):
@@ -454,7 +471,7 @@ class Maker:
             if variable.name_hint in self._weights
         }
         inputs = tuple(name for name in names if name not in params)
-        meta = ModelMeta(inputs, tuple(f"y{index}" for index in range(len(outputs))))
+        meta = ModelMeta(inputs, self.output_names(len(outputs)))
         feeds = {v.name_hint: value for v, value in self._params if v.name_hint in inputs}
         model = RelayModel(mod, params, meta)
         return RandomGraph(self.seed, self.opset, model, feeds, tuple(outputs))

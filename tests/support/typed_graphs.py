@@ -20,7 +20,6 @@ from support.random_graphs import (
     Rejected,
     _flat,
     _map,
-    _plain_symbols,
     _widened,
 )
 from support.varied_samples import (
@@ -229,13 +228,7 @@ class TypedMaker(Maker):
             if symbolic:
                 raise Rejected
             return self.note(Constant(value), value)
-        name = f"w{len(self._weights)}" if kind == "weight" else f"x{len(self._params)}"
-        variable = Var(name, TensorType(shape, value.dtype.name))
-        self._params.append((variable, value))
-        self.shown |= _plain_symbols(shape)
-        if kind == "weight":
-            self._weights.add(name)
-        return self.note(variable, value, keep=True)
+        return self.parameter(kind, TensorType(shape, value.dtype.name), value)
 
     def graph(self) -> TypedGraph:
         """Grow, and return all that came of it."""
@@ -261,7 +254,7 @@ class TypedMaker(Maker):
             if variable.name_hint in self._weights
         }
         inputs = tuple(v.name_hint for v, _ in kept if v.name_hint not in params)
-        meta = ModelMeta(inputs, tuple(f"y{index}" for index in range(len(outputs))))
+        meta = ModelMeta(inputs, self.output_names(len(outputs)))
         feeds = {v.name_hint: value for v, value in kept if v.name_hint in inputs}
         return Choice(tuple(outputs), RelayModel(mod, params, meta), feeds)
 

@@ -10,7 +10,7 @@ import keyword
 import random
 from typing import Final
 
-__all__ = ["UNLUCKY", "draw_names"]
+__all__ = ["UNLUCKY", "Names", "draw_names"]
 
 _NUMBERED: Final = [
     *(f"{stem}{n}" for stem in ("v", "x", "y", "w", "k", "t") for n in range(1, 6)),
@@ -55,6 +55,34 @@ UNLUCKY: Final[tuple[str, ...]] = tuple(
 """Each once. Some are equal once characters are replaced, or but for their case."""
 
 
+_GROUPS: Final = (_NUMBERED, _OF_TORCH, _OF_NNEF, _OF_OTHERS, sorted(keyword.kwlist), _ODD)
+
+
+class Names:
+    """Names that differ, most of them from one neighbourhood of the pool.
+
+    Args:
+        rng: The source of chance.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._near = rng.choice(_GROUPS)
+        self.given: dict[str, None] = {}
+
+    def any(self) -> str:
+        """Draw a name that may have been given before."""
+        return self._rng.choice(self._near if self._rng.random() < 0.6 else UNLUCKY)
+
+    def new(self) -> str:
+        """Draw a name that was not given before."""
+        name = self.any()
+        while name in self.given or self._rng.random() < 0.1:
+            name = f"{name}{self._rng.choice(('_', '.', '/'))}{self._rng.randrange(4)}"
+        self.given[name] = None
+        return name
+
+
 def draw_names(rng: random.Random, count: int) -> list[str]:
     """Return names that differ, most of them from one neighbourhood of the pool.
 
@@ -62,13 +90,5 @@ def draw_names(rng: random.Random, count: int) -> list[str]:
         rng: The source of chance.
         count: How many.
     """
-    groups = [_NUMBERED, _OF_TORCH, _OF_NNEF, _OF_OTHERS, sorted(keyword.kwlist), _ODD]
-    near = rng.choice(groups)
-    found: dict[str, None] = {}
-    while len(found) < count:
-        pool = near if rng.random() < 0.6 else UNLUCKY
-        name = rng.choice(pool)
-        if name in found or rng.random() < 0.1:
-            name = f"{name}{rng.choice(('_', '.', '/'))}{rng.randrange(4)}"
-        found[name] = None
-    return list(found)
+    names = Names(rng)
+    return [names.new() for _ in range(count)]

@@ -81,7 +81,8 @@ def test_inputs_go_by_position_or_by_name(
         ((), {}, "expected inputs x, y; missing x, y"),
         ((X, Y, X), {}, "expected inputs x, y; found more"),
         ((X,), {"x": X}, "missing|found more|x"),
-        ((X, Y), {"z": X}, "expected inputs x, y; found more"),
+        ((X, Y), {"z": X}, "expected inputs x, y; unknown z"),
+        ((X,), {"z": X}, "expected inputs x, y; missing y, unknown z"),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused(

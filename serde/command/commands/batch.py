@@ -93,6 +93,22 @@ def _properties() -> Mapping[str, Any]:
     "a million if left out.",
 )
 @click.option(
+    "--manifest-code",
+    is_flag=True,
+    help="Let lines of manifests name what is run: files of converters, and the compiler (cc).",
+)
+@click.option(
+    "--manifest-targets",
+    is_flag=True,
+    help="Let lines of manifests name targets outside --out: absolute paths, URLs and '..'.",
+)
+@click.option(
+    "--sandbox/--no-sandbox",
+    default=None,
+    help="Keep the process of one model to its sources and its target: reading and writing nothing "
+    "else, and off the network; where the kernel has Landlock if left out.",
+)
+@click.option(
     "--retries",
     type=click.IntRange(min=0),
     default=1,
@@ -165,6 +181,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 def _prepared(ctx: click.Context, options: dict[str, Any]) -> BatchRun:
     from serde.batching.api import DASK, prepare_batch
+    from serde.batching.manifest import Trust
 
     if options["dask"] and options["scheduler"] is not None:
         raise click.UsageError("--dask starts a cluster, --scheduler names one: only one of them")
@@ -174,6 +191,7 @@ def _prepared(ctx: click.Context, options: dict[str, Any]) -> BatchRun:
         workers=options["workers"],
         scheduler=DASK if options["dask"] else options["scheduler"],
         **({} if options["name_limit"] is None else {"name_limit": options["name_limit"]}),
+        trust=Trust(options["manifest_code"], options["manifest_targets"]),
         ledger=options["ledger"],
         retry_failed=options["retry_failed"],
     )
@@ -206,6 +224,7 @@ def _settings(ctx: click.Context, options: dict[str, Any]) -> Settings:
         retries=options["retries"],
         scratch="" if options["scratch"] is None else str(options["scratch"]),
         overwrite=options["overwrite"],
+        sandbox=options["sandbox"],
         storage=parse_storage_options(options["storage_option"]),
     )
 

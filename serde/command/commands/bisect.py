@@ -84,8 +84,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         **reading_options(options),
         **given_options(ctx, options),
     )
-    agrees = all(value.agrees for value in found.values)
-    code, outcome = (0, "done") if agrees else (4, "different")
+    code, outcome = (0, "done") if found.agrees else (4, "different")
     if run.as_json:
         values = [asdict(value) for value in found.values]
         run.print_result({"sentence": found.sentence, "values": values}, code=code, outcome=outcome)

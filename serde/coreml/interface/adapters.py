@@ -1,6 +1,7 @@
 """Inputs and outputs of a model in the forms that Core ML declares them in.
 
-A Core ML model takes and gives images, float16 (from iOS16 on), float32 and int32.
+A Core ML model takes and gives images, float16 (from iOS16 on), float32, int32 and, from
+iOS26 on, int8.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 
@@ -26,6 +28,9 @@ from serde.weights import numpy_dtype
 
 __all__ = ["expected_of", "with_channels_first", "with_images", "with_numbers"]
 
+_INT8: Final = 26
+"""Version of iOS from which on arrays of apps hold int8."""
+
 
 def _as_dtype(x: Expr, dtype: str) -> Expr:
     if isinstance(x.type, TensorType) and x.type.dtype == dtype:
@@ -38,11 +43,12 @@ def _as_dtype(x: Expr, dtype: str) -> Expr:
 def with_numbers(model: RelayModel, target: Target) -> RelayModel:
     """Return the model with inputs and outputs of dtypes that a Core ML model can declare.
 
-    Truth values and narrow integers become int32 there and, before iOS16, float16 becomes
-    float32.
+    Truth values and narrow integers become int32 there, before iOS26 those of int8, too, and
+    before iOS16 float16 becomes float32.
     """
-    held = dict.fromkeys(("bool", "int8", "int16", "uint8", "uint16"), "int32")
+    held = dict.fromkeys(("bool", "int16", "uint8", "uint16"), "int32")
     held |= {"float16": "float32"} if target.number < 16 else {}
+    held |= {"int8": "int32"} if target.number < _INT8 else {}
 
     def inner(param: Var, type_: TensorType) -> Inner | None:
         if type_.dtype not in held:

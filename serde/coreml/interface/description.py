@@ -16,14 +16,11 @@ from serde.errors import OptionError
 from serde.relay.ir.dims import Dim, SymDim, substitute
 from serde.relay.ir.types import TensorType
 
-__all__ = ["OWN", "Classifier", "Feature", "Interface"]
+__all__ = ["Classifier", "Feature", "Interface"]
 
 SOURCE = "com.github.serde.source"
 NAMES = "com.github.serde.names"
 """Keys of the user's metadata: what was converted, and the names that had to be changed."""
-
-OWN = ("com.github.serde.", "com.github.apple.coremltools.")
-"""What the keys begin with that converters write themselves."""
 
 _CODES = {dtype: code for code, dtype in ARRAY_DTYPES.items()}
 _UNBOUNDED = -1

@@ -14,7 +14,8 @@ from operator import index
 from pathlib import Path
 from typing import Any, SupportsIndex, TypeVar
 
-from serde.errors import OptionError
+from serde.errors import FormatError, OptionError
+from serde.io.contained import read_small
 
 __all__ = [
     "COLORS",
@@ -49,6 +50,8 @@ RANGE_FORMS = "N:1:8 (from 1 to 8)  N:1:8:4 (4 by default)"
 SHAPE_FORMS = "data:1,3,224,224, once for each shape"
 
 Value = TypeVar("Value")
+_LABELS_BYTES = 2**24
+"""Longest file of class labels: some 200,000 of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +277,10 @@ def labels_from(given: Any) -> tuple[str | int, ...] | None:
 def _lines(path: Path, where: str) -> list[str]:
     """Return the lines of a text file, without empty ones at its end."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise OptionError(f"{where}: {error.strerror}") from None
+        data = read_small(path, _LABELS_BYTES)
+    except FormatError as error:
+        told = str(error).replace(": cannot be read:", ":")
+        raise OptionError(f"class_labels: {told}") from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -18,7 +18,7 @@ from serde.coreml.mlprogram.constants import NonTensor, read_value
 from serde.coreml.model import CoremlModel, operations
 from serde.errors import Unsupported
 from serde.relay.ir.dims import DimLike
-from serde.relay.ir.model import ModelMeta
+from serde.relay.ir.model import METADATA, ModelMeta
 
 __all__ = [
     "ARRAY_DTYPES",
@@ -31,6 +31,9 @@ __all__ = [
     "model_meta",
     "tensors_of",
 ]
+
+OWN = ("com.github.serde.", "com.github.apple.coremltools.")
+"""What the keys of metadata begin with that converters write themselves."""
 
 ARRAY_DTYPES = {
     65552: "float16",
@@ -126,7 +129,11 @@ def model_meta(
         extra["predicted_feature"] = own.predictedFeatureName
         extra["predicted_probabilities"] = own.predictedProbabilitiesName
         extra["label_type"] = "int64" if isinstance(labels[0], int) else ""
-    extra |= {f"metadata.{name}": text for name, text in sorted(metadata.userDefined.items())}
+    extra |= {
+        f"{METADATA}{name}": text
+        for name, text in sorted(metadata.userDefined.items())
+        if not name.startswith(OWN)
+    }
     return ModelMeta(
         inputs=tuple(inputs),
         outputs=tuple(outputs),

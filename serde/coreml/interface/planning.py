@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.interface.description import OWN, Classifier, Interface
+from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.interface.input_types import COLORS, DEFAULT_RANGE, Image, Range
 from serde.coreml.versions import Target
 from serde.errors import OptionError
 from serde.relay.ir.dims import Dim, SymDim, substitute
-from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
@@ -69,22 +69,12 @@ def plan(model: RelayModel, options: CoremlExportOptions, target: Target) -> Int
         regressor=options.mode == "regressor",
         descriptions=_descriptions(options, extra, [*inputs, *outputs], classifier),
         facts={name: text for name, text in facts.items() if text},
-        metadata={**_read_owner_metadata(meta), **options.metadata},
+        metadata={**meta.metadata, **options.metadata},
     )
 
 
 def _said(asked: str | None, known: str | None) -> str:
     return (known or "") if asked is None else asked
-
-
-def _read_owner_metadata(meta: ModelMeta) -> dict[str, str]:
-    """Return what the owner of a Core ML model added to it."""
-    found = {
-        name.partition(".")[2]: text
-        for name, text in meta.extra.items()
-        if name.startswith("metadata.")
-    }
-    return {name: text for name, text in found.items() if not name.startswith(OWN)}
 
 
 def _tensor(type_: AnyValue) -> TensorType | None:

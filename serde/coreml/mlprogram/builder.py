@@ -22,6 +22,7 @@ from serde.coreml.value import (
     stored_dtype,
 )
 from serde.errors import Unsupported
+from serde.relay import transform
 from serde.relay.ir.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
@@ -241,7 +242,12 @@ class ProgramBuilder(Builder):
         elif data.dtype.kind == "f":
             # MIL wants the scalars of an operation in the dtype of its tensors.
             half = bool(types) and types[0].dtype == "float16"
-            data = data.astype(np.float16 if half else np.float32)
+            wide, data = data, transform.narrow_constant(data, "float16" if half else "float32")
+            if not np.array_equal(np.isinf(wide), np.isinf(data)):
+                raise Unsupported(
+                    f"{name}: {given!r} is beyond the range of {data.dtype}",
+                    hint="name the node in float32_ops (--float32-ops)" if half else None,
+                )
         return [self._immediate(data, name)]
 
     def name_of(self, value: Value) -> str:

@@ -92,7 +92,7 @@ def program_from_relay(
     report.notes.extend(describe_lost_compression(model, support))
     model = decompress_unsupported(model, support, report)
     if half:
-        model = to_float16(model, wide, report)
+        model = to_float16(model, wide, options.allow, report)
     model = lower_to_static(model, TABLE, supported, report, share=False)
     model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)

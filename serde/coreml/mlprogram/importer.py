@@ -59,7 +59,9 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
     version, block = _block(function, model.source)
     walk = _Walk(model, report, version, ImportFallback.of("coreml", options))
     scope = Scope(source=model.source)
-    inputs = walk.inputs(function.inputs, scope, options.input_shapes, options.input_dtypes)
+    inputs = walk.inputs(
+        function.inputs, scope, options.input_shapes, options.input_dtypes, fixed=options.fix_inputs
+    )
     outputs = walk.run(walk.read(block, scope), scope)
     facts = walk.facts
     states = [facts.states[state] for state in facts.written]

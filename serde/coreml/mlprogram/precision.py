@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from serde.errors import OptionError
+from serde.errors import OptionError, raise_if_refused
+from serde.lossy import FLOAT16_OVERFLOW
 from serde.relay import transform
-from serde.relay.ir.expr import Call, Var
+from serde.relay.ir.expr import Call, Constant, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, all_ops, op_names
 from serde.relay.ir.traits import Float32
 from serde.relay.ir.visit import post_order
-from serde.report import Issue, Report
+from serde.relay.transform.to_float16 import INFINITE
+from serde.report import Report
+from serde.weights import ArrayWeight
 
 __all__ = ["to_float16", "wide_names"]
 
@@ -35,20 +39,44 @@ _GROUPS = frozenset({"norms", "reductions", "resizing"})
 _HALF = np.finfo(np.float16)
 
 
-def to_float16(model: RelayModel, wide: frozenset[str], report: Report) -> RelayModel:
-    """Return the model computing in float16, its ends as they were; what overflows is told.
+def to_float16(
+    model: RelayModel, wide: frozenset[str], allow: frozenset[str], report: Report
+) -> RelayModel:
+    """Return the model computing in float16, its ends as they were; what overflows is refused.
 
     Args:
         model: The model.
         wide: Names of operators and nodes that stay float32 besides those that need to.
+        allow: Steps that are allowed.
         report: Gets what overflows.
     """
-    keep = wide | frozenset(_faint(model))
-    for what in transform.float16_overflows(model, keep=keep, groups=_NEEDED):
-        issue = Issue("cast", what, "has values beyond the range of float16, which become infinite")
-        report.allowed.append(issue)
+    keep = wide | frozenset(_faint(model)) | frozenset(_small_factors(model))
+    overflows = partial(transform.float16_overflows, model, keep=keep, groups=_NEEDED)
+    masks, params = overflows(), dict(model.params)
+    lost = masks and overflows(below=INFINITE)
+    for what in lost:
+        why = "has values beyond the range of float16, which become infinite"
+        FLOAT16_OVERFLOW.record(report, allow, op="cast", node=what, reason=why)
+    raise_if_refused(report)
+    for what in [each for each in masks if each not in lost]:
+        report.notes.append(f"{what} is like infinity, and has the ends of float16 for it")
+        name = what.removeprefix("weight ")
+        if name in params:
+            params[name] = ArrayWeight(params[name].array().clip(_HALF.min, _HALF.max))
     narrow = transform.ToFloat16(keep, True, frozenset(model.params), _NEEDED)
-    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report, share=False)
+    model = model.evolve(mod=narrow(model.mod), params=params)
+    return transform.fold_weights(model, report=report, share=False)
+
+
+def _small_factors(model: RelayModel) -> Iterator[str]:
+    """Yield the products of constants that float16 has nothing for."""
+    for node in post_order(model.main):
+        if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+            continue
+        factors = [each.data for each in node.args if isinstance(each, Constant)]
+        sizes = [np.abs(each).max(initial=0) for each in factors if each.dtype == np.float32]
+        if node.op.name == "multiply" and any(0 < x < _HALF.smallest_subnormal / 2 for x in sizes):
+            yield node.op.name if node.span is None else node.span.source_name
 
 
 def wide_names(model: RelayModel, wide: frozenset[str]) -> frozenset[str]:

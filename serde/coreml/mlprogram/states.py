@@ -23,6 +23,7 @@ from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.unique_names import UniqueNames
 from serde.report import Report
 
 if TYPE_CHECKING:
@@ -114,16 +115,8 @@ def later_names(states: Iterable[str], taken: Iterable[str]) -> list[str]:
         states: The names of states that change.
         taken: The names of all inputs, states and outputs.
     """
-    known = set(taken)
-    found = []
-    for state in states:
-        name, count = f"{state}_out", 0
-        while name in known:
-            count += 1
-            name = f"{state}_out_{count}"
-        known.add(name)
-        found.append(name)
-    return found
+    names = UniqueNames(taken)
+    return [names.reserve(f"{state}_out") for state in states]
 
 
 def with_states_last(model: RelayModel, states: Mapping[str, str]) -> RelayModel:

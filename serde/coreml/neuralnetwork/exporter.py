@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from serde.coreml.interface.adapters import with_channels_first, with_images, with_numbers
 from serde.coreml.interface.description import Feature, Interface
 from serde.coreml.interface.planning import plan
@@ -29,15 +27,15 @@ from serde.coreml.protos import message_class
 from serde.coreml.value import Value
 from serde.coreml.versions import Target
 from serde.errors import raise_if_refused
-from serde.lossy import FLOAT64_AS_FLOAT32, INTEGERS_AS_FLOAT32
+from serde.lossy import FLOAT16_OVERFLOW, FLOAT64_AS_FLOAT32, INTEGERS_AS_FLOAT32
+from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
-from serde.report import Issue, Report
+from serde.report import Report
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import name_outputs
 from serde.walk.lowering import lower_to_static
-from serde.weights import Weight
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions
@@ -149,7 +147,7 @@ def _model(
     messages = NetworkMessages(half=half)
     messages.write(builder.network, network, kind)
     if half:
-        _note_overflows(model, report)
+        _ask_overflows(model, options.allow, report)
     return CoremlModel(spec, arrays=messages.arrays)
 
 
@@ -162,17 +160,10 @@ def _features(names: Sequence[str], values: Sequence[Value]) -> list[Feature]:
     ]
 
 
-def _note_overflows(model: RelayModel, report: Report) -> None:
-    """Tell which weights have values beyond the range of float16, in which they are stored."""
+def _ask_overflows(model: RelayModel, allow: frozenset[str], report: Report) -> None:
+    """Record which weights have values beyond the range of float16, in which they are stored."""
     for name, weight in model.params.items():
-        if weight.dtype == "float32" and _overflows(weight):
-            what = "has values beyond the range of float16, which become infinite"
-            report.allowed.append(Issue("cast", name, what))
-
-
-def _overflows(weight: Weight) -> bool:
-    limit = float(np.finfo(np.float16).max)
-    return any(
-        bool((np.abs(weight.rows(start, stop)) > limit).any())
-        for start, stop in weight.row_ranges()
-    )
+        if transform.weight_overflows(weight):
+            why = "has values beyond the range of float16, which become infinite"
+            FLOAT16_OVERFLOW.record(report, allow, op="cast", node=f"weight {name}", reason=why)
+    raise_if_refused(report)

@@ -67,7 +67,9 @@ def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -
     walk = _Walk(model, report, ImportFallback.of("coreml", options))
     scope = Scope(source=model.source)
     features = model.spec.description.input
-    inputs = walk.inputs(features, scope, options.input_shapes, options.input_dtypes)
+    inputs = walk.inputs(
+        features, scope, options.input_shapes, options.input_dtypes, fixed=options.fix_inputs
+    )
     walk.run(walk.read(layers_of(MessageView(model.network, model.kind)), scope), scope)
     results = walk.results(scope, inputs)
     raise_if_refused(report)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any as AnyValue
 from typing import Final
 
@@ -11,10 +13,26 @@ import numpy as np
 from serde.nnef.fragments import FRAGMENTS, REQUIRED
 from serde.nnef.model import Definition, NnefModel, Operation, Ref
 
-__all__ = ["graph_text", "quantization_text"]
+__all__ = ["graph_text", "metadata_of", "quantization_text"]
 
 _INDENT: Final = "    "
 _MOST_COLUMNS: Final = 100
+_MOST_METADATA: Final = 2**23
+"""Characters in which metadata is looked for; each may be an escape of several."""
+
+
+_METADATA: Final = "# metadata "
+
+
+def metadata_of(text: str) -> dict[str, str]:
+    """Return what comments above the graph say as :func:`graph_text` writes it."""
+    found: dict[str, str] = {}
+    head = text[:_MOST_METADATA].partition("\ngraph ")[0]
+    for line in head.splitlines():
+        if line.startswith(_METADATA):
+            with suppress(ValueError, RecursionError):
+                found |= json.loads(f"{{{line.removeprefix(_METADATA)}}}", parse_constant=str)
+    return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
 def graph_text(model: NnefModel) -> str:
@@ -24,6 +42,8 @@ def graph_text(model: NnefModel) -> str:
 
 def _graph_lines(model: NnefModel) -> Iterator[str]:
     yield "version 1.0;"
+    for name, text in model.metadata.items():
+        yield f"{_METADATA}{json.dumps(name)}: {json.dumps(text)}"
     if model.definitions:
         yield "extension KHR_enable_fragment_definitions;"
     for definition in model.definitions:

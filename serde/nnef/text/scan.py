@@ -229,6 +229,10 @@ class _Scanner:
                     self.found.recursions.setdefault(name, start)
                 if not self._conditional:
                     surely[name] += 1
+        if self._percent is not None and self._in_graph and len(self._calls) == 1:
+            ((name, start),) = self._calls
+            if name == "variable" and start < self._percent:
+                self._percent = None  # A label, which no fragment is given.
         self._operators = 0
         self._calls.clear()
         self._conditional = False

@@ -279,6 +279,8 @@ def import_if(
         return ctx.subgraph(taken, label="then" if known.item() else "else")
     scalar = as_scalar(ctx, cond)
     branches = ctx.subgraphs({"then": then_branch, "else": else_branch})
+    if len(branches) == 1:
+        return branches[0]
     if len(branches[0]) != len(branches[1]):
         raise Unsupported(f"branches of {len(branches[0])} and {len(branches[1])} results")
     if differ_in_rank(*branches):

@@ -6,8 +6,32 @@ attributes of the call are keywords.
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
+from typing import Final, get_args
+
+from serde.relax.lengths import Scalar, Shape
 from serde.walk.table import ConverterTable
 
 __all__ = ["OPS"]
 
-OPS = ConverterTable("relax", home="serde.relax.ops")
+_OWN: Final = {Shape, Scalar}
+"""Annotations that are classes of ours: arguments of calls, which may be anything."""
+
+
+def _decode(raw: AnyValue, hint: AnyValue) -> AnyValue:
+    """Return an argument as it is.
+
+    Raises:
+        TypeError: It is no shape, or no number, and the converter takes nothing else.
+    """
+    hints = get_args(hint) or (hint,)
+    classes = tuple(each for each in hints if isinstance(each, type))
+    if _OWN.isdisjoint(hints) or isinstance(raw, classes):
+        return raw
+    several = raw if isinstance(raw, tuple) else [raw] if Scalar in hints else [None]
+    if not all(isinstance(each, (bool, int, float, Scalar)) for each in several):
+        raise TypeError
+    return raw
+
+
+OPS = ConverterTable("relax", decode=_decode, home="serde.relax.ops")

@@ -19,14 +19,15 @@ __all__ = ["Namespace", "builder_names", "lookup_builder", "wrap_tuple"]
 _DERIVED: dict[str, Callable[..., AnyValue]] = {}
 
 _QNN: Final = "serde.relay.transform.tvm.qnn"
+_CONFIG: Final = "serde.relay.op.qnn.requantize_config"
 _BESIDE_BUILDERS: Final = {
     "qnn.transform": (_QNN, None),
     "qnn.op.canonicalizations": (f"{_QNN}.canonicalizations", None),
     "qnn.op.legalizations": (f"{_QNN}.legalizations", None),
-    "qnn.op.current_requantize_config": (f"{_QNN}.requantize_config", "current_requantize_config"),
+    "qnn.op.current_requantize_config": (_CONFIG, "current_requantize_config"),
     "qnn.op.register_qnn_canonicalize": (f"{_QNN}.canonicalizations", "register_qnn_canonicalize"),
     "qnn.op.register_qnn_legalize": (f"{_QNN}.legalizations", "register_qnn_legalize"),
-    "qnn.op.requantize_config": (f"{_QNN}.requantize_config", "requantize_config"),
+    "qnn.op.requantize_config": (_CONFIG, "requantize_config"),
 }
 """What TVM has beside builders of quantised operators: modules, and names in them."""
 

@@ -13,9 +13,16 @@ from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
-from serde.weights import Weight
+from serde.weights import Array, Weight
 
-__all__ = ["TRAINING_HEADS", "TRAINING_NODES", "ModelMeta", "RelayModel"]
+__all__ = [
+    "METADATA",
+    "TRAINING_HEADS",
+    "TRAINING_NODES",
+    "ModelMeta",
+    "OpenedLengths",
+    "RelayModel",
+]
 
 TRAINING_NODES: Final = "training.nodes"
 """Fact of a model: JSON of what is unusual in training, by node and then by attribute.
@@ -27,6 +34,28 @@ along which a dropout drops all or nothing, ``p`` what drops out between recurre
 
 TRAINING_HEADS: Final = "training.heads"
 """Fact of a model: JSON of the operators that outputs are losses of, by output."""
+
+
+METADATA: Final = "metadata."
+"""What names of facts begin with that the owner of a model added to it."""
+
+
+@dataclass(frozen=True)
+class OpenedLengths:
+    """Lengths of a source that its reader was told to take for others.
+
+    Attributes:
+        lengths: The length in the source by the symbol that stands for it now.
+        inputs: The axis of each input that counts the entries of a batch, one in the source.
+        outputs: The axis of each output that does.
+        rewritten: Whether the graph has been changed for it, which the source's engine knows
+            nothing of.
+    """
+
+    lengths: Mapping[str, int]
+    inputs: Mapping[str, int]
+    outputs: tuple[int | None, ...]
+    rewritten: bool
 
 
 @dataclass(frozen=True)
@@ -41,6 +70,8 @@ class ModelMeta:
         description: Text for people.
         labels: Class labels of a classifier, in order of the scores.
         extra: Further facts by name, for formats that have a place for them.
+        opened: Lengths that the source has otherwise, if the caller gave others.
+        fixed: Values of inputs of the source that are none here.
     """
 
     inputs: tuple[str, ...] = ()
@@ -50,6 +81,17 @@ class ModelMeta:
     description: str = ""
     labels: tuple[str, ...] = ()
     extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    opened: OpenedLengths | None = None
+    fixed: Mapping[str, Array] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the owner of the model added to it, by name."""
+        return {
+            name.removeprefix(METADATA): text
+            for name, text in self.extra.items()
+            if name.startswith(METADATA)
+        }
 
 
 @dataclass(frozen=True)

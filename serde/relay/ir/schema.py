@@ -264,7 +264,7 @@ def _to_member(members: tuple[AnyValue, ...]) -> Convert:
 
 def _to_tuple_of(each: Convert) -> Convert:
     def convert(value: AnyValue) -> tuple[AnyValue, ...]:
-        if isinstance(value, (str, bytes)):
+        if value is None or isinstance(value, (str, bytes)):
             raise TypeError
         if isinstance(value, Iterable):
             return tuple(each(item) for item in value)

@@ -9,20 +9,21 @@ samples; an operator without :class:`Random` is pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from serde.relay.ir.expr import Call, Expr
+    from serde.weights import Array
 
 __all__ = [
-    "Arithmetic", "BitLevel", "Commutative", "Decompresses", "Discontinuous", "Elementwise",
-    "Float32", "Foreign", "Fractions", "Fusion", "FusionPattern", "InRange", "Layout", "Linear",
-    "Moves", "Ordering", "Random", "Range", "RangeRule", "Reduction", "Regions", "Rescales",
-    "Reshape", "SameAxes", "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values",
-    "Work",
+    "Arithmetic", "BitLevel", "CaseRule", "Cases", "Commutative", "Decompresses",
+    "Discontinuous", "Elementwise", "Float32", "Foreign", "Fractions", "Fusion",
+    "FusionPattern", "InRange", "Layout", "Linear", "Moves", "Ordering", "Random", "Range",
+    "RangeRule", "Reduction", "Regions", "Rescales", "Reshape", "RoundsLengths", "SameAxes",
+    "SameType", "Trait", "Truth", "TypeOnly", "UsuallyInRange", "Values", "Work",
 ]  # fmt: skip
 
 
@@ -231,6 +232,41 @@ class Arithmetic(Trait):
     """
 
     bounded: bool = False
+
+
+CaseRule = Callable[
+    [Mapping[str, object], Sequence["Array | None"], "Array | tuple[Array, ...]"],
+    Iterable[tuple[str, bool]],
+]
+"""Gets attributes, operands and result of a call; yields its parts, and whether each is reached."""
+
+
+@dataclass(frozen=True)
+class Cases(Trait):
+    """Has parts that inputs may never reach, so that another operator would give the same.
+
+    What every usual input reaches, such as both sides of ``nn.relu``, needs no word.
+
+    Attributes:
+        noun: What it is called: a clip, a threshold.
+        rule: Tells which parts were reached.
+    """
+
+    noun: str
+    rule: CaseRule
+
+
+@dataclass(frozen=True)
+class RoundsLengths(Trait):
+    """Lengths are multiplied by factors and rounded down, which float32 may do otherwise.
+
+    Attributes:
+        factors: Attribute that holds the factors, or None.
+        axes: Attribute that holds their axes; all of them where it is empty.
+    """
+
+    factors: str
+    axes: str
 
 
 class Rescales(Trait):

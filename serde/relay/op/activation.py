@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import cases
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import (
@@ -25,6 +26,7 @@ from serde.relay.ir.registry import (
 )
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_float, require_same_dtype
 from serde.relay.ir.traits import (
+    Cases,
     Discontinuous,
     Elementwise,
     Float32,
@@ -50,11 +52,7 @@ def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
 
 @relay_op(
     "nn.relu",
-    traits=(
-        Values(0),
-        Elementwise,
-        SameType,
-    ),
+    traits=(Values(0), Elementwise, SameType),
     infer=_number_type,
     samples=[sample((2, 3)), sample(tensor((4,), "int32"))],
 )
@@ -361,7 +359,13 @@ def _decompose_hard_sigmoid(data: Expr, *, alpha: float, beta: float) -> Expr:
     return call("clip", _plus(_times(data, alpha), beta), a_min=0.0, a_max=1.0)
 
 
-@_activation("serde.hard_sigmoid", _decompose_hard_sigmoid, alpha=0.125, beta=0.25)
+@_activation(
+    "serde.hard_sigmoid",
+    _decompose_hard_sigmoid,
+    traits=(Cases("clip", cases.clipped(0.0, 1.0, "alpha", "beta")),),
+    alpha=0.125,
+    beta=0.25,
+)
 def hard_sigmoid(data: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """``y = min(max(alpha * x + beta, 0), 1)``."""
     return _compute_widened(data, lambda x: np.clip(x * alpha + beta, 0, 1))
@@ -372,7 +376,11 @@ def _decompose_hard_swish(data: Expr) -> Expr:
     return call("multiply", data, _times(gate, 1 / 6))
 
 
-@_activation("serde.hard_swish", _decompose_hard_swish)
+@_activation(
+    "serde.hard_swish",
+    _decompose_hard_swish,
+    traits=(Cases("clip", cases.clipped(-3.0, 3.0)),),
+)
 def hard_swish(data: Array) -> Array:
     """``y = x * min(max(x + 3, 0), 6) / 6``."""
     return _compute_widened(data, lambda x: x * (np.clip(x + 3, 0, 6) / 6))

@@ -14,14 +14,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir.expr import Call
+from serde.relay.ir.expr import Call, Constant
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
 from serde.relay.ir.traits import BitLevel, Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.weights import Weight, dtype_name, numpy_dtype
 
-__all__ = ["Arithmetic", "Exact", "Rounded"]
+__all__ = ["Arithmetic", "Exact", "Rounded", "WeightsRounded"]
 
 KernelRun = Callable[[OpDef, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
 
@@ -89,13 +89,52 @@ class Exact(Arithmetic):
 
 
 @dataclass(frozen=True)
+class WeightsRounded(Exact):
+    """Computes in float64 with weights and constants as a narrower dtype holds them.
+
+    Attributes:
+        dtype: The narrower dtype.
+    """
+
+    dtype: str
+
+    def apply(
+        self,
+        node: Call,
+        definition: OpDef,
+        args: Sequence[AnyValue],
+        attrs: Mapping[str, AnyValue],
+        run: KernelRun,
+    ) -> AnyValue:
+        """Return what the operator yields in float64."""
+        rounded = [
+            _map(partial(self._round, constant=isinstance(operand, Constant)), value)
+            for operand, value in zip(node.args, args, strict=True)
+        ]
+        return super().apply(node, definition, rounded, attrs, run)
+
+    def _round(self, value: AnyValue, *, constant: bool) -> AnyValue:
+        if not constant and not isinstance(value, Weight):
+            return value
+        wide = _widen(value)
+        if not isinstance(wide, np.ndarray) or wide.dtype != np.float64:
+            return wide
+        return wide.astype(numpy_dtype(self.dtype)).astype(np.float64)
+
+
+@dataclass(frozen=True)
 class Rounded(Arithmetic):
     """Rounds to float16 what each operator reads and yields, as a target in float16 does.
 
     Sums are taken in float32 within an operator. Values stay float32 arrays. What leaves the
     range of float16 keeps its largest number, so that the run tells of rounding alone. Operators
     that a conversion leaves in float32 read and yield that.
+
+    Attributes:
+        keep: Names of operators, or of nodes, that stay float32 besides.
     """
+
+    keep: frozenset[str] = frozenset()
 
     def apply(
         self,
@@ -107,7 +146,8 @@ class Rounded(Arithmetic):
     ) -> AnyValue:
         """Return what the operator yields, rounded."""
         wide = definition.trait(Float32)
-        if wide is not None and wide.default:
+        name = "" if node.span is None else node.span.source_name
+        if (wide is not None and wide.default) or not self.keep.isdisjoint((name, definition.name)):
             return super().apply(node, definition, args, attrs, run)
         value = run(definition, [_map(_round, arg) for arg in args], attrs)
         return value if isinstance(value, Generator) else _map(_round, value)

@@ -12,6 +12,7 @@ from serde.relay.ir.expr import Constant, Expr, Function, GlobalVar, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.ndarray import NDArray
 from serde.relay.ir.types import TensorType
+from serde.relay.op.qnn.requantize_config import current_requantize_config
 from serde.relay.run.interpreter import evaluate, run
 from serde.relay.run.values import ConstructorValue, RefValue
 from serde.weights import numpy_dtype
@@ -33,6 +34,9 @@ class Executor:
         self, expr: Expr | None = None, binds: Mapping[Var, AnyValue] | None = None
     ) -> AnyValue:
         """Return a callable for a function, or the value of any other expression.
+
+        As in TVM, which builds the program here, the ``requantize_config`` in force now holds
+        whenever the callable is called.
 
         Args:
             expr: What to evaluate; None for ``main``.
@@ -59,13 +63,15 @@ class Executor:
         own = {param: place for place, param in enumerate(function.params)}
         preset |= {own[variable]: value for variable, value in binds.items() if variable in own}
         env = {variable: value for variable, value in binds.items() if variable not in own}
+        config = current_requantize_config()
 
         def call(*args: AnyValue, **named: AnyValue) -> AnyValue:
             given = {name: _value_of(value) for name, value in named.items()}
             arguments = _bind_arguments(function, [*map(_value_of, args)], given, preset)
             if self._casts:
                 arguments = [*map(_fit, function.params, arguments)]
-            return _hand_out(run(function, arguments, env=env, mod=self.mod))
+            with config:
+                return _hand_out(run(function, arguments, env=env, mod=self.mod))
 
         return call
 

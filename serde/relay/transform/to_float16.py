@@ -19,12 +19,16 @@ from serde.relay.ir.traits import Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.weights import Weight
+from serde.weights import Array, Weight
 
-__all__ = ["ToFloat16", "float16_overflows"]
+__all__ = ["ToFloat16", "float16_overflows", "narrow_constant", "weight_overflows"]
 
 _OVERFLOW = 65520.0
 """The smallest magnitude that rounds to infinity in float16."""
+
+
+INFINITE = 1e38
+"""Finite numbers from here on are what masks have for infinity."""
 
 
 @dataclass(frozen=True)
@@ -196,8 +200,7 @@ class _Converter:
         if isinstance(node, Constant):
             if dtype == "float16" and _overflows(node.data):
                 self.overflowed.append(node)
-            with np.errstate(over="ignore"):
-                return Constant(node.data.astype(dtype), node.span)
+            return Constant(narrow_constant(node.data, dtype), node.span)
         if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == "cast":
             source = node.args[0]
             widened = isinstance(source.type, TensorType) and source.type.dtype == dtype
@@ -228,11 +231,27 @@ def _inside_functions(body: Expr) -> set[Expr]:
     return inside
 
 
-def _overflows(data: np.ndarray[AnyValue, np.dtype[AnyValue]]) -> bool:
+def narrow_constant(data: Array, dtype: str) -> Array:
+    """Return a constant in another dtype: in float16 no number but 0 is 0, as it may be a divisor.
+
+    What masks have for infinity is the end of float16, as it is that of float32: it may be a
+    factor of 0.
+    """
+    with np.errstate(over="ignore"):
+        found = data.astype(dtype)
+    if found.dtype != np.float16:
+        return found
+    half, size = np.finfo(np.float16), np.abs(data)
+    lost, last = (found == 0) & (size > 0), (size >= INFINITE) & np.isfinite(data)
+    ends = np.where(lost, half.smallest_subnormal, half.max).astype(dtype)
+    return np.where(lost | last, np.copysign(ends, data), found).astype(dtype)
+
+
+def _overflows(data: Array, below: float = np.inf) -> bool:
     if data.dtype != np.float32:
         return False
     magnitude = np.abs(data)
-    return bool(np.any(np.isfinite(magnitude) & (magnitude >= _OVERFLOW)))
+    return bool(np.any((magnitude < below) & (magnitude >= _OVERFLOW)))
 
 
 def float16_overflows(
@@ -241,6 +260,7 @@ def float16_overflows(
     keep: frozenset[str] = frozenset(),
     keep_io: bool = True,
     groups: frozenset[str] | None = None,
+    below: float = np.inf,
 ) -> list[str]:
     """Return what becomes infinite when `model` is converted, one line each.
 
@@ -249,6 +269,7 @@ def float16_overflows(
         keep: As for :class:`ToFloat16`.
         keep_io: As for :class:`ToFloat16`.
         groups: As for :class:`ToFloat16`.
+        below: Finite numbers from here on stand for infinity, and may become infinite.
     """
     to_float16 = ToFloat16(keep, keep_io, frozenset(model.params), groups)
     function, converter = to_float16._convert(model.main)
@@ -258,10 +279,11 @@ def float16_overflows(
         f"constant {'' if node.span is None else node.span.source_name}".rstrip()
         for each in (converter, *of_bodies)
         for node in each.overflowed
+        if _overflows(node.data, below)
     ]
     for node in post_order(function):
         weight = model.params.get(_find_narrowed(node))
-        if weight is not None and _weight_overflows(weight):
+        if weight is not None and weight_overflows(weight, below):
             found.append(f"weight {_find_narrowed(node)}")
     return found
 
@@ -275,9 +297,12 @@ def _find_narrowed(node: Expr) -> str:
     return source.name_hint if narrows and isinstance(source, Var) else ""
 
 
-def _weight_overflows(weight: Weight) -> bool:
+def weight_overflows(weight: Weight, below: float = np.inf) -> bool:
+    """Whether a weight of float32 has finite values that float16 has not, less than `below`."""
     if weight.dtype != "float32":
         return False
     return any(
-        _overflows(np.frombuffer(chunk, np.float32)) for chunk in weight.chunks() if len(chunk)
+        _overflows(np.frombuffer(chunk, np.float32), below)
+        for chunk in weight.chunks()
+        if len(chunk)
     )

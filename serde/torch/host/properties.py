@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
+import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
+from serde.torch.host.lists import draw_entries, new_list
+from serde.torch.host.numbers import item
 from serde.torch.host.registry import evaluates
-from serde.torch.import_context import ImportContext, SymInt
+from serde.torch.import_context import ImportContext, Scalar, SymInt
 from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.promotion import promote_types
 from serde.weights import numpy_dtype
@@ -16,9 +19,10 @@ __all__: list[str] = []
 
 
 @evaluates("prim::dtype")
-def dtype(ctx: ImportContext, a: Expr) -> int:
-    """The code that TorchScript has for a dtype."""
-    return DTYPE_CODES.index(ctx.dtype(a))
+def dtype(ctx: ImportContext, a: Expr) -> int | str:
+    """The code that TorchScript has for a dtype, or the name of one that it has not."""
+    name = ctx.dtype(a)
+    return DTYPE_CODES.index(name) if name in DTYPE_CODES else name
 
 
 @evaluates("aten::promote_types")
@@ -138,5 +142,11 @@ def do_nothing(ctx: ImportContext, *values: AnyValue) -> None:
 
 
 @evaluates("prim::tolist")
-def to_list(ctx: ImportContext, *values: AnyValue) -> AnyValue:
-    raise Unsupported("a tensor as a list of numbers")
+def to_list(ctx: ImportContext, data: Expr, *_type: int) -> list[Scalar]:
+    """The elements of a vector, of which it is known how many there are."""
+    shape = ctx.type(data).concrete_shape
+    if shape is None or len(shape) != 1:
+        raise Unsupported("a tensor as a list of numbers that is no vector of a known length")
+    draw_entries(shape[0])
+    rows = (relay.take(data, relay.const(place, "int64"), axis=0) for place in range(shape[0]))
+    return new_list(ctx, [item(ctx, ctx.fold(each)) for each in rows])

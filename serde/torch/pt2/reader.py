@@ -73,7 +73,17 @@ def read_archive(archive: Archive) -> TorchModel:
         Path(archive.path),
         notes=program.results.notes,
         ranges=read_ranges(document),
+        metadata=_metadata(archive),
     )
+
+
+def _metadata(archive: Archive) -> dict[str, str]:
+    """Return what the owner of a model added to it before serde wrote the archive."""
+    member = f"extra/{NAMES}"
+    if member not in archive.members:
+        return {}
+    found = read_document(archive, member).optional("metadata")
+    return {} if found is None else {name: each.text() for name, each in found.entries()}
 
 
 def _named(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.errors import OptionError
+from serde.relay.ir.dims import DimLike
+from serde.relay.ir.types import TensorType
 from serde.torch.model import Argument, Input, Node, Ref
 
 __all__ = ["Inputs"]
@@ -21,6 +23,8 @@ class Inputs:
 
     Args:
         shapes: Shapes that the user gives, by name.
+        examples: What the program is called with, by name: shapes and dtypes of tensors, and other
+            values, which are constants of the program.
         fresh: Makes a name for a value.
 
     Attributes:
@@ -30,12 +34,16 @@ class Inputs:
     """
 
     def __init__(
-        self, shapes: Mapping[str, Sequence[AnyValue]], fresh: Callable[[str], str]
+        self,
+        shapes: Mapping[str, Sequence[AnyValue]],
+        examples: Mapping[str, AnyValue],
+        fresh: Callable[[str], str],
     ) -> None:
         self.found: list[Input] = []
         self.nodes: list[Node] = []
         self.notes: list[str] = []
         self._shapes = shapes
+        self._examples = examples
         self._fresh = fresh
 
     def add(self, value: AnyValue, name: str, has_default: bool, default: AnyValue) -> None:
@@ -51,21 +59,31 @@ class Inputs:
             OptionError: It is a list or dict of which nobody says what is in it, or a text.
         """
         target = value.debugName()
-        if has_default and not self._is_given(name):
-            self.nodes.append(Node("prim::Constant", name, [("value", default)], [target]))
-            self.notes.append(f"{name} is left out of the inputs: it is {default!r}")
-            return
-        self._read(value.type(), name, target)
+        type_ = value.type()
+        if name in self._examples and not isinstance(self._examples[name], TensorType):
+            self._make_constant(self._examples[name], name, target)
+        elif self._is_given(name) or not (has_default or type_.kind() == "OptionalType"):
+            self._read(type_, name, target)
+        else:
+            self._make_constant(default, name, target)
+            self.notes.append(f"{name} is left out of the inputs: it is {default!r:.100}")
+
+    def _make_constant(self, value: AnyValue, name: str, target: str) -> None:
+        self.nodes.append(Node("prim::Constant", name, [("value", value)], [target]))
 
     def _is_given(self, name: str) -> bool:
-        return any(each == name or each.startswith(f"{name}.") for each in self._shapes)
+        given = (*self._shapes, *self._examples)
+        return any(each == name or each.startswith(f"{name}.") for each in given)
 
     def _read(self, type_: AnyValue, name: str, target: str) -> None:
         kind = type_.kind()
         if kind == "OptionalType":
             type_ = type_.getElementType()
             kind = type_.kind()
-        if kind == "TensorType":
+        known = self._examples.get(name)
+        if name in self._examples and not isinstance(known, TensorType):
+            self._make_constant(known, name, target)
+        elif kind == "TensorType":
             self._add_tensor(type_, name, target)
         elif kind in _NUMBERS:
             self.found.append(Input(name, target, (), _NUMBERS[kind], number=True))
@@ -84,20 +102,20 @@ class Inputs:
     def _add_tensor(self, type_: AnyValue, name: str, target: str) -> None:
         sizes, dtype = type_.sizes(), type_.dtype()
         known = sizes is not None and all(each is not None for each in sizes)
-        self.found.append(
-            Input(
-                name,
-                target,
-                list(sizes) if known else None,
-                None if dtype is None else str(dtype).removeprefix("torch."),
-            )
-        )
+        shape: Sequence[DimLike] | None = list(sizes) if known else None
+        kind = None if dtype is None else str(dtype).removeprefix("torch.")
+        example = self._examples.get(name)
+        if isinstance(example, TensorType):
+            shape, kind = shape or example.shape, kind or example.dtype
+        elif any(each.startswith(f"{name}.") for each in self._examples):
+            raise OptionError(f"input {name} is a tensor; example_inputs has several values for it")
+        self.found.append(Input(name, target, shape, kind))
 
     def _entries(self, name: str, type_: AnyValue) -> list[str]:
         """Return what is in a list or dict, as the names of shapes say."""
         found = dict.fromkeys(
             each[len(name) + 1 :].partition(".")[0]
-            for each in self._shapes
+            for each in (*self._shapes, *self._examples)
             if each.startswith(f"{name}.")
         )
         if not found:

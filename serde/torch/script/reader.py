@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
 from serde._optional import require
+from serde.torch.arguments import example_types
 from serde.torch.model import TRACED_FUNCTION, Argument, Graph, Node, Ref, TorchModel
 from serde.torch.script.attributes import Attributes
 from serde.torch.script.attributes import Path as AttributePath
@@ -31,7 +32,7 @@ class Reader:
         graph: The graph, of which all calls are inlined.
         schema: The schema of the method or function, which names parameters.
         module: The module of PyTorch's C++ side; None for a function.
-        options: Shapes of inputs that are lists, and of optional ones that are given.
+        options: Examples or shapes of inputs that are lists, and of optional ones that are given.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Reader:
         self._is_module = module is not None
         self._taken: set[str] = set()
         self._attributes = Attributes(module, self._fresh)
-        self._inputs = Inputs(options.input_shapes, self._fresh)
+        self._options = options
         self._constants: dict[str, Argument] = {}
         self._paths: dict[str, AttributePath] = {}
         self._schemas: dict[str, tuple[str, list[str]]] = {}
@@ -93,12 +94,16 @@ class Reader:
             self._paths[values[0].debugName()] = ()
             values, arguments = values[1:], arguments[1:]
         declared = [each.name for each in arguments]
-        for place, (value, argument) in enumerate(zip(values, arguments, strict=True)):
-            has_default = argument.has_default_value()
-            default = argument.default_value if has_default else None
-            several = declared.count(argument.name) > 1  # of *inputs that were traced
-            name = f"{argument.name}_{place}" if several else argument.name
-            self._inputs.add(value, name, has_default, default)
+        names = [
+            # Those of *inputs that were traced have one name.
+            f"{name}_{place}" if declared.count(name) > 1 else name
+            for place, name in enumerate(declared)
+        ]
+        examples = example_types(self._options, names)
+        self._inputs = Inputs(self._options.input_shapes, examples, self._fresh)
+        for value, argument, name in zip(values, arguments, names, strict=True):
+            default = argument.default_value if argument.has_default_value() else None
+            self._inputs.add(value, name, argument.has_default_value(), default)
 
     # Outputs.
 

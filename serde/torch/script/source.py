@@ -73,7 +73,7 @@ def from_script(
 
     Args:
         source: A scripted or traced module, or such a function.
-        options: Shapes of inputs that are lists, and of optional ones that are given.
+        options: Examples or shapes of inputs that are lists, and of optional ones that are given.
         path: The file that it was read from.
 
     Raises:

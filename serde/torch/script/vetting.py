@@ -79,12 +79,22 @@ def _draw_tuple(line: bytes, sizes: dict[bytes, int], what: str) -> None:
         what: Where it is.
     """
     found = _TUPLE.match(line)
-    if found is None:
+    if found is None or not _is_closed(found[2]):
         return
     size = min(sum(sizes.get(each, 1) for each in _NAME.findall(found[2])), _MANY)
     if size > MAX_DEPTH:
         budget().draw("nodes", size, f"{what}: the fields of a tuple")
     sizes[found[1]] = size
+
+
+def _is_closed(text: bytes) -> bool:
+    """Whether no bracket in a text closes one before it, as in what ``(a).call(b)`` has inside."""
+    depth = 0
+    for found in _BRACKET.finditer(text):
+        depth += 1 if found[0] in b"([{" else -1
+        if depth < 0:
+            return False
+    return True
 
 
 class _Value:

@@ -103,12 +103,18 @@ def _script(torch: AnyValue, model: AnyValue, program: TorchProgram) -> bytes:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        torch.jit.save(torch.jit.script(model), buffer)
+        owned = program.facts.get("metadata")
+        extra = {NAMES: json.dumps({"metadata": owned})} if owned else {}
+        torch.jit.save(torch.jit.script(model), buffer, _extra_files=extra)
     return buffer.getvalue()
 
 
 def _export(torch: AnyValue, model: AnyValue, program: TorchProgram) -> bytes:
-    names = {"inputs": [each.name for each in program.inputs], "outputs": [*program.outputs]}
+    names: dict[str, AnyValue] = {
+        "inputs": [each.name for each in program.inputs], "outputs": [*program.outputs]
+    }  # fmt: skip
+    if program.facts.get("metadata"):
+        names["metadata"] = program.facts["metadata"]
     buffer = io.BytesIO()
     exported = _export_module(torch, model, program)
     torch.export.save(exported, buffer, extra_files={NAMES: json.dumps(names)})

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.errors import Unsupported
+from serde.errors import FormatError, Unsupported
 from serde.io.atomic import write_all, write_weight
+from serde.io.contained import read_small
 from serde.io.directories import atomic_directory, check_directory
 from serde.progress import expect
 from serde.torch.options import TorchExportOptions
@@ -25,11 +26,12 @@ SOURCE: Final = "model.py"
 WEIGHTS: Final = "model.safetensors"
 CONFIG: Final = "config.json"
 
+_CONFIG_BYTES: Final = 2**24
 _OWN: Final = frozenset((SOURCE, WEIGHTS, CONFIG, "__pycache__"))
 _FACTS: Final = frozenset(("source", "inputs", "outputs", "labels", "weights"))
-"""What a config.json holds."""
+"""What a config.json holds; metadata, too, where there are any."""
 
-_DTYPES: Final = {
+DTYPES: Final = {
     "bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16", "int32": "I32",
     "uint32": "U32", "int64": "I64", "uint64": "U64", "float16": "F16", "bfloat16": "BF16",
     "float32": "F32", "float64": "F64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
@@ -52,11 +54,11 @@ def is_folder(path: Path) -> bool:
     if not there <= _OWN or not {SOURCE, WEIGHTS, CONFIG} <= there:
         return False
     try:
-        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        config = json.loads(read_small(path / CONFIG, _CONFIG_BYTES).decode("utf-8"))
+    except (FormatError, ValueError, RecursionError):
         return False
     # Others have files of these names, too.
-    return isinstance(config, dict) and set(config) == _FACTS
+    return isinstance(config, dict) and set(config) - {"metadata"} == _FACTS
 
 
 def check_folder(
@@ -129,7 +131,7 @@ def write_weights(path: Path, weights: Mapping[str, Weight]) -> None:
 
 
 def _code(name: str, weight: Weight) -> str:
-    code = _DTYPES.get(weight.dtype)
+    code = DTYPES.get(weight.dtype)
     if code is None:
         raise Unsupported(f"{name}: safetensors has no {weight.dtype}")
     return code
@@ -163,6 +165,8 @@ def _config(program: TorchProgram, module: Module) -> str:
         "labels": list(program.labels),
         "weights": {name: module.places[name] for name in program.weights},
     }
+    if program.facts.get("metadata"):
+        config["metadata"] = program.facts["metadata"]
     return json.dumps(config, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -19,7 +19,7 @@ from serde.torch.written.fold import cuts, fold
 from serde.torch.written.layout import WIDTH, Writer, break_lines
 from serde.torch.written.naming import name_variables
 
-__all__ = ["module_of", "write_source"]
+__all__ = ["LOADER", "module_of", "write_source"]
 
 _REACHES: Final = (10**9, 120, 40)
 """How far apart a value and its reader may be to hinder a cut between blocks."""
@@ -39,7 +39,7 @@ _CALLED: Final = frozenset([
 ])  # fmt: skip
 """Names that ``forward`` may read beside those of its variables and of what the program calls."""
 
-_LOADER: Final = '''
+LOADER: Final = '''
     @classmethod
     def from_pretrained(cls, folder):
         """Return the model with the weights that lie beside this file."""
@@ -131,7 +131,7 @@ def write_source(program: TorchProgram, module: Module) -> str:
         else "from torch import nn"
     )
     head = "\n".join([*_describe(program, module), "", *imports])
-    return f"{head}\n{code}\n{_LOADER}"
+    return f"{head}\n{code}\n{LOADER}"
 
 
 def _describe(program: TorchProgram, module: Module) -> list[str]:

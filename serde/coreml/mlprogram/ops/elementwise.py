@@ -329,7 +329,9 @@ def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> 
             ),
             a,
         )
-    return ctx.emit("clip", x=a, alpha=a_min, beta=a_max)
+    most = float(np.finfo(ctx.type(a).dtype).max)  # What is beyond it bounds nothing.
+    low, high = (-np.inf if a_min < -most else a_min), (np.inf if a_max > most else a_max)
+    return ctx.emit("clip", x=a, alpha=low, beta=high)
 
 
 @OPS.exports("negative")

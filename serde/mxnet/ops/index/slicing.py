@@ -30,7 +30,7 @@ class Bounds:
 
     begin: Numbers
     end: Numbers
-    step: Numbers = ()
+    step: Numbers | None = None
 
     def of_axes(self) -> list[tuple[int | None, int | None, int | None]]:
         """Return beginning, end and step along each leading axis.
@@ -39,9 +39,10 @@ class Bounds:
             Unsupported: They are not as many.
         """
         count = len(self.begin)
-        if len(self.end) != count or len(self.step) not in (0, count):
+        step = self.step or (None,) * count
+        if len(self.end) != count or len(step) != count:
             raise Unsupported("begin, end and step differ in length")
-        return list(zip(self.begin, self.end, self.step or [None] * count, strict=True))
+        return list(zip(self.begin, self.end, step, strict=True))
 
     def ranges(self, ctx: ImportContext, data: Expr) -> list[range | None]:
         """Return the indices along each leading axis, None for all of an axis."""

@@ -87,6 +87,13 @@ def export_batch_norm(
     return _restore_axes(ctx, result, order), mean, var
 
 
+def _require_inference(ctx: ImportContext) -> None:
+    """Before 14, a layer that gives statistics, too, is one that trains."""
+    if ctx.wants(1):
+        hint = "take away what reads its outputs behind the first: those are statistics of training"
+        raise Unsupported("a batch normalisation that trains", hint=hint)
+
+
 @OPS.imports("BatchNormalization", since=(1, 6, 7), ignored=("consumed_inputs", "momentum"))
 def import_batch_norm_v1(
     ctx: ImportContext,
@@ -101,8 +108,9 @@ def import_batch_norm_v1(
     spatial: bool = True,
 ) -> Expr:
     """Before 9 statistics may belong to every element of a sample (``spatial`` 0)."""
-    if (not is_test and ctx.version < 7) or ctx.wants(1):
+    if not is_test and ctx.version < 7:
         raise Unsupported("a batch normalisation that trains", hint="set is_test=1")
+    _require_inference(ctx)
     if spatial:
         return _build_batch_norm(ctx, x, scale, b, mean, var, epsilon)
     factor = relay.rsqrt(relay.add(var, scalar_like(ctx, var, epsilon)))
@@ -121,8 +129,7 @@ def import_batch_norm_v9(
     *,
     epsilon: float = 1e-5,
 ) -> Expr:
-    if ctx.wants(1):
-        raise Unsupported("a batch normalisation that trains")
+    _require_inference(ctx)
     return _build_batch_norm(ctx, x, scale, b, mean, var, epsilon)
 
 

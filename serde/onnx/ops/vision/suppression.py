@@ -130,8 +130,6 @@ def export_non_max_suppression(
     count = unsqueeze(ctx, as_dtype(ctx, valid_count, "int64"), [1])
     order, taken = _select_best(ctx, data, score_index, positions, count, number, active, top_k)
     rows = move_rows(ctx, data, order, taken, width, type_.dtype)
-    found = ctx.emit("GatherElements", as_dtype(ctx, indices, "int32"), order, axis=1)
-    found = ctx.emit("Where", taken, found, ctx.const(-1, np.int32))
     score = ctx.emit("Gather", rows, ctx.const(score_index, np.int64), axis=2)
     takes_part = ctx.emit("And", taken, ctx.emit("Greater", score, ctx.const(0, np.float32)))
     rank = cast(ctx, ctx.emit("Sub", number, positions), np.float32)
@@ -149,7 +147,9 @@ def export_non_max_suppression(
     rows = ctx.emit("Where", unsqueeze(ctx, dropped, [2]), ctx.const(-1, np.float32), rows)
     if not return_indices:
         return _move_to_front(ctx, rows, number, width) if invalid_to_bottom else rows
-    found = ctx.emit("Where", dropped, ctx.const(-1, np.int32), found)
+    found = ctx.emit("GatherElements", as_dtype(ctx, indices, "int32"), order, axis=1)
+    kept = ctx.emit("And", taken, ctx.emit("Not", dropped))
+    found = ctx.emit("Where", kept, found, ctx.const(-1, np.int32))
     stays = ctx.emit("Not", ctx.emit("Less", found, ctx.const(0, np.int32)))
     order, first, total = compact(ctx, stays, number)
     found = ctx.emit("GatherElements", found, order, axis=1)

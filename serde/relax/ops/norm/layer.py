@@ -159,7 +159,8 @@ def export_rms_norm(
     wide = sum_dtype(dtype, None)
     x, weight = (cast(ctx, each, dtype, wide) for each in (data, gamma))
     axes = _last_axes(ctx, data, axis)
-    if wide == "float64":
+    # TVM's own operator, over all axes, reads a tensor of rank 1 by no index.
+    if wide == "float64" or axes[0] == 0:
         power = ctx.emit("mean", ctx.emit("multiply", x, x), axis=axes, keepdims=True)
         root = ctx.emit("sqrt", ctx.emit("add", power, ctx.const(epsilon, wide)))
         return ctx.emit("multiply", ctx.emit("divide", x, root), weight)

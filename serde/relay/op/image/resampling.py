@@ -17,7 +17,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import is_float, normalize_axes
-from serde.relay.ir.traits import Float32, Fusion, FusionPattern
+from serde.relay.ir.traits import Float32, Fusion, FusionPattern, RoundsLengths
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
@@ -302,6 +302,7 @@ _SCALE = (1, 1, float(np.float32(0.6)), float(np.float32(0.6)))
     "serde.resize",
     traits=(
         times(8), Fusion(FusionPattern.INJECTIVE), Float32("resizing", default=False),
+        RoundsLengths("scale", "axes"),
     ),
     infer=_resize_type,
     decompose=_decompose_resize,

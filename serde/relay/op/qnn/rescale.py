@@ -22,6 +22,7 @@ from serde.relay.op.qnn.parameters import (
     round_away,
     saturate,
 )
+from serde.relay.op.qnn.requantize_config import current_requantize_config
 from serde.weights import dtype_name
 
 __all__ = ["DTYPES", "Rounding", "dequantize", "multiply_by_ratio", "quantize", "requantize"]
@@ -208,9 +209,13 @@ def requantize(
     """``y = saturate(round((x - input_zero) * input_scale / output_scale) + output_zero)``.
 
     The ratio of the scales is a Q31 mantissa and a power of two, products are int64, halves
-    go up (``"None"`` is ``"UPWARD"``) or away from zero. A floating `compute_dtype` multiplies
-    in it and rounds after the zero point is added.
+    go up or away from zero. A floating `compute_dtype` multiplies in it and rounds after the
+    zero point is added. ``"None"`` is what ``requantize_config`` says where this runs:
+    ``"UPWARD"`` and ``"int64"`` by default.
     """
+    config = current_requantize_config()
+    rounding = config.rounding if rounding == "None" else rounding
+    compute_dtype = config.compute_dtype if compute_dtype == "None" else compute_dtype
     zero_point = along_axis(input_zero_point, data.ndim, axis)
     ratio = along_axis(input_scale, data.ndim, axis).astype(np.float64) / np.float64(output_scale)
     away = rounding == "TONEAREST"

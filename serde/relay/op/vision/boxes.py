@@ -7,10 +7,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import cases
 from serde.relay.ir.expr import Expr, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import require_float
-from serde.relay.ir.traits import Float32, Ordering
+from serde.relay.ir.traits import Cases, Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 
@@ -146,7 +147,8 @@ _ROWS = np.array(
 
 
 @relay_op(
-    "serde.box_nms", traits=(pairs(), Float32(), Ordering),
+    "serde.box_nms",
+    traits=(pairs(), Float32(), Ordering, Cases("threshold", cases.rows_suppressed())),
     infer=_nms_type,
     decompose=_decompose_nms,
     samples=[

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import cases
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, get, relay_op, sample
-from serde.relay.ir.traits import Float32, Ordering
+from serde.relay.ir.traits import Cases, Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.vision.anchors import multibox_transform_loc
@@ -96,7 +97,7 @@ _OFFSETS = np.linspace(-0.5, 0.5, 40, dtype=np.float32).reshape(2, 20)
 
 @relay_op(
     "serde.multibox_detection",
-    traits=(pairs(), Float32(), Ordering),
+    traits=(pairs(), Float32(), Ordering, Cases("threshold", cases.rows_suppressed())),
     infer=_detection_type,
     decompose=_decompose_detection,
     samples=[

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import cases, ranges
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
-from serde.relay.ir.traits import Float32, Fractions, InRange, Ordering
+from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.vision.suppression import Boxes, require_scalars, scalar, suppress
@@ -62,6 +62,7 @@ _ALL_CLASSES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)), np.int64(2), np.f
         Ordering,
         Fractions(3, 4),
         InRange(ranges.within(2, ranges.COUNT)),
+        Cases("threshold", cases.boxes_suppressed),
     ),
     infer=_all_class_type,
     meta_class="relay.attrs.AllClassNonMaximumSuppressionAttrs",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import cases, ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
-from serde.relay.ir.traits import Fractions, InRange, Ordering
+from serde.relay.ir.traits import Cases, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 from serde.relay.op.vision.suppression import Boxes, suppress
@@ -102,7 +102,13 @@ _BOXES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)))
 
 @relay_op(
     "serde.non_max_suppression",
-    traits=(pairs(1, 4), Ordering, Fractions(3, 4), InRange(ranges.within(2, ranges.COUNT))),
+    traits=(
+        pairs(1, 4),
+        Ordering,
+        Fractions(3, 4),
+        InRange(ranges.within(2, ranges.COUNT)),
+        Cases("threshold", cases.boxes_suppressed),
+    ),
     infer=_selected_type,
     decompose=_decompose_selected,
     samples=[

@@ -8,11 +8,11 @@ from typing import Literal, overload
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import ranges
+from serde.relay.ir import cases, ranges
 from serde.relay.ir.expr import Expr, TupleWrapper, const
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
-from serde.relay.ir.traits import Float32, Fractions, InRange, Ordering
+from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import pairs
 
@@ -106,7 +106,7 @@ def _require_columns(data: TensorType, *, id_index: int, **places: int) -> None:
 
 @relay_op(
     "vision.get_valid_counts",
-    traits=(Float32(), Ordering),
+    traits=(Float32(), Ordering, Cases("threshold", cases.scores_valid)),
     infer=_valid_counts_type,
     meta_class="relay.attrs.GetValidCountsAttrs",
     samples=[
@@ -166,10 +166,10 @@ def _nms_type(
         data, id_index=id_index, score_index=score_index, coord_start=coord_start,
         last_coordinate=coord_start + 3,
     )  # fmt: skip
-    batch = join_dim(data.shape[0], join_dim(valid_count.shape[0], indices.shape[0]))
-    count = join_dim(data.shape[1], indices.shape[1])
     if not return_indices:
         return data
+    batch = join_dim(data.shape[0], join_dim(valid_count.shape[0], indices.shape[0]))
+    count = join_dim(data.shape[1], indices.shape[1])
     return [TensorType((batch, count), "int32"), TensorType((batch, 1), "int32")]
 
 
@@ -188,6 +188,7 @@ _LIMITS = (np.int32(-1), np.float32(0.5))
         Float32(),
         Ordering,
         Fractions(4),
+        Cases("threshold", cases.rows_suppressed(1)),
         InRange(ranges.along_operand(1, 0, 1, least=1)),
     ),
     infer=_nms_type,
@@ -207,8 +208,11 @@ _LIMITS = (np.int32(-1), np.float32(0.5))
             return_indices=False,
         ),
         sample(_ROWS, _COUNT, _PLACES, np.int32(-1), np.float32(0)),
+        *(sample(tensor((2, 6, 6), low=0.0), np.array([6, 3], np.int32), unused, *_LIMITS,
+                 return_indices=False)
+          for unused in (tensor((2, 6, 6)), np.array([6, 3], np.int32))),
     ],
-)
+)  # fmt: skip
 def non_max_suppression(
     data: Array,
     valid_count: Array,
@@ -230,10 +234,12 @@ def non_max_suppression(
     at most `max_output_size` stay, if that is not negative. A row goes whose overlap with one
     that stays is at least the threshold, if both are of one class or `force_suppress` is set; no
     row goes for a threshold that is not positive. A row without a positive score takes no part
-    and is left as it is. With `invalid_to_bottom` the rows that stay come first.
+    and is left as it is. With `invalid_to_bottom` the rows that stay come first. Where rows are
+    asked for, `indices` may be anything, as callers of TVM pass the rows once more.
     """
     rows = np.full_like(data, -1)
     places = np.full(data.shape[:2], -1, np.int32)
+    indices = indices if return_indices else places
     for image, count in enumerate(valid_count):
         number = int(count)
         order = np.arange(number)

@@ -15,6 +15,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple
 from serde.relay.ir.infer import infer_module
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call, infer_call
+from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.op.contrib.register import get_region_optimizer
 from serde.relay.transform.base import Pass
@@ -77,16 +78,15 @@ class _Names:
 
     def __init__(self, mod: IRModule, prefix: str) -> None:
         self._prefix = prefix
-        self._taken = {variable.name_hint for variable in mod.functions}
+        self._taken = UniqueNames(variable.name_hint for variable in mod.functions)
         self._outside = [v for v, each in mod.functions.items() if "Compiler" in each.attrs]
 
     def choose(self, name: str) -> str:
         """Return the full name of a function, one that is not taken."""
-        unique, count = name, 0
-        while unique in self._taken:
-            count += 1
-            unique = f"{name}_{count}"
-        self._taken.add(unique)
+        unique = self._taken.reserve(name)
+        while self._mangle(unique) in self._taken:
+            unique = self._taken.reserve(name)
+        self._taken.take(self._mangle(unique))
         return self._mangle(unique)
 
     def _mangle(self, name: str) -> str:

@@ -38,9 +38,13 @@ def export_non_max_suppression(
     return_indices: bool,
     invalid_to_bottom: bool,
 ) -> Value | tuple[Value, ...]:
+    if return_indices:
+        places = cast(ctx, indices, "int32")
+    else:
+        places = ctx.index(data, (slice(None), slice(None), 0))
     rows, places = ctx.call_tuple(
         ctx.helper("suppress_rows"),
-        data, valid_count, cast(ctx, indices, "int32"), max_output_size, iou_threshold,
+        data, valid_count, places, max_output_size, iou_threshold,
         force_suppress, top_k, coord_start, score_index, id_index, outputs=2,
     )  # fmt: skip
     if not return_indices:

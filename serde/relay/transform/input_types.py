@@ -13,7 +13,7 @@ from serde.relay.ir.types import TensorType, Type, accepts, substitute_type
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.infer_type import InferType
 
-__all__ = ["with_input_types"]
+__all__ = ["resolve_attribute", "with_input_types"]
 
 
 def with_input_types(
@@ -104,7 +104,7 @@ def _retype(
 
     def replace(_old: Expr, new: Expr) -> Expr:
         if isinstance(new, Call) and any(_mentions(value) for value in new.attrs.values()):
-            attrs = {name: _substitute(value, values) for name, value in new.attrs.items()}
+            attrs = {name: resolve_attribute(value, values) for name, value in new.attrs.items()}
             return Call(new.op, new.args, Attrs(attrs), span=new.span)
         if isinstance(new, Function):
             return Function(
@@ -125,7 +125,8 @@ def _mentions(value: AnyValue) -> bool:
     return any(map(_mentions, value)) if isinstance(value, tuple) else isinstance(value, SymDim)
 
 
-def _substitute(value: AnyValue, values: Mapping[str, Dim]) -> AnyValue:
+def resolve_attribute(value: AnyValue, values: Mapping[str, Dim]) -> AnyValue:
+    """Return an attribute, nested tuples included, with dimensions for the symbols in it."""
     if isinstance(value, tuple):
-        return tuple(_substitute(item, values) for item in value)
+        return tuple(resolve_attribute(item, values) for item in value)
     return substitute(value, values) if isinstance(value, SymDim) else value

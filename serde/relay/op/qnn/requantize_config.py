@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from serde.errors import RelayError
 
@@ -28,8 +28,8 @@ class RequantizeConfig:
         RelayError: One is another.
     """
 
-    rounding: str = "UPWARD"
-    compute_dtype: str = "int64"
+    rounding: Literal["UPWARD", "TONEAREST"] = "UPWARD"
+    compute_dtype: Literal["int64", "float32", "float64"] = "int64"
 
     def __post_init__(self) -> None:
         if self.rounding not in _ROUNDINGS:
@@ -59,6 +59,4 @@ def current_requantize_config() -> RequantizeConfig:
     return _ENTERED.stack[-1] if _ENTERED.stack else RequantizeConfig()
 
 
-def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> RequantizeConfig:
-    """Return a configuration, to be used as a context; see :class:`RequantizeConfig`."""
-    return RequantizeConfig(rounding, compute_dtype)
+requantize_config = RequantizeConfig

@@ -13,12 +13,14 @@ import numpy as np
 
 from serde._optional import require
 from serde.errors import OptionError
+from serde.relay.ir.types import TensorType
+from serde.torch.dimensions import parse_dim
 from serde.weights import Array, numpy_dtype
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
 
-__all__ = ["Arguments", "Call", "find_arguments"]
+__all__ = ["Arguments", "Call", "example_types", "find_arguments"]
 
 
 @dataclass(frozen=True)
@@ -37,24 +39,47 @@ class Arguments:
     parameters: Sequence[str]
     dynamic_shapes: AnyValue = None
 
-    def flatten(self) -> tuple[list[AnyValue], list[str], AnyValue]:
+    def flatten(self, separator: str = "_") -> tuple[list[AnyValue], list[str], AnyValue]:
         """Return the leaves with their names, and how they are put together."""
         from torch.utils import _pytree
 
         given = (self.positional, self.named)
         pairs, spec = _pytree.tree_flatten_with_path(given)
-        return [leaf for _, leaf in pairs], [self._name(path) for path, _ in pairs], spec
+        names = [separator.join(self._keys(path)) for path, _ in pairs]
+        return [leaf for _, leaf in pairs], names, spec
 
-    def _name(self, path: Sequence[AnyValue]) -> str:
-        """Return the name of a leaf: of its argument, and of its place in it."""
+    def _keys(self, path: Sequence[AnyValue]) -> list[str]:
+        """Return the name of the argument that a leaf is of, and its place in it."""
         kind, first, *rest = path
         if kind.idx == 0 and first.idx < len(self.parameters):
-            return "_".join([self.parameters[first.idx], *map(_key, rest)])
-        return "_".join(map(_key, path[1:]))
+            return [self.parameters[first.idx], *map(_key, rest)]
+        return [*map(_key, path[1:])]
+
+    def type_of(self, name: str, tensor: AnyValue) -> TensorType:
+        """Return the type of a tensor that an argument is, its dynamic dimensions as symbols."""
+        shapes = self.dynamic_shapes
+        if not isinstance(shapes, Mapping):
+            shapes = dict(zip(self.parameters, shapes or (), strict=False))
+        axes = shapes.get(name) or {}
+        axes = axes if isinstance(axes, Mapping) else dict(enumerate(axes))
+        shape = [
+            length if _is_static(axes.get(axis)) else parse_dim(_symbol(axes[axis], name, axis))
+            for axis, length in enumerate(tensor.shape)
+        ]
+        return TensorType(shape, str(tensor.dtype).removeprefix("torch."))
 
 
 def _key(part: AnyValue) -> str:
     return str(getattr(part, "key", getattr(part, "idx", getattr(part, "name", part))))
+
+
+def _is_static(dim: AnyValue) -> bool:
+    return dim is None or isinstance(dim, int) or "STATIC" in str(dim)
+
+
+def _symbol(dim: AnyValue, name: str, axis: int) -> str:
+    """Return the name of a dynamic dimension, or the formula that a derived one has for it."""
+    return getattr(dim, "__name__", f"{name}_{axis}")
 
 
 @dataclass(frozen=True)
@@ -119,6 +144,32 @@ def find_arguments(module: AnyValue, options: TorchImportOptions) -> Arguments:
     if dynamic is None and _has_symbols(options):
         dynamic = _dynamic_shapes(found, options)
     return replace(found, dynamic_shapes=dynamic)
+
+
+def example_types(options: TorchImportOptions, names: Sequence[str]) -> dict[str, AnyValue]:
+    """Return types of the tensors that a script is called with, and what else it is, by name.
+
+    What is inside of lists, tuples and dicts has the name of that and its place or key: ``xs.0``.
+
+    Args:
+        options: Examples, if users give any.
+        names: What the script calls its arguments.
+
+    Raises:
+        OptionError: There is no such argument.
+    """
+    if options.example_inputs is None:
+        return {}
+    given = _from_examples(options.example_inputs, names)
+    given = replace(given, dynamic_shapes=options.dynamic_shapes)
+    if len(given.positional) > len(names) or not {*names} >= given.named.keys():
+        raise OptionError(f"example_inputs: the arguments are {', '.join(names) or 'none'}")
+    leaves, keys, _ = given.flatten(".")
+    tensor = require("torch").Tensor
+    return {
+        key: given.type_of(key, leaf) if isinstance(leaf, tensor) else leaf
+        for key, leaf in zip(keys, leaves, strict=True)
+    }
 
 
 def _parameters(module: AnyValue) -> list[inspect.Parameter]:

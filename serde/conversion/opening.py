@@ -1,0 +1,224 @@
+"""Lengths that a caller gives where the source has others: a batch, a sequence, an image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any as AnyValue
+
+from serde.bridge import AnyBridge
+from serde.errors import OptionError, UnsupportedModelError, raise_if_refused
+from serde.relay.ir.dims import DimLike, SymDim, as_dim, substitute, symbol
+from serde.relay.ir.expr import Constant, Expr, Function
+from serde.relay.ir.model import OpenedLengths, RelayModel
+from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.visit import rewrite
+from serde.relay.transform.infer_type import InferType
+from serde.relay.transform.input_types import with_input_types
+from serde.relay.transform.open_lengths import open_lengths
+from serde.report import Report
+from serde.summary import TensorSummary
+from serde.walk.fixed import fixed_value
+
+__all__ = ["read_as_told"]
+
+_MOST_NAMED = 5
+"""How many changes a note names."""
+
+_USUAL_COUNTS = (2, 3, 2**4 * 3**2 * 5**2 * 7 * 11)
+"""Entries of a batch, the last of which groups of most sizes divide."""
+
+
+@dataclass(slots=True)
+class _Opened:
+    """What is read otherwise than the source has it.
+
+    Attributes:
+        shapes: Shapes with a symbol for every length that differs.
+        lengths: The length in the source by symbol.
+        wanted: Lengths that symbols of no caller stand for.
+        batch: The symbol of the entries of a batch, of which the source has one.
+        guessed: Whether the source declares no shapes, and a batch of one is a guess.
+    """
+
+    shapes: dict[str, list[DimLike]] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
+    wanted: dict[str, int] = field(default_factory=dict)
+    batch: str | None = None
+    guessed: bool = False
+
+
+def read_as_told(
+    bridge: AnyBridge, native: AnyValue, options: AnyValue, report: Report
+) -> RelayModel:
+    """Return a model as Relay, with the lengths and the values of inputs that the caller gives.
+
+    Literals that hold lengths which were opened follow them.
+
+    Args:
+        bridge: The source's format.
+        native: The model.
+        options: How it is read; shapes and values of inputs among them.
+        report: Filled with gaps, and with notes on what was changed.
+
+    Raises:
+        OptionError: A value fits no input.
+        UnsupportedModelError: Some nodes cannot be converted, or hold a length.
+    """
+    model = _read_opened(bridge, native, options, report)
+    return _with_fixed(model, options.fix_inputs)
+
+
+def _with_fixed(model: RelayModel, given: Mapping[str, AnyValue]) -> RelayModel:
+    """Return a model with constants for inputs that its format did not fix while it was read.
+
+    Raises:
+        OptionError: A name is none of an input, or a value does not fit.
+    """
+    inputs = {each.name_hint: each for each in model.inputs()}
+    left = {name: each for name, each in given.items() if name not in model.meta.fixed}
+    memo: dict[Expr, Expr] = {}
+    fixed = dict(model.meta.fixed)
+    for name, each in left.items():
+        type_ = inputs[name].type if name in inputs else None
+        if not isinstance(type_, TensorType):
+            raise OptionError(f"fix_inputs: no input {name}; inputs: {', '.join(inputs)}")
+        fixed[name] = fixed_value(name, each, type_.shape, type_.dtype)
+        memo[inputs[name]] = Constant(fixed[name], inputs[name].span)
+    if not memo:
+        return model
+    main = model.main
+    params = [each for each in main.params if each not in memo]
+    body = rewrite(main.body, lambda _node, new: new, memo)
+    new = Function(params, body, None, attrs=main.attrs, span=main.span)
+    functions = {v: new if f is main else f for v, f in model.mod.functions.items()}
+    names = tuple(each for each in model.meta.inputs if each not in left)
+    meta = replace(model.meta, inputs=names, fixed=fixed)
+    return model.evolve(mod=InferType()(model.mod.with_functions(functions)), meta=meta)
+
+
+def _read_opened(
+    bridge: AnyBridge, native: AnyValue, options: AnyValue, report: Report
+) -> RelayModel:
+    """Return a model whose literals follow the lengths that the caller gives."""
+    opened = _find_opened(bridge, native, options) if options.input_shapes else _Opened()
+    if not opened.lengths:
+        return bridge.to_relay(native, options, report=report)
+    given = {name: list(shape) for name, shape in options.input_shapes.items()}
+    if opened.shapes == given:
+        model = bridge.to_relay(native, options, report=report)
+        return _follow(model, opened, report)
+    trial = Report(report.title)
+    try:
+        model = bridge.to_relay(native, replace(options, input_shapes=opened.shapes), report=trial)
+    except (OptionError, UnsupportedModelError):
+        return bridge.to_relay(native, options, report=report)
+    try:
+        model = _follow(model, opened, trial)
+    except UnsupportedModelError:
+        with suppress(UnsupportedModelError):
+            bridge.to_relay(native, options, report=Report())
+        report.issues += trial.issues
+        raise_if_refused(report)
+    if model.meta.opened is None or not model.meta.opened.rewritten:
+        return bridge.to_relay(native, options, report=report)
+    report.notes += trial.notes
+    report.fallbacks += trial.fallbacks
+    shapes = {
+        each.name_hint: [substitute(dim, opened.wanted) for dim in each.type.shape]
+        for each in model.inputs()
+        if isinstance(each.type, TensorType)
+    }
+    mod = with_input_types(model.mod, set(model.params), shapes, {})
+    return model.evolve(mod=mod)
+
+
+def _find_opened(bridge: AnyBridge, native: AnyValue, options: AnyValue) -> _Opened:
+    """Return the lengths that are given where the source has others."""
+    declared = {each.name: each for each in bridge.summary(native).inputs or ()}
+    found = _Opened()
+    for key, shape in options.input_shapes.items():
+        name = key or next(iter(declared), "")
+        known = declared.get(name, TensorSummary(name)).shape
+        if known is not None and len(known) != len(shape):
+            return _Opened()
+        found.shapes[key] = [
+            _open_axis(found, name, axis, given, None if known is None else known[axis])
+            for axis, given in enumerate(shape)
+        ]
+    return found
+
+
+def _open_axis(
+    found: _Opened, name: str, axis: int, given: DimLike, known: int | str | None
+) -> DimLike:
+    """Return what an axis is read as."""
+    dim = as_dim(given)
+    if not isinstance(known, int):
+        if axis or not isinstance(dim, SymDim) or dim.name is None:
+            return given
+        found.guessed, known = True, 1
+    if dim == known or known == 0 or (isinstance(dim, SymDim) and dim.name is None):
+        return given
+    label = dim.name if isinstance(dim, SymDim) else None
+    if label is None:
+        label = f"{name}_{axis}" if not isinstance(dim, int) else f"{known}to{dim}"
+        if isinstance(dim, int):
+            found.wanted[label] = dim
+    if found.lengths.setdefault(label, known) == known and axis == 0 and known == 1:
+        found.batch = found.batch or label
+    return given if isinstance(given, str) and given == label else label
+
+
+def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
+    """Return a model whose literals follow the lengths, if they have to.
+
+    Raises:
+        UnsupportedModelError: Some node holds a length.
+    """
+    found, changed = model, list[str]()
+    if not opened.guessed or _is_one_entry(model, opened):
+        batch = None if opened.guessed else opened.batch
+        trials = [opened.wanted] if opened.wanted.keys() == opened.lengths.keys() else ()
+        found, changed = open_lengths(model, opened.lengths, report, trials=trials, batch=batch)
+    raise_if_refused(report)
+    if changed:
+        changed = [_with_lengths(each, opened.wanted) for each in changed]
+        more = f", and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+        shown = "; ".join(changed[:_MOST_NAMED]) + more
+        report.notes.append(f"what held a length of the source follows it now: {shown}")
+    if opened.guessed and not changed:
+        return model
+    result = found.main.body.type
+    types = result.fields if isinstance(result, TupleType) else (result,)
+    inputs = {each.name_hint: _axis_of(each.type, opened.batch) for each in found.inputs()}
+    entries = {name: axis for name, axis in inputs.items() if axis is not None}
+    outputs = tuple(_axis_of(type_, opened.batch) for type_ in types)
+    meta = replace(
+        found.meta, opened=OpenedLengths(opened.lengths, entries, outputs, bool(changed))
+    )
+    return found.evolve(mod=found.mod, meta=meta, values=found.values)
+
+
+def _is_one_entry(model: RelayModel, opened: _Opened) -> bool:
+    """Whether a graph that declares no lengths can take one entry alone."""
+    one, many = Report(), Report()
+    fits = [dict.fromkeys(opened.lengths, 1)]
+    others = [dict.fromkeys(opened.lengths, count) for count in _USUAL_COUNTS]
+    open_lengths(model, opened.lengths, many, trials=others, rewriting=False)
+    if many.issues:
+        open_lengths(model, opened.lengths, one, trials=fits, rewriting=False)
+    return bool(many.issues) and not one.issues
+
+
+def _with_lengths(text: str, wanted: Mapping[str, int]) -> str:
+    for name, length in wanted.items():
+        text = text.replace(name, str(length))
+    return text
+
+
+def _axis_of(type_: AnyValue, name: str | None) -> int | None:
+    """Return the axis of a tensor that counts the entries of a batch."""
+    shape = type_.shape if isinstance(type_, TensorType) and name is not None else ()
+    return next((axis for axis, dim in enumerate(shape) if dim == symbol(name or "?")), None)
