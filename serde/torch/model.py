@@ -19,6 +19,7 @@ from serde.weights import Weight
 __all__ = [
     "OWN_NAMESPACES",
     "TRACED_FUNCTION",
+    "TRAINING_NOTE",
     "Argument",
     "Graph",
     "Input",
@@ -29,6 +30,8 @@ __all__ = [
 
 NAMES: Final = "serde_names.json"
 """The extra file in which archives that serde writes tell names of inputs and outputs."""
+
+TRAINING_NOTE: Final = "the module is in training mode; converted in evaluation mode"
 
 Argument = AnyValue
 """A :class:`Ref`, a number, a text, a dtype by name, None, a :class:`Graph`, or a list of these.

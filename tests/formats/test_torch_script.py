@@ -265,6 +265,22 @@ def test_archives_are_read(tmp_path: Path) -> None:
         compare(interpret(model, x), program("IfModules")(x))
 
 
+@pytest.mark.parametrize("way", ["script", "trace"])
+@pytest.mark.parametrize("training", [True, False])
+def test_the_mode_of_an_archive_is_told(way: str, training: bool, tmp_path: Path) -> None:
+    """One that was scripted is evaluated, with a note; one that was traced is what it was."""
+    net, given = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).train(training), torch.ones(2, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = torch.jit.script(net) if way == "script" else torch.jit.trace(net, given)
+        made.save(tmp_path / "net.pt")
+    report = Report()
+    serde.to_relay(tmp_path / "net.pt", input_shapes={"input": (2, 3)}, report=report)
+    told = "the module is in training mode; converted in evaluation mode" in report.notes
+    assert told == (training and way == "script")
+    assert any("running_mean_new" in each for each in report.notes) == (training and not told)
+
+
 def test_a_broken_archive_is_malformed(tmp_path: Path) -> None:
     path = tmp_path / "net.pt"
     with warnings.catch_warnings():

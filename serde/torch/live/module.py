@@ -17,7 +17,7 @@ from serde.engine.base import first_line
 from serde.errors import OptionError
 from serde.torch.arguments import Arguments, find_arguments
 from serde.torch.live.traced import read_traced, trace_module
-from serde.torch.model import TorchModel
+from serde.torch.model import TRAINING_NOTE, TorchModel
 
 if TYPE_CHECKING:
     from serde.torch.options import TorchImportOptions
@@ -36,8 +36,7 @@ def from_module(module: AnyValue, options: TorchImportOptions) -> TorchModel:
         OptionError: Nobody tells its arguments, or PyTorch makes no program of it with them.
     """
     given = find_arguments(module, options)
-    notes = ["the module is in training mode; converted in evaluation mode"]
-    notes = notes if module.training else []
+    notes = [TRAINING_NOTE] if module.training else []
     dropped: set[str] = set()
     with evaluating(module), _quiet():
         with _giving_tensors(module, dropped):

@@ -14,7 +14,7 @@ from serde._optional import require
 from serde.engine.base import first_line
 from serde.errors import FormatError, OptionError
 from serde.relay.ir.garbage_collection import pause_garbage_collection
-from serde.torch.model import TorchModel
+from serde.torch.model import TRAINING_NOTE, TorchModel
 from serde.torch.script.reader import Reader
 from serde.torch.script.vetting import draw_calls
 
@@ -56,8 +56,12 @@ def load_file(path: Path, options: TorchImportOptions) -> TorchModel:
             draw_calls(unit.find_function, entry, instances)
         except _REFUSALS as error:
             raise FormatError(f"PyTorch cannot load it: {first_line(error)}", path=path) from error
+    trains = any(getattr(each, "training", False) for each in module.modules())
     try:
-        return from_script(module.eval(), options, path)
+        found = from_script(module.eval(), options, path)
+        if trains and _reads_mode(module):
+            found.notes = [TRAINING_NOTE, *found.notes]
+        return found
     except (
         RuntimeError,
         UnicodeDecodeError,
@@ -92,6 +96,12 @@ def from_script(
         return Reader(graph, schema, module, options).model(
             version=torch.__version__, path=path, live=source
         )
+
+
+def _reads_mode(module: AnyValue) -> bool:
+    """Whether a module asks for its mode; one that was traced is as it was then."""
+    graph = module.inlined_graph  # Its nodes live as long as it does.
+    return any(x.s("name") == "training" for x in graph.findAllNodes("prim::GetAttr", True))
 
 
 def _is_function(source: AnyValue) -> bool:
