@@ -134,6 +134,7 @@ class TorchModel:
         ranges: Least and greatest value of symbols of dimensions, as far as the program says.
         branches: Lines of the source at which values of the examples decided what was traced, with
             what became of them.
+        constants: Values of arguments that are no inputs, by name, where these are no defaults.
         traced: The same as a trace, for those who allow one, where this cannot be converted.
     """
 
@@ -148,6 +149,7 @@ class TorchModel:
     notes: Sequence[str] = ()
     ranges: Mapping[str, Range] = field(default_factory=dict)
     branches: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, AnyValue] = field(default_factory=dict)
     traced: TorchModel | None = None
 
     def nodes(self) -> Iterator[Node]:
