@@ -456,7 +456,9 @@ class ExportContext(walk.ExportContext[Value]):
     def _constructor(
         self, kind: str, weights: Mapping[str, Value], made: Mapping[str, AnyValue]
     ) -> tuple[tuple[str, Expression], ...]:
-        dtypes = {self.type(each).dtype for each in weights.values()} - {"float32"}
+        # That which counts batches is an int64, whatever the layer is.
+        counted = (each for name, each in weights.items() if name != "num_batches_tracked")
+        dtypes = {self.type(each).dtype for each in counted} - {"float32"}
         usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1} if "Conv" in kind else {}
         given = {**usual, **made}  # Blocks are compared by all that may differ.
         if len(dtypes) == 1 and dtypes != {"int64"}:

@@ -20,6 +20,7 @@ from serde.torch.names import OF_MODULES
 from serde.weights import ArrayWeight
 
 torch = pytest.importorskip("torch")
+safetensors = pytest.importorskip("safetensors.torch")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 FEW = 10
@@ -53,8 +54,10 @@ def check(model: Any, feeds: dict[str, np.ndarray], folder: Path, **options: str
     chosen.intra_op_num_threads = 1
     expected = onnxruntime.InferenceSession(model.SerializeToString(), chosen).run(None, feeds)
     serde.export_model(serde.to_relay(model), format="torch", path=folder, **options)
+    module = load(folder)
+    assert safetensors.load_file(folder / "model.safetensors").keys() == module.state_dict().keys()
     with torch.no_grad():
-        found = flat(load(folder)(*map(torch.from_numpy, feeds.values())))
+        found = flat(module(*map(torch.from_numpy, feeds.values())))
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -250,6 +250,21 @@ def test_texts_of_the_source_are_no_code(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "value",
+    [np.finfo(np.float32).min, np.finfo(np.float32).max, np.float32(0.1), np.float32(1e-45)],
+)
+def test_numbers_are_those_of_float32_and_not_beyond(value: np.float32, tmp_path: Path) -> None:
+    """PyTorch refuses a number beyond float32, though it would be rounded to the greatest."""
+    x = relay.var("x", shape=(2, 3))
+    text = write(model_of([x], relay.add(x, relay.const(value)), {}), tmp_path / "net_torch")
+    (number,) = (
+        ast.literal_eval(line.split("x + ")[1]) for line in text.split("\n") if "x + " in line
+    )
+    assert abs(number) <= float(np.finfo(np.float32).max)
+    assert np.float32(number) == value
+
+
+@pytest.mark.parametrize(
     ("name", "attribute"),
     [
         ("x\u00b2", "x2"),

@@ -12,6 +12,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 from serde.torch.import_context import ImportContext, Scalar
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import as_float
@@ -234,10 +235,20 @@ def import_clamp(
     if not given:
         raise Unsupported("a clamp without limits")
     dtype = ctx.result_dtype(self, *given)
-    found = ctx.cast(self, dtype)
-    if min is not None:
-        found = relay.maximum(found, ctx.cast(min, dtype))
-    return found if max is None else relay.minimum(found, ctx.cast(max, dtype))
+    x, *limits = (None if each is None else ctx.cast(each, dtype) for each in (self, min, max))
+    return _clip(ctx, x, *limits)
+
+
+def _clip(ctx: ImportContext, x: Expr, low: Expr | None, high: Expr | None) -> Expr:
+    known = [
+        np.asarray(end) if each is None else ctx.known(each)
+        for each, end in ((low, -math.inf), (high, math.inf))
+    ]
+    ends = [each.item() for each in known if each is not None and each.ndim == 0]
+    if is_float(ctx.dtype(x)) and len(ends) == 2 and ends[0] <= ends[1]:
+        return relay.clip(x, *map(float, ends))
+    x = x if low is None else relay.maximum(x, low)
+    return x if high is None else relay.minimum(x, high)
 
 
 @OPS.imports("aten::clamp_min")
@@ -255,5 +266,4 @@ def import_hardtanh(
     ctx: ImportContext, self: Expr, *, min_val: Scalar = -1, max_val: Scalar = 1
 ) -> Expr:
     dtype = ctx.dtype(self)
-    found = relay.maximum(self, ctx.scalar(min_val, dtype))
-    return relay.minimum(found, ctx.scalar(max_val, dtype))
+    return _clip(ctx, self, ctx.scalar(min_val, dtype), ctx.scalar(max_val, dtype))

@@ -79,6 +79,7 @@ def export_batch_norm(
             weights["bias"] = beta if center else _vector(ctx, beta, 0.0)
         else:
             options["affine"] = False
+        weights["num_batches_tracked"] = ctx.const(0, "int64")
         name = f"nn.BatchNorm{max(rank - 2, 1)}d"
         return ctx.layer(name, (x,), weights, num_features=count, **options)
 
