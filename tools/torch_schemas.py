@@ -32,7 +32,9 @@ def read(schema: Any) -> list[Any] | None:
     inside = re.fullmatch(r"[^(]+\((.*)\) -> (.*)", text)
     if inside is None or re.search(r"Tensor\(\w+!", str(schema)) or _UNREAD.search(text):
         return None
-    types = re.findall(r"([\w\[\]?]+) (\w+)(?:=|,|$)", re.sub(r"=\[[^\]]*\]|=\([^)]*\)", "=0", inside[1]))
+    types = re.findall(
+        r"([\w\[\]?]+) (\w+)(?:=|,|$)", re.sub(r"=\[[^\]]*\]|=\([^)]*\)", "=0", inside[1])
+    )
     kinds = {name: kind for kind, name in types}
     found = []
     for each in schema.arguments:
@@ -58,7 +60,9 @@ def main() -> None:
         overload = read(schema)
         if overload is not None:
             found[name].append(overload)
-    lines = [f"{json.dumps(n)}: {json.dumps(x, separators=(',', ':'))}" for n, x in sorted(found.items())]
+    lines = [
+        f"{json.dumps(n)}: {json.dumps(x, separators=(',', ':'))}" for n, x in sorted(found.items())
+    ]
     TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 

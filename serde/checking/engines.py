@@ -119,14 +119,27 @@ class _OpenedEngine(_WrappedEngine):
                 raise
             except CheckError:
                 pass
-        if not self._opened.inputs or None in self._opened.outputs:
-            return run_engine(RelayEngine(self._model), inputs)
+        batch = None if None in self._opened.outputs else self._opened.batch
+        if batch is None or not self._are_own(inputs, but=batch):
+            own = self._engine if self._are_own(inputs) else RelayEngine(self._model)
+            return run_engine(own, inputs)
         pieces = [run_engine(self._engine, each) for each in self._entries(inputs)]
         return [
             np.concatenate(each, axis)
             for axis, each in zip(self._opened.outputs, zip(*pieces, strict=True), strict=True)
             if axis is not None
         ]
+
+    def _are_own(self, inputs: Mapping[str, Array], but: str | None = None) -> bool:
+        """Whether lengths are those of the source, but for one."""
+        given = {
+            getattr(dim, "name", None): length
+            for each in self._model.inputs()
+            if isinstance(each.type, TensorType)
+            for dim, length in zip(each.type.shape, inputs[each.name_hint].shape, strict=True)
+        }
+        own = self._opened.lengths.items()
+        return all(given.get(name) == length for name, length in own if name != but)
 
     def _entries(self, inputs: Mapping[str, Array]) -> Iterator[Mapping[str, Array]]:
         """Yield the inputs of each entry."""

@@ -185,12 +185,13 @@ class InputSets:
         for run in range(1, self._runs):
             yield self._draw(run, lengths)
         done = [size_text(lengths)]
-        other = {**lengths, **opened_sizes(self._model, 3), **self._dims}
-        if other.keys() == lengths.keys() and other != lengths:
-            inputs = self._draw(0, other)
-            if self._failure(inputs) is None:
-                done.append(size_text(other))
-                yield inputs
+        for times in (3, 1):  # At its own lengths the source itself is asked.
+            other = {**lengths, **opened_sizes(self._model, times), **self._dims}
+            if other.keys() == lengths.keys() and size_text(other) not in done:
+                inputs = self._draw(0, other)
+                if self._failure(inputs) is None:
+                    done.append(size_text(other))
+                    yield inputs
         if lengths:
             checked = f"dynamic dimensions were checked at {'; '.join(done)}"
             self._report.notes.append(checked + remark)

@@ -143,17 +143,19 @@ def _find_opened(bridge: AnyBridge, native: AnyValue, options: AnyValue) -> _Ope
         known = declared.get(name, TensorSummary(name)).shape
         if known is not None and len(known) != len(shape):
             return _Opened()
+        # Recurrent layers have steps before entries.
+        first = int(known is not None and len(known) == 3 and known[0] != 1 and known[1] == 1)
         found.shapes[key] = [
-            _open_axis(found, name, axis, given, None if known is None else known[axis])
+            _open_axis(found, name, axis, given, None if known is None else known[axis], first)
             for axis, given in enumerate(shape)
         ]
     return found
 
 
 def _open_axis(
-    found: _Opened, name: str, axis: int, given: DimLike, known: int | str | None
+    found: _Opened, name: str, axis: int, given: DimLike, known: int | str | None, first: int
 ) -> DimLike:
-    """Return what an axis is read as."""
+    """Return what an axis is read as; `first` is the one that counts entries."""
     dim = as_dim(given)
     if not isinstance(known, int):
         if axis or not isinstance(dim, SymDim) or dim.name is None:
@@ -166,7 +168,7 @@ def _open_axis(
         label = f"{name}_{axis}" if not isinstance(dim, int) else f"{known}to{dim}"
         if isinstance(dim, int):
             found.wanted[label] = dim
-    if found.lengths.setdefault(label, known) == known and axis == 0 and known == 1:
+    if found.lengths.setdefault(label, known) == known and axis == first and known == 1:
         found.batch = found.batch or label
     return given if isinstance(given, str) and given == label else label
 
@@ -196,7 +198,8 @@ def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
     entries = {name: axis for name, axis in inputs.items() if axis is not None}
     outputs = tuple(_axis_of(type_, opened.batch) for type_ in types)
     meta = replace(
-        found.meta, opened=OpenedLengths(opened.lengths, entries, outputs, bool(changed))
+        found.meta,
+        opened=OpenedLengths(opened.lengths, opened.batch, entries, outputs, bool(changed)),
     )
     return found.evolve(mod=found.mod, meta=meta, values=found.values)
 

@@ -164,12 +164,15 @@ def example_types(options: TorchImportOptions, names: Sequence[str]) -> dict[str
     given = replace(given, dynamic_shapes=options.dynamic_shapes)
     if len(given.positional) > len(names) or not {*names} >= given.named.keys():
         raise OptionError(f"example_inputs: the arguments are {', '.join(names) or 'none'}")
-    leaves, keys, _ = given.flatten(".")
-    tensor = require("torch").Tensor
-    return {
-        key: given.type_of(key, leaf) if isinstance(leaf, tensor) else leaf
-        for key, leaf in zip(keys, leaves, strict=True)
-    }
+    found: dict[str, AnyValue] = {}
+    for leaf, key in zip(*given.flatten(".")[:2], strict=True):
+        if isinstance(leaf, require("torch").Tensor):
+            found[key] = given.type_of(key, leaf)
+        elif leaf is None or isinstance(leaf, (bool, int, float, str)):
+            found[key] = leaf
+        else:
+            raise OptionError(f"example_inputs: {key} is a {type(leaf).__name__}")
+    return found
 
 
 def _parameters(module: AnyValue) -> list[inspect.Parameter]:
@@ -186,10 +189,20 @@ def _required(module: AnyValue) -> list[str]:
 
 
 def _from_examples(given: AnyValue, names: Sequence[str]) -> Arguments:
-    """A dict holds arguments by name, a tuple or list by position; arrays become tensors."""
+    """A dict holds arguments by name, a tuple or list by position; arrays become tensors.
+
+    A tensor that is given twice is two: PyTorch takes arguments for one that are the same.
+    """
     from torch.utils import _pytree
 
-    given = _pytree.tree_map(to_tensor, given)
+    seen: set[int] = set()
+
+    def convert(leaf: AnyValue) -> AnyValue:
+        again = id(leaf) in seen and hasattr(leaf, "clone")
+        seen.add(id(leaf))
+        return leaf.clone() if again else to_tensor(leaf)
+
+    given = _pytree.tree_map(convert, given)
     if isinstance(given, Mapping):
         return Arguments((), dict(given), names)
     given = tuple(given) if isinstance(given, (tuple, list)) else (given,)

@@ -55,6 +55,7 @@ def open_model(model: TorchModel | TorchProgram, relay_model: RelayModel) -> Eng
         "inputs": inputs,
         "outputs": outputs,
         "script": model.kind == "torchscript",
+        "constants": model.constants,
     }
     try:
         return ProcessEngine("torch", answer_open, request) if can_start() else _open(request)
@@ -160,7 +161,7 @@ def _run_live(model: TorchModel, inputs: Mapping[str, str], outputs: Sequence[st
     from serde.torch.script import is_script
 
     if is_script(model.live):
-        return _run_script(model.live, inputs, outputs)
+        return _run_script(model.live, inputs, outputs, model.constants)
     if not isinstance(model.live, Call):
         program = model.live.module()
         return TorchEngine(
@@ -188,10 +189,15 @@ def _run_written(
     return TorchEngine(run, inputs, outputs, {})
 
 
-def _run_script(script: AnyValue, inputs: Mapping[str, str], outputs: Sequence[str]) -> Engine:
+def _run_script(
+    script: AnyValue,
+    inputs: Mapping[str, str],
+    outputs: Sequence[str],
+    constants: Mapping[str, AnyValue],
+) -> Engine:
     from serde.torch.script.calls import call_script
 
-    call = call_script(script)
+    call = call_script(script, constants)
 
     def run(given: Mapping[str, AnyValue]) -> Sequence[AnyValue]:
         return flatten(call(given))
@@ -231,7 +237,7 @@ def _open(request: Mapping[str, AnyValue]) -> Engine:
     inputs, outputs = request["inputs"], request["outputs"]
     if request["script"]:
         script = require("torch").jit.load(request["path"], map_location="cpu").eval()
-        return _run_script(script, inputs, outputs)
+        return _run_script(script, inputs, outputs, request["constants"])
     model = codec.load(request["path"], TorchImportOptions())
     weights = {name: weight_tensor(each) for name, each in model.weights.items()}
     evaluation = Evaluation(weights)

@@ -391,7 +391,7 @@ class ExportContext(walk.ExportContext[Value]):
         if value.term is not None:
             return value.term
         if value.data is not None and number and value.data.ndim == 0:
-            return tree.Literal(number_of(value.data[()]))
+            return tree.Literal(number_of(value.data.reshape(1)[0]))
         if value.is_known:
             self._store(value)
             return tree.Stored(value.name)

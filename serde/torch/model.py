@@ -138,6 +138,7 @@ class TorchModel:
         metadata: What its owner added to it, as far as an archive tells.
         branches: Lines of the source at which values of the examples decided what was traced, with
             what became of them.
+        constants: Values of arguments that are no inputs, by name, where these are no defaults.
         traced: The same as a trace, for those who allow one, where this cannot be converted.
     """
 
@@ -153,6 +154,7 @@ class TorchModel:
     ranges: Mapping[str, Range] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
     branches: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, AnyValue] = field(default_factory=dict)
     traced: TorchModel | None = None
 
     def nodes(self) -> Iterator[Node]:

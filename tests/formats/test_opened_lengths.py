@@ -24,6 +24,7 @@ _WEIGHTS = {
     "initial states": {"w": (1, 20, 3), "r": (1, 20, 5), "h": (1, 1, 5), "c": (1, 1, 5)},
     "decoder": {"w": (6, 9)},
     "expanded": {"w": (6, 4)},
+    "rows of heads": {"w": (6, 6)},
     "positions": {"w": (2, 2)},
 }
 
@@ -88,7 +89,7 @@ _GRAPHS = {
         y = Reshape(b, t)
     }""",
     "rows of heads": """(float[4,1,6] x) => (float[4,1,6] y)
-        <int64[3] s = {4, 2, 3}, int64[3] t = {4, 1, 6}> {
+        <int64[3] s = {4, 2, 3}, int64[2] r = {4, 6}, int64[3] t = {4, 1, 6}> {
         a = Reshape(x, s)
         b = Transpose<perm = [1, 0, 2]>(a)
         c = Transpose<perm = [0, 2, 1]>(b)
@@ -96,7 +97,9 @@ _GRAPHS = {
         e = Softmax<axis = -1>(d)
         f = MatMul(e, b)
         g = Transpose<perm = [1, 0, 2]>(f)
-        y = Reshape(g, t)
+        h = Reshape(g, r)
+        i = MatMul(h, w)
+        y = Reshape(i, t)
     }""",
     "sliced": """(float[1,6] x) => (float[1,4] y)
         <int64[2] b = {0, 1}, int64[2] e = {1, 5}, int64[2] ax = {0, 1}> {
@@ -200,7 +203,7 @@ def test_a_batch_follows_in_every_format(suffix: str, tmp_path: Path) -> None:
     if suffix == "-symbol.json":
         source = (between, tmp_path / "between-0000.params")
     report = serde.convert(source, target, input_shapes={"x": ("N", 3, 8, 8)}, check=True)
-    assert "dynamic dimensions were checked at N=2; N=3" in report.notes
+    assert "dynamic dimensions were checked at N=2; N=3; N=1" in report.notes
     x = np.random.default_rng(0).normal(size=(3, 3, 8, 8)).astype(np.float32)
     np.testing.assert_allclose(run(target, x), by_entries(path, x, 0), rtol=1e-5, atol=1e-5)
 
@@ -208,7 +211,10 @@ def test_a_batch_follows_in_every_format(suffix: str, tmp_path: Path) -> None:
 def test_the_length_of_a_sequence_follows(tmp_path: Path) -> None:
     text = _GRAPHS["attention"]
     path = build("attention", text, tmp_path)
-    serde.convert(path, tmp_path / "target.onnx", input_shapes={"x": (1, "S", 24)})
+    report = serde.convert(
+        path, tmp_path / "target.onnx", input_shapes={"x": (1, "S", 24)}, check=True
+    )
+    assert "dynamic dimensions were checked at S=12; S=18; S=6" in report.notes
     (tmp_path / "open").mkdir()
     free = text.replace("1,6,24", "1,S,24").replace("{1, 6,", "{1, -1,")
     expected = build("attention", free, tmp_path / "open")
@@ -222,7 +228,7 @@ def test_what_fixes_a_length_is_told(tmp_path: Path) -> None:
     assert "what held a length of the source follows it now: b newshape [1, -1]: [N, -1]" in (
         report.notes
     )
-    assert "dynamic dimensions were checked at N=2; N=3" in report.notes
+    assert "dynamic dimensions were checked at N=2; N=3; N=1" in report.notes
 
 
 def test_a_length_that_weights_fix_is_refused(tmp_path: Path) -> None:
@@ -238,4 +244,4 @@ def test_an_opened_length_that_nothing_holds_is_checked_at_two_sizes(tmp_path: P
     report = serde.convert(path, tmp_path / "target.onnx", input_shapes=(1, 3, "H", 8), check=True)
     assert report.engines is not None
     assert "onnxruntime" in report.engines[0]
-    assert "dynamic dimensions were checked at H=16; H=24" in report.notes
+    assert "dynamic dimensions were checked at H=16; H=24; H=8" in report.notes

@@ -137,7 +137,9 @@ def test_the_module_stays_as_it_is():
 def test_a_trace_that_takes_one_side_of_a_branch_is_refused_until_allowed(tmp_path, capfd):
     module = Branching().eval()
     pair = (torch.tensor(X), torch.ones(3))  # A tuple, of which the compiler is not told.
-    with pytest.raises(serde.UnsupportedModelError, match="Python float.*traced-branch") as refused:
+    with pytest.raises(
+        serde.UnsupportedModelError, match=r"Python float.*traced-branch"
+    ) as refused:
         onnx_model(module, example_inputs=(pair, 1.5))
     (issue,) = refused.value.report.issues
     assert issue.node.startswith(f"{__file__}:")
@@ -196,6 +198,71 @@ def test_a_trace_in_which_lengths_alone_decide_is_no_loss():
     model = serde.to_relay(Lengths(), example_inputs=(X,), report=report)
     assert "read through torch.jit.trace" in report.notes
     np.testing.assert_array_equal(RelayEngine(model).run({"x": X})[0], X * 2)
+
+
+WRAPPERS = {
+    "compiled": torch.compile,
+    "parallel": torch.nn.DataParallel,
+    "averaged": torch.optim.swa_utils.AveragedModel,
+    "both": lambda module: torch.compile(torch.nn.DataParallel(module)),
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_wrapped_modules_have_the_names_of_those_within(wrapper, tmp_path):
+    module = Small().eval()
+    wrapped, options = WRAPPERS[wrapper](module), {"input_shapes": {"x": ("N", 3)}}
+    found = onnx_model(wrapped, **options)
+    assert names(found.graph.input) == ["x"]
+    assert "layer.weight" in names(found.graph.initializer)
+    assert check(wrapped, tmp_path, **options).passed
+
+
+def test_compiled_parts_of_modules_have_the_names_of_those_within():
+    module = torch.nn.Sequential(torch.compile(torch.nn.Linear(3, 2)))
+    assert list(serde.to_relay(module, example_inputs=(X,)).params) == ["0.weight", "0.bias"]
+
+
+@pytest.mark.parametrize("module", [Small(), Deciding()], ids=["exported", "compiled"])
+def test_a_tensor_that_is_given_twice_is_two_inputs(module, tmp_path):
+    x = torch.tensor(X)
+    assert serde.to_relay(module, example_inputs=(x, x)).meta.inputs == ("x", "mask")
+    assert check(module.eval(), tmp_path, example_inputs=(x, x)).passed
+
+
+class Optionals(torch.nn.Module):
+    def forward(self, x, mask: torch.Tensor | None, xs: list[torch.Tensor], factor: int):
+        x = x * factor + xs[0] - xs[1]
+        return x if mask is None else x * mask
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("mask", [None, X + 2])
+def test_scripts_take_examples(mask, saved, tmp_path):
+    source = torch.jit.script(Optionals())
+    if saved:
+        torch.jit.save(source, tmp_path / "script.pt")
+        source = tmp_path / "script.pt"
+    options = {"example_inputs": (X, mask, [X + 1, X * 2], 5)}
+    wanted = ["x", "xs.0", "xs.1"] if mask is None else ["x", "mask", "xs.0", "xs.1"]
+    assert list(serde.to_relay(source, **options).meta.inputs) == wanted
+    assert check(source, tmp_path, **options).passed
+
+
+def test_an_optional_of_a_script_without_a_shape_is_none(tmp_path):
+    source, report = torch.jit.script(Optionals()), Report()
+    options = {"input_shapes": {"x": (2, 3), "xs.0": (3,), "xs.1": (3,), "factor": ()}}
+    assert "mask" not in serde.to_relay(source, **options, report=report).meta.inputs
+    assert "mask is left out of the inputs: it is None" in report.notes
+    assert check(source, tmp_path, **options).passed
+
+
+def test_examples_that_do_not_fit_a_script():
+    source = torch.jit.script(Deciding())
+    with pytest.raises(serde.OptionError, match="x is a tensor; example_inputs has several"):
+        serde.to_relay(source, example_inputs=((X, X),))
+    with pytest.raises(serde.OptionError, match="arguments are x, mask, times"):
+        serde.to_relay(source, example_inputs={"y": X})
 
 
 def test_what_neither_takes():

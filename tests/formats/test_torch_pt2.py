@@ -321,13 +321,16 @@ def test_other_schemas_are_named(tmp_path: Path, version: dict[str, int], messag
         load_archive(write(tmp_path, data))
 
 
-def test_fields_of_newer_versions_are_passed_over(tmp_path: Path) -> None:
+def test_fields_of_newer_versions_are_passed_over_and_told(tmp_path: Path) -> None:
     def edit(model: dict) -> None:
         model["schema_version"]["minor"] = 99
         model["news"] = [1]
         model["graph_module"]["graph"]["nodes"][0]["news"] = {}
 
-    assert load_archive(write(tmp_path, edited("cnn", MODEL, edit))).version == "8.99"
+    found = load_archive(write(tmp_path, edited("cnn", MODEL, edit)))
+    assert found.version == "8.99"
+    assert "schema 8.99 is newer than 8.20 (PyTorch 2.13)" in found.notes[0]
+    assert not load_archive(GOLDEN / "cnn.pt2").notes
 
 
 def test_nodes_without_names(tmp_path: Path) -> None:

@@ -284,6 +284,22 @@ def test_what_is_no_program(tmp_path: Path, content: bytes, message: str) -> Non
     refused(tmp_path, changed("cnn", {MODEL: content}), message)
 
 
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"s77": {"min_val": 64, "max_val": 1}}, "s77: a range from 64 to 1"),
+        ({"s77": {"min_val": "1", "max_val": 2}}, "s77.min_val: expected an integer"),
+        ({"s77": {"min_val": 2**70, "max_val": None}}, "an integer beyond 64 bits"),
+        ({"s77": [1, 2]}, "s77: expected an object"),
+        ({"77 s": {"min_val": 1, "max_val": 2}}, "expected the length of an axis, found '77 s'"),
+        ([1], "range_constraints: expected an object"),
+    ],
+)
+def test_ranges_that_are_none(tmp_path: Path, ranges: Any, message: str) -> None:
+    data = edited("cnn", MODEL, lambda model: {**model, "range_constraints": ranges})
+    refused(tmp_path, data, message)
+
+
 def test_too_many_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "MAX_TORCH_CONTAINERS", 100)
     refused(tmp_path, changed("cnn", {MODEL: b"[" + b"[]," * 100 + b"[]]"}), "102 lists and obj")

@@ -163,3 +163,26 @@ def test_a_traced_dimension_may_be_made_open() -> None:
     x = torch.randn(5, 3, 8, 8)
     with torch.no_grad():
         compare(interpret(model, x), traced(x))
+
+
+POOLS = {
+    "mean": nn.AvgPool2d(64, ceil_mode=True),
+    "mean with padding": nn.AvgPool2d(8, padding=3, ceil_mode=True),
+    "mean of the data": nn.AvgPool2d(8, padding=2, ceil_mode=True, count_include_pad=False),
+    "sum": nn.AvgPool2d((9, 2), ceil_mode=True, divisor_override=7),
+    "maximum": nn.MaxPool2d(64, ceil_mode=True),
+    "apart": nn.MaxPool2d((4, 2), stride=(9, 1), dilation=(3, 1), ceil_mode=True),
+}
+
+
+@pytest.mark.parametrize("open_lengths", [False, True])
+@pytest.mark.parametrize("name", POOLS)
+def test_windows_longer_than_the_data(name: str, open_lengths: bool) -> None:
+    """Rounding up lets them be, as in the last layer of EfficientNet."""
+    x = torch.randn(2, 3, 5, 4)
+    options: dict[str, Any] = {}
+    if open_lengths:
+        shape = ("n", 3, "h", 4) if POOLS[name].padding == 0 else ("n", 3, 5, 4)
+        options = {"input_shapes": {"input": shape}, "allow": ["other-lengths"]}
+    model = serde.to_relay(trace(POOLS[name], x), **options)
+    compare(interpret(model, x), POOLS[name](x))

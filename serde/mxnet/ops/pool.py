@@ -237,7 +237,7 @@ def import_adaptive_avg_pooling(
 
 
 def _has_mxnet_window(call: Call) -> bool:
-    """Whether MXNet has a window: the same on both sides, without gaps, on floats."""
+    """Whether MXNet has a window: the same on both sides, without gaps, on floats that fill it."""
     attrs, data = call.attrs, tensor_type(call.args[0])
     wanted = LAYOUTS[data.rank - 2, None][0]
     before, after = split_padding(attrs["padding"], data.rank - 2)
@@ -250,6 +250,10 @@ def _has_mxnet_window(call: Call) -> bool:
         and bool(before == after)
         and all(each == 1 for each in attrs["dilation"])
         and all(map(operator.lt, map(operator.add, before, spare), attrs["pool_size"]))
+        and not any(
+            type(length) is int and size > length + 2 * pad
+            for size, length, pad in zip(attrs["pool_size"], data.shape[2:], before, strict=True)
+        )
         and not past
     )
 

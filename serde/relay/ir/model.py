@@ -46,13 +46,15 @@ class OpenedLengths:
 
     Attributes:
         lengths: The length in the source by the symbol that stands for it now.
-        inputs: The axis of each input that counts the entries of a batch, one in the source.
+        batch: The symbol that counts the entries of a batch, of which the source has one.
+        inputs: The axis of each input that does.
         outputs: The axis of each output that does.
         rewritten: Whether the graph has been changed for it, which the source's engine knows
             nothing of.
     """
 
     lengths: Mapping[str, int]
+    batch: str | None
     inputs: Mapping[str, int]
     outputs: tuple[int | None, ...]
     rewritten: bool

@@ -165,10 +165,10 @@ def pool_dim(
     """
     if stride < 1 or dilation < 1:
         raise TypeInferenceError(f"stride {stride} and dilation {dilation} must be positive")
-    room = length + padding - ((kernel - 1) * dilation + 1)
+    room = length + padding - ((kernel - 1) * dilation + 1) + (stride - 1 if ceil_mode else 0)
     if type(room) is int and room < 0:
         raise TypeInferenceError(f"a window of {kernel} does not fit a length of {length}")
-    return (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    return room // stride + 1
 
 
 def transposed_conv_dim(

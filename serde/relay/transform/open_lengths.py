@@ -362,8 +362,9 @@ def _reshape(
         if not found:
             continue
         place = axis if axis in found else found[0]
-        if place and new[place] != lengths[name] and after[place:] == before[axis + 1 :]:
-            place -= 1  # What follows the axis is as it was: it joins what comes before.
+        behind = len(shape) - axis - (1 if times == 1 else 0)
+        if place and new[place] != lengths[name] and len(after) - place <= behind:
+            place -= 1  # What follows the axis is not split: it joins what comes before.
         new[place] = new[place] // lengths[name] * symbol(name)
     return {} if new == codes else {"newshape": tuple(new)}
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import replace
 from functools import wraps
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
 from serde._optional import require
@@ -35,6 +35,7 @@ def from_module(module: AnyValue, options: TorchImportOptions) -> TorchModel:
     Raises:
         OptionError: Nobody tells its arguments, or PyTorch makes no program of it with them.
     """
+    module = _unwrap(module)
     given = find_arguments(module, options)
     notes = [TRAINING_NOTE] if module.training else []
     dropped: set[str] = set()
@@ -46,7 +47,7 @@ def from_module(module: AnyValue, options: TorchImportOptions) -> TorchModel:
                 refusal = first_line(error)
             else:
                 notes += map(_note_dropped, sorted(dropped))
-                return _read_exported(module, program, notes)
+                return _without_wrappers(_read_exported(module, program, notes))
             try:
                 trace = trace_module(module, given)
             except Exception as error:
@@ -56,7 +57,39 @@ def from_module(module: AnyValue, options: TorchImportOptions) -> TorchModel:
                 ) from error
         notes += [f"torch.export refuses the module ({refusal})"]
         notes += map(_note_dropped, sorted(dropped))
-        return read_traced(module, trace, given, notes, options)
+        return _without_wrappers(read_traced(module, trace, given, notes, options))
+
+
+_COMPILED: Final = "_orig_mod."
+"""What ``torch.compile`` puts before names of weights."""
+
+
+def _unwrap(module: AnyValue) -> AnyValue:
+    """Return the module of which others only say how it is run, whose arguments have no names."""
+    torch = require("torch")
+    parallel = (
+        torch.nn.DataParallel,
+        torch.nn.parallel.DistributedDataParallel,
+        torch.optim.swa_utils.AveragedModel,
+    )
+    while True:
+        if "_orig_mod" in module._modules:
+            module = module._orig_mod
+        elif isinstance(module, parallel):
+            module = module.module
+        else:
+            return module
+
+
+def _without_wrappers(model: TorchModel) -> TorchModel:
+    """Return a program whose weights have the names that modules inside give before compiling."""
+    named = {value: name.replace(_COMPILED, "") for value, name in model.graph.weights.items()}
+    return replace(
+        model,
+        graph=replace(model.graph, weights=named),
+        weights={name.replace(_COMPILED, ""): each for name, each in model.weights.items()},
+        traced=model.traced and _without_wrappers(model.traced),
+    )
 
 
 @contextmanager

@@ -235,8 +235,8 @@ def import_clamp(
     if not given:
         raise Unsupported("a clamp without limits")
     dtype = ctx.result_dtype(self, *given)
-    x, *limits = (None if each is None else ctx.cast(each, dtype) for each in (self, min, max))
-    return _clip(ctx, x, *limits)
+    low, high = (None if each is None else ctx.cast(each, dtype) for each in (min, max))
+    return _clip(ctx, ctx.cast(self, dtype), low, high)
 
 
 def _clip(ctx: ImportContext, x: Expr, low: Expr | None, high: Expr | None) -> Expr:

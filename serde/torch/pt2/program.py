@@ -157,8 +157,15 @@ def read_ranges(document: Document) -> dict[str, Range]:
     found: dict[str, Range] = {}
     for name, limits in document.field("range_constraints").entries():
         low, high = limits.optional("min_val"), limits.optional("max_val")
-        if low is not None:
-            found[name] = low.integer(), None if high is None else high.integer()
+        try:
+            parse_dim(name)
+        except ValueError as error:
+            raise limits.fault(str(error)) from None
+        least, most = (None if each is None else each.integer() for each in (low, high))
+        if least is not None and most is not None and least > most:
+            raise limits.fault(f"a range from {least} to {most}")
+        if least is not None:
+            found[name] = least, most
     return found
 
 

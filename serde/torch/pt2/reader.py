@@ -13,7 +13,13 @@ from serde.torch.model import NAMES, Input, TorchModel
 from serde.torch.pt2.archive import Archive
 from serde.torch.pt2.document import Document, read_document
 from serde.torch.pt2.program import read_program, read_ranges
-from serde.torch.pt2.versions import ARCHIVE_VERSION, NEWEST, SCHEMA, release_of
+from serde.torch.pt2.versions import (
+    ARCHIVE_VERSION,
+    NEWEST,
+    NEWEST_MINOR,
+    SCHEMA,
+    release_of,
+)
 from serde.torch.pt2.weights import Payloads, check_byte_order
 from serde.weights import Weight
 
@@ -54,24 +60,22 @@ def read_archive(archive: Archive) -> TorchModel:
     check_byte_order(archive)
     member = _program_member(archive)
     document = read_document(archive, member)
-    _check_schema(document)
+    version, notes = _read_schema(document)
     program = read_program(document)
     payloads = Payloads(archive, member[len(_MODELS) : -len(".json")])
     weights: dict[str, Weight] = {}
     for name in program.graph.weights.values():
         weights[name] = payloads.weight(name, constant=name in program.constant)
     inputs, outputs = _named(archive, program.inputs, program.results.names)
-    version = document.field("schema_version")
-    numbers = [version.field(key).integer() for key in ("major", "minor")]
     return TorchModel(
         program.graph,
         inputs,
         outputs,
         weights,
         "pt2",
-        ".".join(map(str, numbers)),
+        version,
         Path(archive.path),
-        notes=program.results.notes,
+        notes=[*notes, *program.results.notes],
         ranges=read_ranges(document),
         metadata=_metadata(archive),
     )
@@ -137,12 +141,18 @@ def _program_member(archive: Archive) -> str:
     raise archive.error(f"expected a program of torch.export, found {what}")
 
 
-def _check_schema(document: Document) -> None:
-    major = document.field("schema_version").field("major").integer()
-    minor = document.field("schema_version").field("minor").integer()
+def _read_schema(document: Document) -> tuple[str, list[str]]:
+    """Return the version of the schema, and a note where it is newer than what is known of it."""
+    version = document.field("schema_version")
+    major, minor = (version.field(key).integer() for key in ("major", "minor"))
     if major != SCHEMA:
         raise FormatError(
             f"a program of schema {major}.{minor}{release_of(major)}; "
             f"{SCHEMA} up to {NEWEST} is read",
             path=document.path,
         )
+    notes = [
+        f"schema {major}.{minor} is newer than {NEWEST}, the newest that is known; "
+        "what it has added is not read"
+    ]
+    return f"{major}.{minor}", notes if minor > NEWEST_MINOR else []

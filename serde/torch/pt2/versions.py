@@ -13,6 +13,7 @@ __all__ = [
     "LAYOUTS",
     "MEMORY_FORMATS",
     "NEWEST",
+    "NEWEST_MINOR",
     "SCHEMA",
     "release_of",
 ]
@@ -20,7 +21,8 @@ __all__ = [
 SCHEMA: Final = 8
 """The major version of the schema that is read; within it, versions add fields and kinds."""
 
-NEWEST: Final = "8.20 (PyTorch 2.13)"
+NEWEST_MINOR: Final = 20
+NEWEST: Final = f"{SCHEMA}.{NEWEST_MINOR} (PyTorch 2.13)"
 """The newest version whose additions are all known."""
 
 ARCHIVE_VERSION: Final = "0"

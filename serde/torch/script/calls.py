@@ -13,10 +13,16 @@ __all__ = ["call_script"]
 _NUMBERS = {"IntType": int, "FloatType": float, "BoolType": bool, "NumberType": float}
 
 
-def call_script(script: AnyValue) -> Callable[[Mapping[str, AnyValue]], AnyValue]:
+def call_script(
+    script: AnyValue, constants: Mapping[str, AnyValue]
+) -> Callable[[Mapping[str, AnyValue]], AnyValue]:
     """Return what calls a script module or function with tensors by name.
 
     What is inside a list, tuple or dict has the name of that and its place or key: ``xs.0``.
+
+    Args:
+        script: The module or function.
+        constants: Arguments that are no tensors, by name.
     """
     function = isinstance(script, require("torch").jit.ScriptFunction)
     schema = script.schema if function else script.forward.schema
@@ -27,7 +33,8 @@ def call_script(script: AnyValue) -> Callable[[Mapping[str, AnyValue]], AnyValue
         for place, name in enumerate(declared)
     ]
 
-    def call(given: Mapping[str, AnyValue]) -> AnyValue:
+    def call(tensors: Mapping[str, AnyValue]) -> AnyValue:
+        given = {**constants, **tensors}
         arguments: list[AnyValue] = []
         named: dict[str, AnyValue] = {}
         for place, (each, name) in enumerate(zip(parameters, names, strict=True)):
@@ -56,6 +63,8 @@ def _build(type_: AnyValue, name: str, given: Mapping[str, AnyValue]) -> AnyValu
         CheckError: It is no tensor, number, or structure of these.
     """
     kind = type_.kind()
+    if name in given and not isinstance(given[name], require("torch").Tensor):
+        return given[name]
     if kind == "OptionalType":
         return _build(type_.getElementType(), name, given)
     if kind == "TensorType":
@@ -63,6 +72,8 @@ def _build(type_: AnyValue, name: str, given: Mapping[str, AnyValue]) -> AnyValu
     if kind in _NUMBERS:
         return _NUMBERS[kind](given[name].item())
     entries = _entries(given, name)
+    if kind != "DictType":
+        entries.sort(key=int)
     if kind == "TupleType":
         parts = zip(type_.elements(), entries, strict=True)
         return tuple(_build(part, f"{name}.{entry}", given) for part, entry in parts)

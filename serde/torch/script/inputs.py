@@ -31,6 +31,7 @@ class Inputs:
         found: The inputs of the model.
         nodes: Nodes that make of them what the program takes.
         notes: What users should know of parameters that are no inputs.
+        constants: Values of parameters that users say, by name.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Inputs:
         self.found: list[Input] = []
         self.nodes: list[Node] = []
         self.notes: list[str] = []
+        self.constants: dict[str, AnyValue] = {}
         self._shapes = shapes
         self._examples = examples
         self._fresh = fresh
@@ -60,16 +62,14 @@ class Inputs:
         """
         target = value.debugName()
         type_ = value.type()
-        if name in self._examples and not isinstance(self._examples[name], TensorType):
-            self._make_constant(self._examples[name], name, target)
-        elif self._is_given(name) or not (has_default or type_.kind() == "OptionalType"):
+        optional = has_default or type_.kind() == "OptionalType"
+        if not optional or self._is_given(name):
             self._read(type_, name, target)
-        else:
-            self._make_constant(default, name, target)
-            self.notes.append(f"{name} is left out of the inputs: it is {default!r:.100}")
-
-    def _make_constant(self, value: AnyValue, name: str, target: str) -> None:
-        self.nodes.append(Node("prim::Constant", name, [("value", value)], [target]))
+            return
+        if not has_default:
+            self.constants[name] = None
+        self.nodes.append(Node("prim::Constant", name, [("value", default)], [target]))
+        self.notes.append(f"{name} is left out of the inputs: it is {default!r:.100}")
 
     def _is_given(self, name: str) -> bool:
         given = (*self._shapes, *self._examples)
@@ -82,7 +82,8 @@ class Inputs:
             kind = type_.kind()
         known = self._examples.get(name)
         if name in self._examples and not isinstance(known, TensorType):
-            self._make_constant(known, name, target)
+            self.constants[name] = known
+            self.nodes.append(Node("prim::Constant", name, [("value", known)], [target]))
         elif kind == "TensorType":
             self._add_tensor(type_, name, target)
         elif kind in _NUMBERS:

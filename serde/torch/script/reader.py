@@ -78,6 +78,7 @@ class Reader:
             path,
             live,
             self._inputs.notes,
+            constants=self._inputs.constants,
         )
 
     def _fresh(self, name: str) -> str:

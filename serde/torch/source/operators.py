@@ -12,11 +12,15 @@ from typing import Final
 from serde.torch.ops.table import DTYPE_CODES
 from serde.torch.written.folder import DTYPES
 
-__all__ = ["BUILTINS", "CASTS", "CONSTANTS", "CONSTANT_MATH", "INFIX", "METHODS", "PREFIX", "dtype_of", "name_of"]
+__all__ = [
+    "APPLIED", "ATTRIBUTES", "BUILTINS", "CASTS", "CONSTANTS", "INFIX", "PREFIX", "dtype_of",
+    "name_of",
+]  # fmt: skip
 
-Infix = tuple[str, Callable[[AnyValue, AnyValue], AnyValue]]
+_Entry = tuple[str, Callable[..., AnyValue]]
+"""An operator, and what computes it of known values."""
 
-INFIX: Final[Mapping[type, Infix]] = {
+INFIX: Final[Mapping[type, _Entry]] = {
     ast.Add: ("aten::add", operator.add),
     ast.Sub: ("aten::sub", operator.sub),
     ast.Mult: ("aten::mul", operator.mul),
@@ -42,58 +46,56 @@ INFIX: Final[Mapping[type, Infix]] = {
     ast.NotIn: ("", lambda a, b: a not in b),
 }
 
-PREFIX: Final[Mapping[type, tuple[str, Callable[[AnyValue], AnyValue]]]] = {
+PREFIX: Final[Mapping[type, _Entry]] = {
     ast.USub: ("aten::neg", operator.neg),
     ast.Invert: ("aten::bitwise_not", operator.invert),
-    ast.Not: ("aten::__not__", operator.not_),
 }
 
-BUILTINS: Final[Mapping[str, tuple[str, Callable[..., AnyValue]]]] = {
-    "abs": ("aten::abs", abs),
-    "bool": ("aten::Bool", bool),
-    "float": ("aten::Float", float),
-    "int": ("aten::Int", int),
-    "isinstance": ("", isinstance),
-    "len": ("aten::len", len),
-    "list": ("aten::list", list),
-    "max": ("prim::max", max),
-    "min": ("prim::min", min),
-    "round": ("aten::round", round),
-    "sum": ("aten::sum", sum),
-    "tuple": ("aten::list", tuple),
-}
-"""Functions of Python's: the operator, and what computes it of known values."""
+BUILTINS: Final[Mapping[str, _Entry]] = {
+    "abs": ("aten::abs", abs), "bool": ("aten::Bool", bool), "enumerate": ("", enumerate),
+    "float": ("aten::Float", float), "int": ("aten::Int", int), "isinstance": ("", isinstance),
+    "getattr": ("", getattr), "len": ("aten::len", len), "list": ("aten::list", list),
+    "max": ("prim::max", max), "min": ("prim::min", min), "range": ("", range),
+    "round": ("aten::round", round), "sum": ("aten::sum", sum), "tuple": ("aten::list", tuple),
+    "zip": ("", zip),
+}  # fmt: skip
+"""Functions of Python's, some of which are read otherwise."""
 
 CASTS: Final[Mapping[str, str]] = {
     "bfloat16": "bfloat16", "bool": "bool", "double": "float64", "float": "float32",
     "half": "float16", "int": "int32", "long": "int64", "short": "int16",
 }  # fmt: skip
-"""Methods of tensors that cast."""
+"""Methods of tensors that cast, and other names of dtypes."""
 
-METHODS: Final[Mapping[str, str]] = {"tolist": "prim::tolist", "ndimension": "aten::dim"}
-"""Methods whose operator has another name."""
-
-CONSTANTS: Final[Mapping[str, AnyValue]] = {
-    **{f"{home}.{name}": getattr(math, name) for home in ("math", "torch")
-       for name in ("pi", "inf", "nan", "e")},
-    "torch.contiguous_format": "contiguous_format", "torch.strided": "strided",
-    "torch.preserve_format": "preserve_format",
+ATTRIBUTES: Final[Mapping[str, str]] = {
+    "T": "aten::t", "dtype": "prim::dtype", "imag": "aten::imag", "ndim": "aten::dim",
+    "real": "aten::real", "shape": "aten::size",
 }  # fmt: skip
 
-CONSTANT_MATH: Final[Mapping[str, Callable[..., AnyValue]]] = {
-    name: getattr(math, name)
-    for name in ("ceil", "cos", "exp", "floor", "log", "log2", "pow", "sin", "sqrt", "tanh")
+CONSTANTS: Final[Mapping[str, AnyValue]] = {
+    **{f"{x}.{y}": getattr(math, y) for x in ("math", "torch") for y in ("e", "inf", "nan", "pi")},
+    "torch.contiguous_format": "contiguous_format",
 }
 
+APPLIED: Final[Mapping[str, str]] = {
+    **{x: x.lower() for x in (
+        "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LogSigmoid",
+        "Mish", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softplus", "Softshrink",
+        "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    )},
+    **{f"{x}{n}d": f"{y}{n}d" for n in (1, 2, 3) for x, y in (
+        ("AdaptiveAvgPool", "adaptive_avg_pool"), ("AdaptiveMaxPool", "adaptive_max_pool"),
+        ("AvgPool", "avg_pool"),
+    )},
+    "LeakyReLU": "leaky_relu", "LogSoftmax": "log_softmax", "PixelShuffle": "pixel_shuffle",
+    "PixelUnshuffle": "pixel_unshuffle", "Upsample": "interpolate",
+}  # fmt: skip
+"""Modules without weights, by the functions that take their arguments behind the input."""
+
 _NAMESPACES: Final = (
-    ("torch.ops.aten.", "aten::"),
-    ("torch.nn.functional.", "aten::"),
-    ("torch.linalg.", "aten::linalg_"),
-    ("torch.fft.", "aten::fft_"),
-    ("torch.special.", "aten::special_"),
-    ("torch.", "aten::"),
-    ("math.", "aten::"),
-)
+    ("torch.ops.aten.", ""), ("torch.nn.functional.", ""), ("torch.linalg.", "linalg_"),
+    ("torch.fft.", "fft_"), ("torch.special.", "special_"), ("torch.", ""), ("math.", ""),
+)  # fmt: skip
 
 
 def name_of(function: str) -> str | None:
@@ -101,14 +103,13 @@ def name_of(function: str) -> str | None:
     for prefix, ours in _NAMESPACES:
         rest = function.removeprefix(prefix)
         if rest != function and rest.isidentifier():
-            return f"{ours}{rest}"
+            return f"aten::{ours}{rest}"
     return None
 
 
 def dtype_of(name: str) -> int | str | None:
     """Return a dtype as TorchScript has it: by its code where it has one."""
-    dtype = {"half": "float16", "float": "float32", "double": "float64", "int": "int32",
-             "long": "int64", "short": "int16"}.get(name, name)  # fmt: skip
+    dtype = CASTS.get(name, name)
     if dtype in DTYPE_CODES:
         return DTYPE_CODES.index(dtype)
     return dtype if dtype in DTYPES else None

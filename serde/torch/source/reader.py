@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any as AnyValue
@@ -13,29 +14,25 @@ from typing import Final
 from serde.errors import FormatError
 from serde.io.contained import member_path
 from serde.io.nesting import nesting_depth
-from serde.limits import MAX_GRAPH_TEXT_BYTES, MAX_NESTING, MAX_RANK
-from serde.relay.ir.dims import Any, DimLike, symbol
-from serde.torch.model import Argument, Graph, Input, Ref, TorchModel
+from serde.limits import MAX_NESTING, MAX_RANK
+from serde.relay.ir.dims import Any, symbol
+from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.pt2.document import Document
-from serde.torch.source.statements import LOADER_NAME, Compiler
+from serde.torch.source.calls import LOADER_NAME
+from serde.torch.source.statements import Compiler
 from serde.torch.source.syntax import MAX_SOURCE_BYTES, Unit
-from serde.torch.source.values import Class, Frame, Function, Globals, Held, Instance, Library
+from serde.torch.source.values import Class, Frame, Globals, Held, Instance, Library
 from serde.torch.written.folder import CONFIG, DTYPES, SOURCE, WEIGHTS
 from serde.torch.written.source import LOADER
-from serde.weights import FileWeight, OpenFile, Weight, numpy_dtype
+from serde.weights import FileWeight, OpenFile, Weight
 
 __all__ = ["load_folder"]
 
-_IMPORTED: Final = {
-    "torch": ("torch", "torch.nn", "torch.nn.functional"),
-    "math": ("math",),
-    "pathlib": ("pathlib.Path",),
-    "__future__": ("__future__.annotations",),
-}
-"""What a module may import, by the first part of its name."""
+_IMPORTED: Final = ("__future__.annotations", "math", "pathlib.Path", "torch")
+"""What a module may import; of PyTorch what is directly in it."""
 
-_COUNTED: Final = "num_batches_tracked"
-"""A buffer that PyTorch itself adds where a state dictionary has none."""
+_MAX_HEADER_BYTES: Final = 100_000_000
+"""Longest header of safetensors, as its own library has it."""
 
 
 def load_folder(path: Path) -> TorchModel:
@@ -44,162 +41,125 @@ def load_folder(path: Path) -> TorchModel:
     Raises:
         FormatError: Its source is not of the subset that serde writes, or its files do not fit.
     """
-    config = Document(_read_json(_read(path, CONFIG), path / CONFIG), CONFIG, os.fspath(path))
-    stored = _read_weights(path)
-    unit = Unit(_read(path, SOURCE, MAX_SOURCE_BYTES).decode("utf-8", "replace"), SOURCE)
     try:
-        return _read_module(path, unit, config, stored)
+        config = _read_json(_read(path, CONFIG), CONFIG, path)
+        unit = Unit(_read(path, SOURCE).decode("utf-8", "replace"), SOURCE)
+        return _read_module(path, unit, config, _read_weights(path))
     except RecursionError:
         raise FormatError(f"{SOURCE}: expected few levels, found deeper ones", path=path) from None
     except FormatError as error:
-        if error.path is not None:
-            raise
-        raise FormatError(str(error), path=path) from None
+        raise error if error.path else FormatError(str(error), path=path) from None
 
 
 def _read_module(
-    path: Path, unit: Unit, config: Document, stored: dict[str, Weight]
+    path: Path, unit: Unit, config: Document, stored: Mapping[str, Weight]
 ) -> TorchModel:
-    reader = Compiler(_library())
-    names = _read_globals(unit, reader)
-    kind = names.names.get("Model")
+    reader = Compiler(_library(), unit)
+    kind = _read_globals(unit, reader).names.get("Model")
     if not isinstance(kind, Class):
         raise unit.fault(unit.tree, "a class Model")
     model = reader.construct(kind, [], {})
     weights = _place(model, stored)
+    forward = kind.method("forward", model)
+    if forward is None:
+        raise unit.fault(unit.tree, "a method forward of Model")
     declared = {x.field("argument").text(): x for x in config.field("inputs").items()}
     outputs = [each.field("name").text() for each in config.field("outputs").items()]
-    found = kind.method("forward")
-    if found is None:
-        raise unit.fault(unit.tree, "a method forward of Model")
     inputs = []
-    for each in found[1].args.args[1:]:
+    for each in forward.definition.args.args[1:]:
         if each.arg not in declared:
             raise unit.fault(each, f"an input that {CONFIG} describes")
         inputs.append(_input(each.arg, declared[each.arg]))
-    reader.nodes = nodes = []
-    given = [Ref(each.value) for each in inputs]
-    result = reader.call_module(found[1], model, given, {}, Frame(names, {}))
-    results: list[Argument] = [reader.argument(result)]
-    if isinstance(result, tuple) and len(outputs) == len(result):
-        results = [reader.argument(each) for each in result]
-    elif isinstance(result, Ref) and len(outputs) > 1:
-        results = [Ref(x) for x in reader.write("prim::TupleUnpack", [result], {}, len(outputs))]
+    nodes: list[Node] = []
+    reader.nodes = nodes
+    reader.frame = Frame(forward.home)
+    result = reader.call_module(model, [Ref(each.value) for each in inputs], {})
+    if isinstance(result, Ref) and len(outputs) > 1:
+        names = reader.write("prim::TupleUnpack", [result], {}, len(outputs))
+        result = tuple(map(Ref, names))
+    several = isinstance(result, tuple) and len(outputs) == len(result)
+    results: list[Argument] = [*map(reader.argument, result if several else [result])]
     if len(results) != len(outputs):
-        raise unit.fault(found[1], f"{len(outputs)} results, as {CONFIG} says")
+        raise unit.fault(forward.definition, f"{len(outputs)} results, as {CONFIG} says")
     graph = Graph([each.value for each in inputs], nodes, results, reader.weights)
     return TorchModel(graph, inputs, outputs, weights, "source", path=path)
 
 
-def _read_globals(unit: Unit, reader: Compiler) -> Globals:
+def _read_globals(unit: Unit, reader: Compiler, found: Globals | None = None) -> Globals:
     """Return the names of a module: what it imports, and what it defines."""
-    found = Globals(unit)
+    found = found or Globals(unit)
     for node in unit.tree.body:
-        if isinstance(node, ast.Import):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            home = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
             for each in node.names:
-                _import(unit, found, node, each.name, each.asname or each.name.partition(".")[0])
-                if each.asname is None:
-                    found.names[each.name.partition(".")[0]] = Library(each.name.partition(".")[0])
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            for each in node.names:
-                full = f"{node.module}.{each.name}"
-                _import(unit, found, node, full, each.asname or each.name)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            continue
-        else:
+                full = home + each.name
+                plain = full.removeprefix("torch.") if full != "torch.nn.functional" else ""
+                if "." in plain.removeprefix("pathlib.").removeprefix("__future__.") or (
+                    plain == full and full not in _IMPORTED
+                ):
+                    raise unit.fault(node, f"imports of {', '.join(_IMPORTED)}")
+                if plain == "*":
+                    raise unit.fault(node, "names that are imported")
+                top = full if each.asname or home else full.partition(".")[0]
+                found.names[each.asname or each.name.partition(".")[0]] = Library(top)
+        elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             reader.define(node, found)
     for kind in found.names.values():
-        if isinstance(kind, Class) and LOADER_NAME in kind.methods:
-            _check_loader(unit, kind.methods[LOADER_NAME])
+        loader = kind.methods.get(LOADER_NAME) if isinstance(kind, Class) else None
+        if loader is not None and ast.dump(loader) != _loader():
+            raise unit.fault(loader, f"{LOADER_NAME} as serde writes it")
     return found
-
-
-def _import(unit: Unit, found: Globals, node: ast.stmt, full: str, name: str) -> None:
-    allowed = _IMPORTED.get(full.partition(".")[0], ())
-    if full not in allowed and not (full.startswith("torch.") and full.count(".") == 1 and "*" not in full):
-        raise unit.fault(node, f"imports of {', '.join(sorted(_IMPORTED))}")
-    found.names[name] = Library(full)
-
-
-def _check_loader(unit: Unit, method: ast.FunctionDef) -> None:
-    """Refuse a loader that is not what serde writes: weights would come from elsewhere."""
-    if ast.dump(method) != _loader():
-        raise unit.fault(method, "from_pretrained as serde writes it")
 
 
 @cache
 def _loader() -> str:
+    """Return what reads weights; another one would take them from elsewhere."""
     (kind,) = ast.parse(f"class Model:\n{LOADER}").body
-    assert isinstance(kind, ast.ClassDef)
-    return ast.dump(kind.body[0])
+    return ast.dump(kind.body[0])  # type: ignore[attr-defined]
 
 
 @cache
 def _library() -> Globals:
     """Return PyTorch's own modules and functions as far as they are no operators themselves."""
     text = (Path(__file__).parent / "definitions.py").read_text(encoding="utf-8")
-    unit = Unit(text, "definitions.py", is_own=True)
-    found = Globals(unit)
-    _read_own(unit, found)
-    return found
-
-
-def _read_own(unit: Unit, found: Globals) -> None:
-    filled = _read_globals(unit, Compiler(found))
-    found.names.update(filled.names)
-    for name, each in list(found.names.items()):
-        if isinstance(each, Function):
-            found.names[name] = Function(each.definition, found)
-        elif isinstance(each, Class):
-            base = None if each.base is None else found.names[each.base.name]
-            found.names[name] = Class(name, found, base, each.methods, each.constants)
+    found = Globals(Unit(text, "definitions.py", is_own=True))
+    return _read_globals(found.unit, Compiler(found, found.unit), found)
 
 
 # Weights.
 
 
-def _place(model: Instance, stored: dict[str, Weight]) -> dict[str, Weight]:
-    """Return the weights of a module by name, each of the shape that its constructor says.
+def _place(model: Instance, stored: Mapping[str, Weight]) -> dict[str, Weight]:
+    """Return the weights of a module by name, each of the type that its constructor says.
 
     Raises:
-        FormatError: One is missing, is another's or has another shape; or one is left.
+        FormatError: One is missing, another's or of another type; or one is left.
     """
-    found: dict[str, Weight] = {}
+    held: dict[str, Held] = {}
     seen: set[int] = set()
     pending = [("", model)]
     while pending:
-        path, each = pending.pop()
-        each.path = path
-        if id(each) in seen:
-            raise FormatError(f"{SOURCE}: expected each module once, found {path} again")
-        seen.add(id(each))
-        for key, value in each.attributes.items():
+        path, module = pending.pop()
+        module.path = path
+        for key, value in module.attributes.items():
             name = f"{path}.{key}".lstrip(".")
+            if isinstance(value, (Instance, Held)) and id(value) in seen:
+                raise FormatError(f"{SOURCE}: expected modules and weights once, found {name} too")
+            seen.add(id(value))
             if isinstance(value, Instance):
                 pending.append((name, value))
-            elif isinstance(value, Held) and (value.is_state or value.name):
-                _name_weight(name, value, stored, found)
-    left = sorted(stored.keys() - found.keys())
-    if left:
-        raise FormatError(f"{WEIGHTS}: expected weights that {SOURCE} has, found {left[0][:200]}")
-    return found
-
-
-def _name_weight(
-    name: str, held: Held, stored: dict[str, Weight], found: dict[str, Weight]
-) -> None:
-    weight = stored.get(name)
-    if held.name:
-        raise FormatError(f"{SOURCE}: expected one name of {held.name}, found {name} too")
-    held.name = name
-    if weight is None and name.endswith(_COUNTED):
-        return
-    if weight is None:
-        raise FormatError(f"{WEIGHTS}: expected {name[:200]}, found no such weight")
-    if (weight.shape, weight.dtype) != (held.shape, held.dtype):
-        one, other = (f"{x.dtype}{list(x.shape)}" for x in (held, weight))
-        raise FormatError(f"{WEIGHTS}: {name[:200]}: expected {one}, found {other}")
-    found[name] = weight
+            elif isinstance(value, Held) and value.is_state:
+                held[name], value.name = value, name
+    counters = {x for x in held if x.endswith("num_batches_tracked")}  # PyTorch adds what lacks.
+    wrong = sorted((held.keys() - counters) ^ (stored.keys() - counters))
+    if wrong:
+        found = f"expected {wrong[0]}" if wrong[0] in held else f"found {wrong[0]} as well"
+        raise FormatError(f"{WEIGHTS}: expected the weights of {SOURCE}, {found[:200]}")
+    for name, weight in stored.items():
+        if (weight.shape, weight.dtype) != (held[name].shape, held[name].dtype):
+            one, other = (f"{x.dtype}{list(x.shape)}" for x in (held[name], weight))
+            raise FormatError(f"{WEIGHTS}: {name[:200]}: expected {one}, found {other}")
+    return dict(stored)
 
 
 def _read_weights(root: Path) -> dict[str, Weight]:
@@ -211,26 +171,21 @@ def _read_weights(root: Path) -> dict[str, Weight]:
     path = member_path(os.fspath(root), WEIGHTS)
     with OpenFile.open(path) as file:
         length = int.from_bytes(_bytes(file, 0, 8), "little")
-        data = _bytes(file, 8, min(length, MAX_GRAPH_TEXT_BYTES))
-        header = Document(_read_json(data, Path(path)), "header", path)
-        return {
-            name: _weight(file, entry, 8 + length)
-            for name, entry in header.entries()
-            if name != "__metadata__"
-        }
+        header = _read_json(_bytes(file, 8, min(length, _MAX_HEADER_BYTES)), "header", Path(path))
+        entries = [each for each in header.entries() if each[0] != "__metadata__"]
+        return {name: _weight(file, each, 8 + length) for name, each in entries}
 
 
 def _weight(file: OpenFile, entry: Document, start: int) -> Weight:
     code = entry.field("dtype").text()
-    dtype = next((name for name, each in DTYPES.items() if each == code), None)
-    if dtype is None or dtype == "complex64":
-        raise entry.fault(f"expected a dtype that is read, found {code[:20]!r}")
+    dtype = next((x for x, y in DTYPES.items() if y == code and y != "C64"), None)
     shape = tuple(each.integer() for each in entry.field("shape").items())
-    begin, *rest = (each.integer() for each in entry.field("data_offsets").items() or [entry])
-    if len(rest) != 1 or len(shape) > MAX_RANK or any(not 0 <= x < 2**48 for x in (begin, *shape)):
-        raise entry.fault("expected lengths and two offsets, found others")
-    numpy_dtype(dtype)
-    return FileWeight(file.range(start + begin, rest[0] - begin), shape, dtype)
+    ends = [each.integer() for each in entry.field("data_offsets").items()]
+    if dtype is None or len(ends) != 2 or len(shape) > MAX_RANK:
+        raise entry.fault("expected a known dtype, a shape and two offsets, found others")
+    if any(not 0 <= x < 2**48 for x in (*shape, *ends)):
+        raise entry.fault("expected lengths and offsets of a file, found others")
+    return FileWeight(file.range(start + ends[0], ends[1] - ends[0]), shape, dtype)
 
 
 # Files.
@@ -242,35 +197,33 @@ def _bytes(file: OpenFile, offset: int, length: int) -> bytes:
     return bytes(found)
 
 
-def _read(root: Path, name: str, most: int = MAX_SOURCE_BYTES) -> bytes:
+def _read(root: Path, name: str) -> bytes:
     """Return a file of a folder, no link to one."""
     with OpenFile.open(member_path(os.fspath(root), name)) as file:
-        if file.size > most:
-            raise FormatError(f"expected at most {most:,} bytes, found {file.size:,}", path=file.path)
+        if file.size > MAX_SOURCE_BYTES:
+            found = f"expected at most {MAX_SOURCE_BYTES:,} bytes, found {file.size:,}"
+            raise FormatError(found, path=file.path)
         return _bytes(file, 0, file.size)
 
 
-def _read_json(data: bytes, path: Path) -> AnyValue:
-    if nesting_depth(data or b" ") > MAX_NESTING:
-        raise FormatError(f"expected at most {MAX_NESTING} levels, found more", path=path)
+def _read_json(data: bytes, name: str, path: Path) -> Document:
+    """Return JSON."""
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"expected JSON: {error}", path=path) from None
+        if nesting_depth(data or b" ") <= MAX_NESTING:
+            return Document(json.loads(data), name, os.fspath(path))
+    except ValueError as error:
+        raise FormatError(f"{name}: expected JSON: {error}", path=path) from None
+    raise FormatError(f"{name}: expected at most {MAX_NESTING} levels, found more", path=path)
 
 
 def _input(argument: str, entry: Document) -> Input:
     shape, dtype = entry.optional("shape"), entry.optional("dtype")
-    if shape is None or dtype is None:
+    if shape is None or dtype is None or dtype.text() not in DTYPES:
         raise entry.fault("expected a shape and a dtype: a list of tensors is no input")
-    name = dtype.text()
-    if name not in DTYPES:
-        raise dtype.fault(f"expected a dtype, found {name[:20]!r}")
-    lengths = [_length(each) for each in shape.items()]
-    return Input(entry.field("name").text(), argument, lengths, name)
-
-
-def _length(entry: Document) -> DimLike:
-    if isinstance(entry.value, str):
-        return symbol(entry.value) if entry.value.isidentifier() else Any()
-    return entry.integer()
+    lengths: list[AnyValue] = [each.value for each in shape.items()]
+    for place, each in enumerate(shape.items()):
+        if isinstance(each.value, str):
+            lengths[place] = symbol(each.value) if each.value.isidentifier() else Any()
+        elif each.integer() < 0:
+            raise each.fault("expected a length, found a negative one")
+    return Input(entry.field("name").text(), argument, lengths, dtype.text())

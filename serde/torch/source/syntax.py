@@ -12,7 +12,7 @@ from typing import Final
 from serde.errors import FormatError
 from serde.limits import MAX_NESTING
 
-__all__ = ["Unit", "assigned", "last_reads", "leaves", "loads", "parse"]
+__all__ = ["MAX_SOURCE_BYTES", "Unit", "assigned", "last_reads", "leaves", "loads"]
 
 MAX_SOURCE_BYTES: Final = 8 * 2**20
 """Longest module: room for some 100,000 lines."""
@@ -28,73 +28,59 @@ class Unit:
         text: What is in it.
         name: What messages call it.
         is_own: Whether it is a part of serde, of which messages tell no line.
+
+    Raises:
+        FormatError: It is no Python, or larger or deeper than what nets are.
     """
 
     def __init__(self, text: str, name: str, *, is_own: bool = False) -> None:
         self.name = name
         self.is_own = is_own
         self._lines = text.splitlines()
-        self.tree = parse(text, name)
+        try:
+            self._check_statements(text)
+            self.tree = ast.parse(text)
+        except (SyntaxError, tokenize.TokenError, ValueError) as error:
+            reason = str(getattr(error, "msg", error))[:100]
+            raise self._error(getattr(error, "lineno", None) or 1, "Python", reason) from None
+        except (RecursionError, MemoryError):
+            raise self._error(1, "statements of few levels", "deeper ones") from None
+        self._check_depth()
 
     def fault(self, node: ast.AST, expected: str) -> FormatError:
         """Return an error about a node."""
         line = getattr(node, "lineno", 1)
         text = self._lines[line - 1] if line <= len(self._lines) else ""
-        end = node.end_col_offset if getattr(node, "end_lineno", None) == line else None
+        end = getattr(node, "end_col_offset", None)
+        end = end if getattr(node, "end_lineno", None) == line else None
         found = text.encode()[getattr(node, "col_offset", 0) : end].decode("utf-8", "replace")
-        return fault(self.name, line, expected, found.strip()[:80])
+        return self._error(line, expected, found.strip()[:80])
+
+    def _error(self, line: int, expected: str, found: str) -> FormatError:
+        return FormatError(f"{self.name}:{line}: expected {expected}, found {found}")
+
+    def _check_statements(self, text: str) -> None:
+        count = 0
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            count = 0 if token.type == tokenize.NEWLINE else count + 1
+            if count > MAX_STATEMENT_TOKENS:
+                raise self._error(token.start[0], "a statement of few tokens", f"{count:,}")
+
+    def _check_depth(self) -> None:
+        level: list[ast.AST] = [self.tree]
+        for _ in range(MAX_NESTING):
+            level = [inner for each in level for inner in ast.iter_child_nodes(each)]
+            if not level:
+                return
+        line = next((x.lineno for x in level if hasattr(x, "lineno")), 1)
+        raise self._error(line, f"at most {MAX_NESTING} levels", "deeper ones")
 
 
-def fault(name: str, line: int, expected: str, found: str) -> FormatError:
-    """Return an error about a line."""
-    return FormatError(f"{name}:{line}: expected {expected}, found {found}")
-
-
-def parse(text: str, name: str) -> ast.Module:
-    """Return a module as a tree.
-
-    Raises:
-        FormatError: It is no Python, or larger or deeper than what nets are.
-    """
-    if len(text) > MAX_SOURCE_BYTES:
-        raise fault(name, 1, f"at most {MAX_SOURCE_BYTES:,} characters", f"{len(text):,}")
-    try:
-        _check_statements(text, name)
-        tree = ast.parse(text)
-    except (SyntaxError, tokenize.TokenError, ValueError) as error:
-        line = getattr(error, "lineno", None) or 1
-        raise fault(name, line, "Python", str(getattr(error, "msg", error))[:100]) from None
-    except (RecursionError, MemoryError):
-        raise fault(name, 1, "statements of few levels", "deeper ones") from None
-    _check_depth(tree, name)
-    return tree
-
-
-def _check_statements(text: str, name: str) -> None:
-    count = 0
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        count = 0 if token.type == tokenize.NEWLINE else count + 1
-        if count > MAX_STATEMENT_TOKENS:
-            found = f"more than {MAX_STATEMENT_TOKENS:,}"
-            raise fault(name, token.start[0], "a statement of few tokens", found)
-
-
-def _check_depth(tree: ast.Module, name: str) -> None:
-    level: list[ast.AST] = [tree]
-    for _ in range(MAX_NESTING):
-        level = [inner for each in level for inner in ast.iter_child_nodes(each)]
-        if not level:
-            return
-    line = next((x.lineno for x in level if hasattr(x, "lineno")), 1)
-    raise fault(name, line, f"at most {MAX_NESTING} levels", "deeper ones")
-
-
-# What statements do with names. Functions inside them are taken with what they read.
-
-
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _names(statement: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
-    read, written = set(), set()
+    """Return the names that a statement reads and assigns, functions inside it included."""
+    read: set[str] = set()
+    written: set[str] = set()
     for each in ast.walk(statement):
         if isinstance(each, ast.Name):
             (read if isinstance(each.ctx, ast.Load) else written).add(each.id)
@@ -105,9 +91,9 @@ def _names(statement: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(read), frozenset(written)
 
 
-def loads(body: Iterable[ast.AST]) -> set[str]:
-    """Return the names that statements read."""
-    return {name for each in body for name in _names(each)[0]}
+def loads(statement: ast.AST) -> frozenset[str]:
+    """Return the names that a statement reads."""
+    return _names(statement)[0]
 
 
 def last_reads(body: Sequence[ast.AST]) -> dict[str, int]:
@@ -115,33 +101,26 @@ def last_reads(body: Sequence[ast.AST]) -> dict[str, int]:
     return {name: place for place, each in enumerate(body) for name in _names(each)[0]}
 
 
-def assigned(body: Iterable[ast.AST]) -> dict[str, None]:
+def assigned(body: Iterable[ast.AST]) -> list[str]:
     """Return the names that statements assign, in order."""
-    return {name: None for each in body for name in sorted(_names(each)[1])}
+    return list(dict.fromkeys(name for each in body for name in sorted(_names(each)[1])))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def leaves(statement: ast.stmt) -> bool:
-    """Whether a statement may leave the block that it is in."""
-    return any(isinstance(x, (ast.Return, ast.Break, ast.Continue)) for x in _inside(statement))
+    """Whether a statement may leave the block that it is in; what a loop holds leaves that."""
+    return any(
+        isinstance(each, ast.Return) or (not deep and isinstance(each, (ast.Break, ast.Continue)))
+        for each, deep in _inside(statement)
+    )
 
 
-def _inside(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield a statement and those inside its branches; what loops leave stays in them."""
-    pending = [statement]
+def _inside(statement: ast.stmt) -> Iterator[tuple[ast.stmt, bool]]:
+    """Yield a statement and those inside it, and whether a loop is between."""
+    pending = [(statement, False)]
     while pending:
-        each = pending.pop()
-        yield each
-        if isinstance(each, ast.If):
-            pending += [*each.body, *each.orelse]
-        elif isinstance(each, (ast.For, ast.While)):
-            pending += [x for x in _all(each.body) if isinstance(x, ast.Return)]
-
-
-def _all(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    pending = list(body)
-    while pending:
-        each = pending.pop()
-        yield each
+        each, deep = pending.pop()
+        yield each, deep
         if isinstance(each, (ast.If, ast.For, ast.While)):
-            pending += [*each.body, *each.orelse]
+            inner = deep or not isinstance(each, ast.If)
+            pending += [(x, inner) for x in (*each.body, *each.orelse)]

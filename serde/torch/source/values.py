@@ -10,20 +10,25 @@ from typing import TypeAlias
 
 from serde.torch.source.syntax import Unit
 
-__all__ = ["Class", "Frame", "Function", "Globals", "Held", "Instance", "Items", "Library", "Live", "Value"]
+__all__ = [
+    "Class", "Frame", "Function", "Globals", "Held", "Instance", "Items", "Library", "Live",
+    "Value", "is_plain",
+]  # fmt: skip
 
 Value: TypeAlias = AnyValue
 """A number, text, None or tuple; one of these classes; a ``Ref`` of what is computed."""
 
 
+def is_plain(value: Value) -> bool:
+    """Whether Python can compute with a value: numbers, texts, None, and tuples of these."""
+    if isinstance(value, (tuple, list)):
+        return all(map(is_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
 @dataclass(eq=False, slots=True)
 class Globals:
-    """The names of a module.
-
-    Attributes:
-        unit: Where they are defined.
-        names: What they stand for.
-    """
+    """The file of a module, and what its names stand for."""
 
     unit: Unit
     names: dict[str, Value] = field(default_factory=dict)
@@ -56,43 +61,23 @@ class Live:
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """A function that is being read.
-
-    Attributes:
-        home: Names around it.
-        env: Its variables.
-        live: Those that are read behind the block that is being read.
-        owner: The class whose method it is.
-    """
+    """A function that is being read: its module, variables, and the class whose method it is."""
 
     home: Globals
-    env: dict[str, Value]
-    live: Live = field(default_factory=lambda: Live())
+    env: dict[str, Value] = field(default_factory=dict)
+    live: Live = field(default_factory=Live)
     owner: Class | None = None
-
-    @property
-    def unit(self) -> Unit:
-        """The file in which it stands."""
-        return self.home.unit
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Function:
-    """A function, or a method that is bound to its object.
-
-    Attributes:
-        definition: What it does.
-        home: Names around it.
-        closure: Variables of the function around it.
-        this: The object whose method it is.
-        owner: The class whose method it is.
-    """
+    """A function, a method that is bound to ``this``, or one inside another, with its variables."""
 
     definition: ast.FunctionDef
     home: Globals
-    closure: Mapping[str, Value] = field(default_factory=dict)
     this: Instance | None = None
     owner: Class | None = None
+    closure: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -103,23 +88,13 @@ class Class:
     home: Globals
     base: Class | None
     methods: Mapping[str, ast.FunctionDef]
-    constants: Mapping[str, Value] = field(default_factory=dict)
 
-    def constant(self, name: str) -> Value:
-        """Return what the class assigns to a name; ``...`` for nothing."""
-        each: Class | None = self
-        while each is not None:
-            if name in each.constants:
-                return each.constants[name]
-            each = each.base
-        return ...
-
-    def method(self, name: str) -> tuple[Class, ast.FunctionDef] | None:
-        """Return a method with the class that defines it."""
+    def method(self, name: str, this: Instance | None) -> Function | None:
+        """Return a method of an object."""
         each: Class | None = self
         while each is not None:
             if name in each.methods:
-                return each, each.methods[name]
+                return Function(each.methods[name], each.home, this, each)
             each = each.base
         return None
 
@@ -152,12 +127,7 @@ class Library:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Items:
-    """What a loop of the graph goes through.
-
-    Attributes:
-        count: How many items there are.
-        item: Returns the item of an index.
-    """
+    """What a loop of the graph goes through: how many items, and what gives that of an index."""
 
     count: Value
     item: Callable[[Value], Value]

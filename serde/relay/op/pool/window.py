@@ -113,6 +113,7 @@ _declare_max_pool(
     sample((1, 2, 9, 8), pool_size=(3, 2), strides=(2, 3), padding=(1, 0, 1, 1)),
     sample((1, 9, 8, 2), pool_size=(2, 3), dilation=(2, 1), layout="NHWC", ceil_mode=True),
     sample(tensor((1, 2, 4, 4), "int8"), pool_size=(2, 2), strides=(2, 2)),
+    sample((1, 2, 3, 2), pool_size=(5, 4), strides=(5, 3), ceil_mode=True),
 )
 _declare_max_pool(
     3,
@@ -169,6 +170,7 @@ _declare_avg_pool(
     ),
     sample((1, 9, 8, 2), pool_size=(2, 3), dilation=(2, 1), layout="NHWC"),
     sample(tensor((1, 2, 4, 4), "int32"), pool_size=(2, 2), strides=(2, 2)),
+    sample((1, 2, 3, 2), pool_size=(5, 4), strides=(5, 3), ceil_mode=True),
 )
 _declare_avg_pool(
     3,

@@ -85,7 +85,8 @@ class PoolAttributes:
         """Return the windows over the last axes of data.
 
         PyTorch leaves out a window that would start behind the data, which Relay's ``ceil_mode``
-        does not; where that matters the windows have the padding that makes as many.
+        does not; where that matters the windows have the padding that makes as many. A window
+        longer than the padded data, which rounding up lets be, is as long as these.
 
         Raises:
             Unsupported: That depends on lengths that are not known.
@@ -96,11 +97,18 @@ class PoolAttributes:
         dilation = per_axis(ctx, self.dilation, ndim, "dilation")
         if min(*size, *strides, *dilation) < 1:
             raise Unsupported(f"windows of {size} in steps of {strides}, {dilation} apart")
+        lengths = ctx.type(x).shape[-ndim:]
+        if self.ceil_mode:
+            most = zip(size, lengths, padding, dilation, strict=True)
+            size = tuple(
+                min(n, max(length + 2 * pad - 1, 0) // gap + 1) if isinstance(length, int) else n
+                for n, length, pad, gap in most
+            )
         found = Window(size, strides, dilation, padding * 2, self.ceil_mode, (0,) * ndim)
         if not self.ceil_mode:
             return found
         drops = False
-        for axis, length in enumerate(ctx.type(x).shape[-ndim:]):
+        for axis, length in enumerate(lengths):
             pad, step, reach = padding[axis], strides[axis], found.reach[axis]
             if step + pad <= reach:
                 continue
