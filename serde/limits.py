@@ -17,6 +17,7 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import LimitError, OptionError
+from serde.texts import shown
 
 __all__ = [
     "CHUNK_BYTES",
@@ -144,7 +145,7 @@ class Limits:
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise OptionError(f"limits: {item.name}: expected a number, found {value!r}")
+                raise OptionError(f"limits: {item.name}: expected a number, found {shown(value)}")
 
     @classmethod
     def read(cls, given: Limits | Mapping[str, int] | Iterable[str]) -> Limits:
@@ -162,7 +163,7 @@ class Limits:
         if isinstance(given, str):
             given = (given,)
         if not isinstance(given, Iterable):
-            raise OptionError(f"limits: expected numbers by name, found {given!r}")
+            raise OptionError(f"limits: expected numbers by name, found {shown(given)}")
         pairs = given.items() if isinstance(given, Mapping) else map(_parse, given)
         wanted = dict(pairs)
         names = [item.name for item in fields(cls)]
@@ -179,7 +180,7 @@ def _parse(text: str) -> tuple[str, int]:
     name, _, amount = text.partition("=") if isinstance(text, str) else ("", "", "")
     match = _AMOUNT.fullmatch(amount)
     if match is None:
-        raise OptionError(f"limits: expected NAME=NUMBER such as nodes=10M, found {text!r}")
+        raise OptionError(f"limits: expected NAME=NUMBER such as nodes=10M, found {shown(text)}")
     digits, letter, binary = match.groups()
     base = 1024 if binary else 1000
     return name, int(digits) * base ** (" kMGT".index(letter) if letter else 0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any as AnyValue
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from serde.limits import Limits
 from serde.lossy import check_allowed
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.relay.ir.types import TensorType
+from serde.texts import shown
 from serde.walk.fixed import parse_fixed
 from serde.walk.user_converters import UserConverter, read_converters
 from serde.weights import dtype_name
@@ -113,14 +114,14 @@ def check_convert_map(found: AnyValue) -> None:
         OptionError: It is something else.
     """
     if not isinstance(found, Mapping) or not all(map(callable, found.values())):
-        raise OptionError(f"custom_convert_map: expected functions by name, found {found!r}")
+        raise OptionError(f"custom_convert_map: expected functions by name, found {shown(found)}")
 
 
 def _labels(given: AnyValue) -> tuple[str, ...]:
     """Return labels that a caller gave."""
     is_list = isinstance(given, Sequence) and not isinstance(given, (str, bytes))
     if not is_list or not all(isinstance(each, str) for each in given):
-        raise OptionError(f"labels: expected texts, found {given!r}")
+        raise OptionError(f"labels: expected texts, found {shown(given)}")
     return tuple(given)
 
 
@@ -128,18 +129,24 @@ def _shape(name: str, shape: AnyValue) -> tuple[DimLike, ...]:
     """Return a shape that a caller gave, unnamed dynamic dimensions as ``"?"``."""
     where = f"input_shapes: {name or 'the input'}"
     if isinstance(shape, str) or not isinstance(shape, Sequence):
-        raise OptionError(f"{where}: expected a shape such as (1, 3, 224, 224), found {shape!r}")
+        raise OptionError(
+            f"{where}: expected a shape such as (1, 3, 224, 224), found {shown(shape)}"
+        )
     dims: list[DimLike] = []
     for dim in shape:
+        length = None
+        with contextlib.suppress(TypeError):
+            length = index(dim)
         if isinstance(dim, (str, SymDim, Any)):
             dims.append(dim)
-        elif dim is None or (isinstance(dim, SupportsIndex) and index(dim) == -1):
+        elif dim is None or length == -1:
             dims.append("?")
-        elif isinstance(dim, SupportsIndex) and index(dim) >= 0:
-            dims.append(index(dim))
+        elif length is not None and length >= 0:
+            dims.append(length)
         else:
             raise OptionError(
-                f"{where}: expected a length, a name such as 'N', or '?', found {dim!r} in {shape}"
+                f"{where}: expected a length, a name such as 'N', or '?', "
+                f"found {shown(dim)} in {shown(shape)}"
             )
     return tuple(dims)
 
@@ -151,7 +158,9 @@ def _dtype(name: str, dtype: AnyValue) -> str:
         return dtype_name(dtype)
     except TypeError:
         where = f"input_dtypes: {name or 'the input'}"
-        raise OptionError(f"{where}: expected a dtype such as 'int32', found {dtype!r}") from None
+        raise OptionError(
+            f"{where}: expected a dtype such as 'int32', found {shown(dtype)}"
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,10 +257,10 @@ def _convert_value(name: str, value: AnyValue, hint: AnyValue) -> AnyValue:
     if isinstance(value, str) and value in choices:
         return value
     for _, read in readers:
-        with contextlib.suppress(TypeError, ValueError):
+        with contextlib.suppress(RuntimeError, TypeError, ValueError):  # Of tensors, too.
             return read(value)
     expected = " or ".join([*map(repr, choices), *(what for what, _ in readers if what)])
-    raise OptionError(f"{name}: expected {expected}, found {value!r}")
+    raise OptionError(f"{name}: expected {expected}, found {shown(value)}")
 
 
 def _choices(kind: AnyValue) -> tuple[AnyValue, ...]:

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Sequence
-from typing import IO, Final
+from typing import IO, Any, Final
 
-__all__ = ["last_line", "printable", "size_text", "weights_text"]
+__all__ = ["last_line", "printable", "shown", "size_text", "weights_text"]
 
 _READ_BYTES: Final = 8192
 _SHOWN_CHARACTERS: Final = 300
 """How much is read, and shown, of the end of what a process printed."""
+
+
+class _Shown(reprlib.Repr):
+    """Shortens long values; a tensor is its type and shape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = 100
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, type):
+            return f"{type(x).__name__} of {x.dtype}{list(x.shape)}"
+        return super().repr_instance(x, level)
+
+
+_SHOWN: Final = _Shown()
+
+
+def shown(value: object) -> str:
+    """Return what a message shows of a value that a caller gave, which may be as large as a net."""
+    return _SHOWN.repr(value)
 
 
 def size_text(count: int) -> str:

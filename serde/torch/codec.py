@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 from typing import Any as AnyValue
 
 from serde.errors import FormatError, OptionError
+from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.torch.pt2.archive import Archive, is_zip
 from serde.torch.pt2.reader import MARKS, is_program, read_archive
+from serde.torch.unread import describe_file, describe_pickle
 
 if TYPE_CHECKING:
     from serde.torch.model import TorchModel
@@ -28,12 +30,14 @@ _PICKLE: Final = "data.pkl"
 def detect(path: Path) -> bool:
     """Whether `path` is an archive of ``torch.export`` or TorchScript, or a written folder.
 
-    So is what ``torch.save`` wrote, of which loading says why it is not read.
+    So is what ``torch.save`` wrote, and safetensors, of which loading says why they are not read.
     """
     if path.is_dir():
         return all((path / name).is_file() for name in _WRITTEN)
-    if not path.is_file() or not is_zip(path):
+    if not path.is_file():
         return False
+    if not is_zip(path):
+        return describe_file(path) is not None
     try:
         with Archive(path) as archive:
             return any(name in archive.members for name in (*MARKS, _SCRIPT, _PICKLE))
@@ -55,6 +59,9 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
         from serde.torch.source.reader import load_folder
 
         return load_folder(path)
+    described = None if is_zip(path) else describe_file(path)
+    if described is not None:
+        raise FormatError(described, path=path)
     with Archive(path) as archive:
         if is_program(archive):
             return read_archive(archive)
@@ -64,8 +71,5 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
             check_archive(archive)
             return load_file(path, options)
         if _PICKLE in archive.members:
-            raise archive.error(
-                "holds a pickle of torch.save, which is no program; load it with torch, "
-                "and give the module or what torch.export.export makes of it"
-            )
+            raise archive.error(describe_pickle(archive.read(_PICKLE, MAX_GRAPH_TEXT_BYTES)))
         raise archive.error("expected an archive of torch.export or TorchScript")

@@ -10,6 +10,7 @@ from typing import Literal
 
 from serde.errors import OptionError
 from serde.options import ExportOptions, ImportOptions, check_convert_map
+from serde.texts import shown
 
 __all__ = ["TorchExportOptions", "TorchImportOptions"]
 
@@ -68,7 +69,7 @@ class TorchImportOptions(ImportOptions):
         given, shapes = self.example_inputs, self.dynamic_shapes
         kinds = (tuple, list, Mapping, NoneType)
         if not (isinstance(given, kinds) or hasattr(given, "__array__")):
-            raise OptionError(f"example_inputs: expected a tuple of tensors, found {given!r}")
+            raise OptionError(f"example_inputs: expected a tuple of tensors, found {shown(given)}")
         if not isinstance(shapes, kinds):
-            raise OptionError(f"dynamic_shapes: expected a tuple or a dict, found {shapes!r}")
+            raise OptionError(f"dynamic_shapes: expected a tuple or a dict, found {shown(shapes)}")
         check_convert_map(self.custom_convert_map)

@@ -10,6 +10,7 @@ from typing import Final
 from serde.errors import OptionError, RelayError
 from serde.relay.ir.dims import Any, Dim, symbol
 from serde.relay.ir.types import TensorType
+from serde.texts import shown
 from serde.weights import dtype_name
 
 __all__ = ["parse_result_types", "read_result_types", "read_types"]
@@ -25,7 +26,9 @@ def read_result_types(given: AnyValue) -> dict[str, tuple[TensorType, ...]]:
         OptionError: It is no such dict.
     """
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise OptionError(f"result_types: expected types by the names of nodes, found {given!r}")
+        raise OptionError(
+            f"result_types: expected types by the names of nodes, found {shown(given)}"
+        )
     return {name: tuple(read_types(value, name)) for name, value in given.items()}
 
 
@@ -39,7 +42,7 @@ def parse_result_types(texts: Sequence[str]) -> dict[str, tuple[TensorType, ...]
     for text in texts:
         name, equals, types = text.rpartition("=")
         if not equals or not name:
-            raise OptionError(f"--result-types: expected NODE=float32[1,10], found {text!r}")
+            raise OptionError(f"--result-types: expected NODE=float32[1,10], found {shown(text)}")
         if name in found:
             raise OptionError(f"--result-types: {name} is given twice")
         found[name] = tuple(read_types(types, name))
@@ -94,5 +97,5 @@ def _dim(text: str) -> Dim:
 
 def _fault(given: AnyValue, name: str) -> OptionError:
     return OptionError(
-        f"result_types: {name}: expected a type such as float32[1,10], found {given!r:.200}"
+        f"result_types: {name}: expected a type such as float32[1,10], found {shown(given)}"
     )

@@ -21,6 +21,7 @@ from typing import Final, Literal, TypeVar
 from serde.errors import OptionError
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import op_signature
+from serde.texts import shown
 from serde.walk.converter import Converter, Entry
 from serde.walk.registration import innermost
 
@@ -115,7 +116,7 @@ def exports(*names: str, format: str = "") -> Callable[[F], F]:
 
 def _mark(direction: Direction, names: tuple[str, ...], format_name: str) -> Callable[[F], F]:
     if not names or not all(isinstance(each, str) and each for each in names):
-        raise OptionError(f"converters: expected names of operators, found {names!r}")
+        raise OptionError(f"converters: expected names of operators, found {shown(names)}")
 
     def mark(function: F) -> F:
         made = [UserConverter(name, function, direction, format_name) for name in names]
@@ -191,14 +192,16 @@ def _each_converter(given: AnyValue) -> Iterator[UserConverter]:
     else:
         raise OptionError(
             "converters: expected functions by name, decorated ones or paths of files, "
-            f"found {given!r:.100}"
+            f"found {shown(given)}"
         )
 
 
 def _of_mapping(given: Mapping[AnyValue, AnyValue]) -> Iterator[UserConverter]:
     for name, function in given.items():
         if not isinstance(name, str) or not name or not callable(function):
-            raise OptionError(f"converters: expected functions by name, found {name!r}: {function}")
+            raise OptionError(
+                f"converters: expected functions by name, found {shown(name)}: {function}"
+            )
         marked = getattr(function, _MARK, ())
         own = [each for each in marked if each.name == name] or [UserConverter(name, function)]
         yield from own

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.errors import OptionError
 from serde.torch.script import from_script, is_script
+from serde.torch.unread import ADVICE, holds_tensors
 
 if TYPE_CHECKING:
     from serde.torch.model import TorchModel
@@ -16,11 +19,16 @@ __all__ = ["is_live", "load"]
 
 
 def is_live(source: object) -> bool:
-    """Whether `source` is a module, a script module or an exported program; imports nothing."""
+    """Whether `source` is a module, a script module or an exported program; imports nothing.
+
+    So is a dict of tensors, of which loading says why it is not read.
+    """
     torch = sys.modules.get("torch")
     if torch is None:
         return False
-    return isinstance(source, torch.nn.Module) or is_script(source) or _is_program(source)
+    if isinstance(source, torch.nn.Module) or holds_tensors(source, torch.Tensor):
+        return True
+    return is_script(source) or _is_program(source)
 
 
 def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
@@ -33,6 +41,8 @@ def load(source: AnyValue, options: TorchImportOptions) -> TorchModel:
     from serde.torch.live.exported import from_exported_program
     from serde.torch.live.module import from_module
 
+    if isinstance(source, Mapping):
+        raise OptionError(f"{type(source).__name__} of tensors: {ADVICE}")
     if _is_program(source):
         return from_exported_program(source)
     return from_script(source, options) if is_script(source) else from_module(source, options)
