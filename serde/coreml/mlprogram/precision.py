@@ -15,6 +15,7 @@ from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, all_ops, op_names
 from serde.relay.ir.traits import Float32
 from serde.relay.ir.visit import post_order
+from serde.relay.transform.to_float16 import INFINITE
 from serde.report import Report
 from serde.weights import ArrayWeight
 
@@ -52,7 +53,7 @@ def to_float16(
     keep = wide | frozenset(_faint(model)) | frozenset(_small_factors(model))
     overflows = partial(transform.float16_overflows, model, keep=keep, groups=_NEEDED)
     masks, params = overflows(), dict(model.params)
-    lost = masks and overflows(below=transform.INFINITE)
+    lost = masks and overflows(below=INFINITE)
     for what in lost:
         why = "has values beyond the range of float16, which become infinite"
         FLOAT16_OVERFLOW.record(report, allow, op="cast", node=what, reason=why)

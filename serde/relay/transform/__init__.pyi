@@ -42,6 +42,8 @@ from serde.relay.transform.result_flattening import flatten_results as flatten_r
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples as SequencesToTuples
 from serde.relay.transform.to_float16 import ToFloat16 as ToFloat16
 from serde.relay.transform.to_float16 import float16_overflows as float16_overflows
+from serde.relay.transform.to_float16 import narrow_constant as narrow_constant
+from serde.relay.transform.to_float16 import weight_overflows as weight_overflows
 from serde.relay.transform.transpose_to_layout import TransposeToLayout as TransposeToLayout
 from serde.relay.transform.transpose_to_layout import channels_first as channels_first
 from serde.relay.transform.tvm import fake_quantization_to_integer as fake_quantization_to_integer

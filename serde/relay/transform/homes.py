@@ -33,7 +33,7 @@ HOMES: Final = {
     "renaming": "rename",
     "result_flattening": "flatten_results",
     "sequences_to_tuples": "SequencesToTuples",
-    "to_float16": "INFINITE ToFloat16 float16_overflows narrow_constant weight_overflows",
+    "to_float16": "ToFloat16 float16_overflows narrow_constant weight_overflows",
     "transpose_to_layout": "TransposeToLayout channels_first",
     "tvm.annotate_spans": "AnnotateSpans",
     "tvm.a_normal_form": "ToANormalForm",
