@@ -409,3 +409,19 @@ def test_numbers_do_not_depend_on_the_locale(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(nnef, "parse_string", lambda *_, **__: pytest.fail("parsed here"))
     model = parse(graph("y = add(x, 0.5);"), None, "graph.nnef")
     assert model.operations[1].operands()[1] == 0.5
+
+
+def test_what_is_written_is_no_expansion() -> None:
+    """Each sign is an operation, as each invocation is."""
+    lines = [f"t{place + 1} = t{place} + 1.0 * x;" for place in range(400)]
+    text = extended("", "t0 = relu(x);" + "\n".join(lines) + "y = relu(t400);")
+    with spending({"nodes": 10}):
+        assert len(parse(text, None, "graph.nnef").operations) == 803
+
+
+@pytest.mark.wide
+def test_many_invocations_of_a_fragment_take_the_time_of_a_flat_text() -> None:
+    head = "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = tanh(relu(x)); }"
+    body = "".join(f"t{place + 1} = f(t{place});\n" for place in range(50_000))
+    model = parse(extended(head, f"t0 = relu(x);{body}y = relu(t50000);"), None, "graph.nnef")
+    assert len(model.operations) == 100_003

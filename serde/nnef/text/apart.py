@@ -92,7 +92,7 @@ def parse_apart(
             "expressions that do not end, or compute what there is not: the parser crashed "
             f"({_ending(done.returncode)})"
         )
-    answer = json.loads(done.stdout)
+    answer, *operations = json.loads(b"[%s]" % done.stdout.rstrip().replace(b"\n", b","))
     if "fault" in answer:
         raise nnef.Error(answer["fault"])
     if "failed" in answer:
@@ -102,14 +102,14 @@ def parse_apart(
             f"expressions that take more than {memory >> 20} MiB; a higher --limit constants "
             "allows them"
         )
-    return _graph(answer["graph"], nnef)
+    return _graph(answer, operations, nnef)
 
 
 def _ending(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _graph(found: AnyValue, nnef: AnyValue) -> AnyValue:
+def _graph(found: AnyValue, operations: Sequence[AnyValue], nnef: AnyValue) -> AnyValue:
     """Return a graph of the package for what came back."""
 
     def value(given: AnyValue) -> AnyValue:
@@ -125,5 +125,5 @@ def _graph(found: AnyValue, nnef: AnyValue) -> AnyValue:
         name: nnef.Tensor(name, dtype, None, None, quantization)
         for name, dtype, quantization in found["tensors"]
     }
-    operations = list(map(operation, found["operations"]))
-    return nnef.Graph(found["name"], tensors, operations, found["inputs"], found["outputs"])
+    made = list(map(operation, operations))
+    return nnef.Graph(found["name"], tensors, made, found["inputs"], found["outputs"])

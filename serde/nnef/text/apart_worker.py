@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any as AnyValue
 from typing import Final
 
@@ -38,19 +39,23 @@ def main() -> None:
     with contextlib.suppress(AttributeError, OSError, ValueError):
         # Nothing takes the signal that comes then, which ends the process.
         signal.setitimer(signal.ITIMER_PROF, request["seconds"])
-    json.dump(_answer(request, nnef), sys.stdout)
+    gc.disable()  # What is made is kept, and looking through it takes as long as making it.
+    for each in _answer(request, nnef):
+        sys.stdout.write(f"{json.dumps(each)}\n")
 
 
-def _answer(request: Mapping[str, AnyValue], nnef: AnyValue) -> dict[str, AnyValue]:
+def _answer(request: Mapping[str, AnyValue], nnef: AnyValue) -> Iterator[AnyValue]:
+    """Yield what is wrong, or the graph and then its operations."""
     text, quantization = request["text"], request["quantization"]
     try:
         graph = nnef.parse_string(text, quantization, stdlib="", lowered=request["lowered"])
     except nnef.Error as error:
-        return {"fault": str(error)}
-    except MemoryError:
-        return {"exhausted": True}
+        yield {"fault": str(error)}
+        return
     except Exception as error:
-        return {"exhausted": True} if _ALLOCATION in str(error) else {"failed": str(error)}
+        exhausted = isinstance(error, MemoryError) or _ALLOCATION in str(error)
+        yield {"exhausted": True} if exhausted else {"failed": str(error)}
+        return
 
     def value(given: AnyValue) -> AnyValue:
         if isinstance(given, nnef.Identifier):
@@ -62,17 +67,16 @@ def _answer(request: Mapping[str, AnyValue], nnef: AnyValue) -> dict[str, AnyVal
     def items(given: Mapping[str, AnyValue]) -> AnyValue:
         return [[name, value(each)] for name, each in given.items()]
 
-    found = {
+    tensors = [
+        [name, each.dtype, {n: value(v) for n, v in each.quantization.items()}]
+        for name, each in graph.tensors.items()
+    ]
+    yield {
         "name": graph.name,
         "inputs": graph.inputs,
         "outputs": graph.outputs,
-        "tensors": [
-            [name, each.dtype, {n: value(v) for n, v in each.quantization.items()}]
-            for name, each in graph.tensors.items()
-        ],
-        "operations": [
-            [each.name, *map(items, (each.attribs, each.inputs, each.outputs)), each.dtype]
-            for each in graph.operations
-        ],
+        "tensors": tensors,
     }
-    return {"graph": found}
+    for each in graph.operations:
+        parts = map(items, (each.attribs, each.inputs, each.outputs))
+        yield [each.name, *parts, each.dtype]

@@ -66,6 +66,7 @@ class Declarations:
         recursions: Fragments that invoke themselves, surely or on a condition, and where.
         expression: Where it stops being flat; None if all of it is.
         graph: Name of the graph.
+        operators: How many signs of expressions stand in bodies, each of which is an operation.
     """
 
     extended: bool = False
@@ -73,10 +74,11 @@ class Declarations:
     recursions: dict[str, int] = field(default_factory=dict)
     expression: int | None = None
     graph: str = ""
+    operators: int = 0
 
     def count_expanded(self, operations: int) -> int:
         """Return how many operations of a graph count as made: those far beyond what is written."""
-        written = sum(calls.total() for calls in self.calls.values())
+        written = sum(calls.total() for calls in self.calls.values()) + self.operators
         return max(operations - _FREE * written, 0)
 
     @property
@@ -233,6 +235,7 @@ class _Scanner:
             ((name, start),) = self._calls
             if name == "variable" and start < self._percent:
                 self._percent = None  # A label, which no fragment is given.
+        self.found.operators += self._operators if self._has_body else 0
         self._operators = 0
         self._calls.clear()
         self._conditional = False
