@@ -39,6 +39,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
     "io/contained.py": {
         "if stat.S_ISLNK(mode):": "link",
         "if error.errno not in _MISSING:": "system",
+        "if opened.size > limit:": "large",
     },
     "io/archives.py": {
         "except OSError as error:": "system",
@@ -79,7 +80,6 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         "def _of_graph(": "live",
         "return _of_graph(source)": "live",
         'raise OptionError(f"expected a path or an nnef.Graph': "live",
-        "if opened.size > MAX_GRAPH_TEXT_BYTES:": "large",
     },
     "nnef/graphs.py": {
         "except _UNSOUND as error:": "live",
