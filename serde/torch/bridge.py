@@ -62,7 +62,11 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
         return live.load(source, options) if live.is_live(source) else codec.load(source, options)
 
     def files(self, model: TorchModel | TorchProgram) -> Sequence[Path]:
-        """Return the file that the model was read from."""
+        """Return the file, or those of a folder, that the model was read from."""
+        from serde.torch.written.folder import CONFIG, SOURCE, WEIGHTS
+
+        if getattr(model, "kind", "") == "source" and model.path is not None:
+            return [model.path / name for name in (SOURCE, WEIGHTS, CONFIG)]
         return [] if model.path is None else [model.path]
 
     def to_relay(

@@ -40,7 +40,7 @@ def open_model(model: TorchModel | TorchProgram, relay_model: RelayModel) -> Eng
         CheckError: PyTorch is there but refuses the program.
     """
     if not is_installed("torch") or getattr(model, "kind", "") == "source":
-        # PyTorch would run the source itself, which was only read.
+        # PyTorch would run the source itself, which is read as data only.
         return RelayEngine(relay_model)
     inputs, outputs = declared_dtypes(relay_model), list(relay_model.meta.outputs)
     if not isinstance(model, TorchModel):

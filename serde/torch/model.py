@@ -129,7 +129,8 @@ class TorchModel:
         inputs: What it is given, those without an effect included.
         outputs: Names of what it gives; of values that it changes (buffers, inputs) the last.
         weights: Parameters, buffers and constant tensors by the names of the state dictionary.
-        kind: ``"pt2"``, ``"exported program"``, ``"torchscript"`` or ``"module"``.
+        kind: ``"pt2"``, ``"exported program"``, ``"torchscript"``, ``"module"``, or of a written
+            folder ``"source"``: nodes as Python calls them, whose overloads the walk finds.
         version: Version of PyTorch, or of the archive's schema.
         path: The file that it was read from.
         live: The object of PyTorch's that it was read from, which can run it.

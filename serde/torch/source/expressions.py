@@ -22,8 +22,9 @@ from serde.torch.source.values import (
 
 __all__ = ["Expressions"]
 
-MAX_STEPS: Final = 1_000_000
-"""Most expressions and statements that are read, those of functions at each of their calls."""
+_STEPS: Final = 200_000, 100
+"""Most expressions and statements that are read, those of functions at each of their calls: of any
+module, and for each node of its tree. DenseNet-121 takes 36,000."""
 
 
 class Expressions:
@@ -50,6 +51,7 @@ class Expressions:
         self.weights: dict[str, str] = {}
         self.scope = ""
         self.steps = 0
+        self._most = _STEPS[0] + _STEPS[1] * unit.size
         self._count = 0
 
     # Bounds and faults.
@@ -59,8 +61,8 @@ class Expressions:
         if node is not None and not self.frame.home.unit.is_own:
             self.unit, self.node = self.frame.home.unit, node
         self.steps += count
-        if self.steps > MAX_STEPS:
-            raise self.fault(f"at most {MAX_STEPS:,} steps, of which nets take few")
+        if self.steps > self._most:
+            raise self.fault(f"at most {self._most:,} steps, of which nets take few")
 
     def weigh(self, value: Value) -> Value:
         """Count all that is in a tuple, a list or a text, which others may be made of again."""

@@ -45,7 +45,7 @@ class Unit:
             raise self._error(getattr(error, "lineno", None) or 1, "Python", reason) from None
         except (RecursionError, MemoryError):
             raise self._error(1, "statements of few levels", "deeper ones") from None
-        self._check_depth()
+        self.size = self._check_depth()
 
     def fault(self, node: ast.AST, expected: str) -> FormatError:
         """Return an error about a node."""
@@ -66,12 +66,15 @@ class Unit:
             if count > MAX_STATEMENT_TOKENS:
                 raise self._error(token.start[0], "a statement of few tokens", f"{count:,}")
 
-    def _check_depth(self) -> None:
+    def _check_depth(self) -> int:
+        """Return how many nodes the tree has."""
         level: list[ast.AST] = [self.tree]
+        count = 0
         for _ in range(MAX_NESTING):
             level = [inner for each in level for inner in ast.iter_child_nodes(each)]
+            count += len(level)
             if not level:
-                return
+                return count
         line = next((x.lineno for x in level if hasattr(x, "lineno")), 1)
         raise self._error(line, f"at most {MAX_NESTING} levels", "deeper ones")
 
