@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -107,9 +108,10 @@ class _Filler:
             body = yield node.body, None
             inner = self._inner(node, 0)
             if self._every:
-                self._scopes[node].bindings += inner.bindings
+                self._scopes[node].take_over(inner)
                 return body if variable is None else self._bind(node, body, variable)
-            same = body is node.body and inner.bindings == [(node.var, node.value)]
+            own = deque([(node.var, node.value)])
+            same = body is node.body and inner.bindings == own
             return self._place(node, node if same else inner.around(body), variable)
         if isinstance(node, Function) and node.attrs.get("Primitive"):
             return self._place(node, node, variable)
@@ -118,10 +120,10 @@ class _Filler:
 
     def _rebuild(self, node: Expr) -> _Visit:
         parts: list[Expr] = []
+        bound = _bound_variables(node)
         for child in children(node):
-            bound = isinstance(node, (Function, Match)) and isinstance(child, Var)
             part = child
-            if not (bound and self._binds(node, child)):
+            if child not in bound:
                 part = yield child, None
             parts.append(part)
         if isinstance(node, If):
@@ -134,13 +136,6 @@ class _Filler:
                 place += len(clause.variables) + 1
                 parts[place - 1] = self._inner(node, number).around(parts[place - 1])
         return rebuild(node, parts) if parts else node
-
-    def _binds(self, node: Expr, child: Expr) -> bool:
-        if isinstance(node, Function):
-            return child in node.params
-        if isinstance(node, Match):
-            return any(child in clause.variables for clause in node.clauses)
-        return False
 
     def _inner(self, node: Expr, number: int) -> Scope:
         return self._scopes[Inner(node, number)]
@@ -159,6 +154,15 @@ class _Filler:
     def _bind(self, node: Expr, new: Expr, variable: Var) -> Expr:
         self._scopes[node].bindings.append((variable, new))
         return variable
+
+
+def _bound_variables(node: Expr) -> set[Expr]:
+    """Return the variables that a function or a match binds itself."""
+    if isinstance(node, Function):
+        return set(node.params)
+    if isinstance(node, Match):
+        return {variable for clause in node.clauses for variable in clause.variables}
+    return set()
 
 
 def _by_value(root: Expr) -> set[Expr]:

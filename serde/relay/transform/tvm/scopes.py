@@ -6,6 +6,7 @@ belongs to the innermost scope around all that use it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -28,7 +29,7 @@ class Scope:
     __slots__ = ("bindings", "depth", "jump", "parent")
 
     def __init__(self, parent: Scope | None) -> None:
-        self.bindings: list[tuple[Var, Expr]] = []
+        self.bindings: deque[tuple[Var, Expr]] = deque()
         self.parent = self.jump = self
         self.depth = 0
         if parent is not None:
@@ -53,6 +54,14 @@ class Scope:
             else:
                 one, two = one.parent, two.parent
         return one
+
+    def take_over(self, inner: Scope) -> None:
+        """Add the bindings of a scope inside; of both, the fewer are moved."""
+        if len(inner.bindings) > len(self.bindings):
+            inner.bindings.extendleft(reversed(self.bindings))
+            self.bindings = inner.bindings
+        else:
+            self.bindings.extend(inner.bindings)
 
     def around(self, body: Expr) -> Expr:
         """Return the lets of this scope around its result."""
