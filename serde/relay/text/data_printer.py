@@ -21,11 +21,19 @@ from serde.relay.ir.visit import children
 from serde.relay.text.names import NameTable
 from serde.relay.text.type_text import named_type_text, type_text
 
-__all__ = ["DataPrinter", "Step"]
+__all__ = ["DataPrinter", "Step", "deeper"]
 
 Step = Generator["Step", str, str]
 
 _WORDS: Final = {RefCreate: "ref", RefRead: "ref_read", RefWrite: "ref_write"}
+
+_WIDEST: Final = 160
+"""Of indentation: lines of many scopes inside each other would be mostly that."""
+
+
+def deeper(indent: str) -> str:
+    """Return the indentation of a scope inside another."""
+    return f"{indent}  " if len(indent) < _WIDEST else indent
 
 
 class DataPrinter:
@@ -104,7 +112,7 @@ class DataPrinter:
         outer = self._indent
         lines = []
         for clause in node.clauses:
-            self._indent = f"{outer}    "
+            self._indent = deeper(deeper(outer))
             pattern = self._pattern(clause.lhs)
             body = yield self._scope(clause.rhs)
             lines.append(f"{outer}  {pattern} => {{\n{body}\n{outer}  }},\n")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from serde.errors import ParseError
@@ -70,8 +72,13 @@ class Lexer:
 
     def place(self, position: int) -> tuple[int, int]:
         """Return line and column, both from 1."""
-        start = self._text.rfind("\n", 0, position) + 1
-        return self._text.count("\n", 0, position) + 1, position - start + 1
+        line = bisect_right(self._lines, position)
+        return line, position - self._lines[line - 1] + 1
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        """Where each line begins."""
+        return [0, *(match.end() for match in re.finditer("\n", self._text))]
 
     def header(self, *, required: bool) -> None:
         """Read the version line.

@@ -38,7 +38,7 @@ from serde.relay.ir.types import FuncType
 from serde.relay.ir.visit import use_counts
 from serde.relay.text import composite
 from serde.relay.text.attribute_classes import FIELDS, class_key
-from serde.relay.text.data_printer import DataPrinter, Step
+from serde.relay.text.data_printer import DataPrinter, Step, deeper
 from serde.relay.text.literals import constant_text, escape, float_text
 from serde.relay.text.metadata import MetadataWriter
 from serde.relay.text.names import (
@@ -89,6 +89,8 @@ UNSET_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
 TVM wants most of them, and does not look at them.
 """
 
+_BODY: Final = "\0"
+"""Stands in no text; around the number of a body while its lines are not yet put there."""
 
 Annotate = Callable[[Expr], str]
 
@@ -216,6 +218,7 @@ class _Printer(DataPrinter):
         self._types: dict[str, str] = {}
         self._headers = 0
         self._scopes: list[list[str]] = [[]]
+        self._bodies: list[list[str]] = []
         self._indent = ""
 
     def finish(self, body: str) -> str:
@@ -244,24 +247,25 @@ class _Printer(DataPrinter):
         printed = self._global(variable.name_hint)
         if printed != variable.name_hint:
             self._names.originals[f"@{printed}"] = variable.name_hint
-        return f"{_run(self._function(function, f'def @{printed}', outer=True))}\n"
+        text = _run(self._function(function, f"def @{printed}", outer=True))
+        return f"{self._with_bodies(text)}\n"
 
     def expression(self, expr: Expr) -> str:
         """Return an expression, free variables announced before it."""
         self._counts = use_counts(expr)
         if isinstance(expr, Function):
             text = _run(self._function(expr, "fn ", outer=True))
-            return "\n".join([*self._scopes[0], text])
-        return _run(self._scope(expr))
+            return self._with_bodies("\n".join([*self._scopes[0], text]))
+        return self._with_bodies(_run(self._scope(expr)))
 
     def _comment(self, node: Expr) -> str:
         if self._annotate is not None:
-            return self._annotate(node)
+            return self._annotate(node).replace(_BODY, "")
         facts = []
         if self._typed and node.type is not None:
             facts.append(f"ty={self._type(node.type)}")
         if node.span is not None and node.span.has_place:
-            facts.append(f"span={node.span!r}".replace("*/", "* /"))
+            facts.append(f"span={node.span!r}".replace("*/", "* /").replace(_BODY, ""))
         return f" /* {' '.join(facts)} */" if facts else ""
 
     def _line(self, text: str) -> None:
@@ -335,7 +339,10 @@ class _Printer(DataPrinter):
         raise RelayError(f"{node!r} has no form in text")
 
     def _scope(self, node: Expr) -> Step:
-        """Print a body; lets at its head are lines of this scope."""
+        """Print a body; lets at its head are lines of this scope.
+
+        What is returned stands for the lines, so that those inside are not copied at each level.
+        """
         lines: list[str] = []
         self._scopes.append(lines)
         while isinstance(node, Let) and node not in self._memo and self._counts[node] <= 1:
@@ -346,11 +353,23 @@ class _Printer(DataPrinter):
         text = yield self._visit(node, inline=True)
         self._line(text)
         self._scopes.pop()
-        return "\n".join(lines)
+        self._bodies.append(lines)
+        return f"{_BODY}{len(self._bodies) - 1}{_BODY}"
+
+    def _with_bodies(self, text: str) -> str:
+        """Return a text with the lines of the bodies that it names."""
+        found, pending = list[str](), _pieces(text)
+        while pending:
+            is_body, piece = pending.pop()
+            if is_body:
+                pending += _pieces("\n".join(self._bodies[int(piece)]))
+            else:
+                found.append(piece)
+        return "".join(found)
 
     def _print_indented(self, node: Expr) -> Step:
         outer = self._indent
-        self._indent = f"{outer}  "
+        self._indent = deeper(outer)
         body = yield self._scope(node)
         self._indent = outer
         return f"{{\n{body}\n{outer}}}"
@@ -480,6 +499,11 @@ class _Printer(DataPrinter):
             yield f"{NAMES_KEY}={escape(encode_pairs(self._names.originals))}"
         if self._types:
             yield f"{TYPES_KEY}={escape(encode_pairs(self._types))}"
+
+
+def _pieces(text: str) -> list[tuple[bool, str]]:
+    """Return plain parts of a text and numbers of bodies in turns, the first one last."""
+    return [(place % 2 == 1, part) for place, part in enumerate(text.split(_BODY))][::-1]
 
 
 def _run(step: Step) -> str:
