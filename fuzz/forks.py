@@ -68,10 +68,12 @@ def _run_parser(
     request = json.loads(input)
 
     def answer() -> Any:
-        return apart_worker._answer(request, nnef)
+        return list(apart_worker._answer(request, nnef))
 
     status, told = _fork(answer, request["memory"])
-    return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), told, b"")
+    lines = [json.dumps(each) for each in json.loads(told or "[]")]
+    code = os.waitstatus_to_exitcode(status)
+    return subprocess.CompletedProcess(command, code, "\n".join(lines).encode(), b"")
 
 
 def _fork(function: Callable[[], Any], memory: int | None = None) -> tuple[int, bytes]:

@@ -99,7 +99,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         "except subprocess.TimeoutExpired:": "process",
         "if done.returncode == -_SIGPROF:": "process",
     },
-    "nnef/text/apart_worker.py": {"def main(": "process", "except MemoryError:": "process"},
+    "nnef/text/apart_worker.py": {"def main(": "process"},
     "onnx/codec.py": {
         'raise OptionError(f"external threshold': "live",
         "limit = min(limit, external_threshold)": "live",

@@ -97,6 +97,10 @@ class ImportOptions:
             from serde.walk.result_types import read_result_types
 
             object.__setattr__(self, "result_types", read_result_types(self.result_types))
+        if not isinstance(self.fix_inputs, Mapping):
+            raise OptionError(
+                f"fix_inputs: expected values by name, found {shown(self.fix_inputs)}"
+            )
         shapes: AnyValue = self.input_shapes
         dtypes: AnyValue = self.input_dtypes
         named_shapes = shapes if isinstance(shapes, Mapping) else {"": shapes}
