@@ -68,6 +68,8 @@ class TriedInputs:
             missed = self._look_within(inputs, _LARGEST[float16])
             if missed is None or not (silent or len(missed) < len(self._missed or ())):
                 continue
+            if not sets.runs_at(inputs):
+                continue
             found = self._compare(inputs)
             told = [found[at].output for at in silent if found[at].informative]
             reached = [each for each in self._missed or () if each not in missed]

@@ -134,9 +134,11 @@ class InputSets:
         if self._lengths is None:
             return
         for number, (how, change) in enumerate(_OTHERWISE):
-            inputs = self._draw(self._runs + number, self._lengths, change)
-            if self._failure(inputs) is None:
-                yield how, inputs
+            yield how, self._draw(self._runs + number, self._lengths, change)
+
+    def runs_at(self, inputs: Mapping[str, Array]) -> bool:
+        """Whether the source runs on a set of inputs."""
+        return self._failure(inputs) is None
 
     def _use_given(self, data: CheckData) -> Iterator[Mapping[str, Array]]:
         count = 0

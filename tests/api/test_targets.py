@@ -99,7 +99,7 @@ REFUSED = {
     "of Relay": ("out.onnx", {"target_format": "relay"}, "names that end in .relay or .txt"),
     "of MXNet": ("out.json5", {"target_format": "mxnet"}, "end in -symbol.json or .json"),
     "MXNet's parameters": ("out.params", {}, "end in -symbol.json or .json"),
-    "MXNet's archive": ("out.tar.gz", {}, "end in -symbol.json or .json"),
+    "MXNet's archive": ("out.tar.gz", {"target_format": "mxnet"}, "end in -symbol.json or .json"),
     "a prefix": ("out", {"target_format": "mxnet"}, "end in -symbol.json or .json"),
     "of Core ML": ("out.onnx", {"target_format": "coreml"}, "called .mlpackage"),
     "a file of a program": ("out.mlmodel", {}, "called .mlpackage"),

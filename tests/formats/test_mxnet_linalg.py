@@ -216,16 +216,21 @@ def test_determinants_without_an_inverse(mx: Any, name: str, data: np.ndarray) -
 
 @pytest.mark.parametrize(("size", "seed"), [(30, 0), (30, 1), (60, 2)])
 def test_inverses_are_as_exact_as_lapack(mx: Any, size: int, seed: int) -> None:
-    """Of matrices with a condition of thousands, against the inverse in float64."""
+    """Of matrices with a condition of thousands, against the inverse in float64.
+
+    How LAPACK's products round depends on the processor, so that its own error is no bound; an
+    elimination with pivots is within a rounding times the condition.
+    """
     data = numbers(size, size, seed=seed)
     exact = np.linalg.inv(data.astype(np.float64))
     symbol = mx.sym.linalg.inverse(mx.sym.var("a"))
     (theirs,) = run_under(symbol, {"a": data}, numpy=False)
+    bound = np.finfo(np.float32).eps * np.linalg.cond(data) * np.abs(exact).max()
+    assert np.abs(theirs - exact).max() <= bound
     model = serde.to_relay(symbol, input_shapes={"a": data.shape})
     proto = serde.from_relay(model, format="onnx", opset=newest_runtime_opset())
     ((ours,)) = run_onnx(proto.SerializeToString(), {"a": data})[1]
-    scale = np.abs(exact).max()
-    assert np.abs(ours - exact).max() <= 4 * max(np.abs(theirs - exact).max(), 1e-7 * scale)
+    assert np.abs(ours - exact).max() <= bound
 
 
 @pytest.mark.parametrize("batch", BATCHES)

@@ -27,8 +27,8 @@ class RemoveIdentities(FunctionPass):
     order, ``strided_slice`` of everything, ``concatenate`` of one, blocks of one pixel,
     ``nn.dropout``'s first field.
     What has no elements is not concatenated.
-    Two reshapes or two transposes in a row become one, as does a reshape behind a transpose that
-    moves axes of one element only; a field of a tuple becomes that field.
+    Two reshapes or two transposes in a row become one, as does a squeeze behind a transpose that
+    keeps the order of the axes that stay; a field of a tuple becomes that field.
     An operand that an operator broadcasts itself is not broadcast before, and a scalar where all
     elements are the same; flags that became numbers and are compared with zero stay flags.
 
@@ -103,24 +103,17 @@ def _reshape(node: Call) -> Expr:
 
 
 def _before_transpose(node: Call, below: Call) -> Expr:
-    """Leave out a transpose that only moves axes of one element, which are counted anew here."""
-    source, type_ = below.args[0], node.type
-    if not isinstance(source.type, TensorType) or not isinstance(type_, TensorType):
+    """Leave out a transpose that only moves axes which a squeeze takes away."""
+    source = below.args[0]
+    if not isinstance(source.type, TensorType) or not _is(node, "squeeze"):
         return node
     rank = source.type.rank
     order = _axes(below, rank)
-    if _is(node, "squeeze") and node.attrs["axis"]:
-        gone = {order[axis % rank] for axis in node.attrs["axis"]}
-        rest = [axis for axis in order if axis not in gone]
-        if rest == sorted(rest):
-            return call("squeeze", source, axis=tuple(sorted(gone)), span=node.span)
-    long = [axis for axis in order if source.type.shape[axis] != 1]
-    shape = type_.concrete_shape
-    if long != sorted(long) or shape is None or 0 in shape:
+    gone = {order[axis % rank] for axis in node.attrs["axis"] or ()}
+    rest = [axis for axis in order if axis not in gone]
+    if not gone or rest != sorted(rest):
         return node
-    return (
-        source if source.type == type_ else call("reshape", source, newshape=shape, span=node.span)
-    )
+    return call("squeeze", source, axis=tuple(sorted(gone)), span=node.span)
 
 
 def _transpose(node: Call) -> Expr:
