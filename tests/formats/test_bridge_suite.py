@@ -65,8 +65,6 @@ class TestCoreml(BridgeSuite):
             "nn.conv2d-6": "dilated, with a weight that is computed",
             "nn.dense-2": "no int8 at iOS15",
             "nn.max_pool2d-2": "no int8 at iOS15",
-            "take-1": "int64",
-            "where-1": "int64",
         }
     )
 
