@@ -17,7 +17,7 @@ from support.pt2 import CONSTANTS, GOLDEN, MODEL, archive_of, changed, edited, m
 
 import serde
 from serde.engine.interpreter import RelayEngine
-from serde.errors import FormatError, OptionError
+from serde.errors import FormatError
 from serde.relay.ir.dims import symbol
 from serde.torch import strided
 from serde.torch.codec import detect
