@@ -7,25 +7,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.samples import build
-from support.torch_runner import flatten, load
-from support.torch_tensors import from_tensor, to_tensor
-
-import serde
-from serde.engine.interpreter import RelayEngine
-from serde.errors import SerdeError
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import Sample, all_ops
-from serde.relay.ir.types import TupleType
-from serde.report import Report
-from serde.torch.exporter import from_relay
-from serde.torch.options import TorchExportOptions
-from serde.torch.written import save
-from serde.weights import ArrayWeight
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
+
+from support.samples import build  # noqa: E402
+from support.torch_runner import flatten, load  # noqa: E402
+from support.torch_tensors import from_tensor, to_tensor  # noqa: E402
+
+import serde  # noqa: E402
+from serde.engine.interpreter import RelayEngine  # noqa: E402
+from serde.errors import SerdeError  # noqa: E402
+from serde.relay.ir.model import ModelMeta, RelayModel  # noqa: E402
+from serde.relay.ir.module import IRModule  # noqa: E402
+from serde.relay.ir.registry import Sample, all_ops  # noqa: E402
+from serde.relay.ir.types import TupleType  # noqa: E402
+from serde.report import Report  # noqa: E402
+from serde.torch.exporter import from_relay  # noqa: E402
+from serde.torch.options import TorchExportOptions  # noqa: E402
+from serde.torch.written import save  # noqa: E402
+from serde.weights import ArrayWeight  # noqa: E402
 
 OTHER = ("serde.bernoulli", "serde.multinomial", "serde.random_", "serde.svd")
 """What is drawn, and vectors of which only the direction up to a sign is known."""

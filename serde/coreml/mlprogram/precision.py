@@ -59,7 +59,7 @@ def to_float16(
         FLOAT16_OVERFLOW.record(report, allow, op="cast", node=what, reason=why)
     raise_if_refused(report)
     for what in [each for each in masks if each not in lost]:
-        report.notes.append(f"{what} is like infinity, and has the ends of float16 for it")
+        report.notes.append(f"{what} is like infinity, and is that or the end of float16")
         name = what.removeprefix("weight ")
         if name in params:
             params[name] = ArrayWeight(params[name].array().clip(_HALF.min, _HALF.max))

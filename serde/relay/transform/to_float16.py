@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import ClassVar
@@ -269,23 +269,32 @@ def float16_overflows(
         keep: As for :class:`ToFloat16`.
         keep_io: As for :class:`ToFloat16`.
         groups: As for :class:`ToFloat16`.
-        below: Finite numbers from here on stand for infinity, and may become infinite.
+        below: Finite numbers from here on stand for infinity, and may become infinite; so may
+            what ``where`` chooses.
     """
     to_float16 = ToFloat16(keep, keep_io, frozenset(model.params), groups)
     function, converter = to_float16._convert(model.main)
     inner = replace(to_float16, keep_io=True)
+    chosen = set(_chosen_constants(model.main))
     of_bodies = [inner._convert(body)[1] for body in inner_first(model.main)]
     found = [
         f"constant {'' if node.span is None else node.span.source_name}".rstrip()
         for each in (converter, *of_bodies)
         for node in each.overflowed
-        if _overflows(node.data, below)
+        if _overflows(node.data, below) and not (node in chosen and below < np.inf)
     ]
     for node in post_order(function):
         weight = model.params.get(_find_narrowed(node))
         if weight is not None and weight_overflows(weight, below):
             found.append(f"weight {_find_narrowed(node)}")
     return found
+
+
+def _chosen_constants(main: Expr) -> Iterator[Expr]:
+    """Yield what ``where`` chooses and nothing computes with before: the numbers of masks."""
+    for node in post_order(main):
+        if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == "where":
+            yield from (each for each in node.args[1:] if isinstance(each, Constant))
 
 
 def _find_narrowed(node: Expr) -> str:
