@@ -218,19 +218,18 @@ def test_determinants_without_an_inverse(mx: Any, name: str, data: np.ndarray) -
 def test_inverses_are_as_exact_as_lapack(mx: Any, size: int, seed: int) -> None:
     """Of matrices with a condition of thousands, against the inverse in float64.
 
-    How LAPACK's products round depends on the processor, so that its own error is no bound; an
-    elimination with pivots is within a rounding times the condition.
+    How products round depends on the processor, LAPACK's as well: a part of what the condition
+    makes of one rounding is allowed, too.
     """
     data = numbers(size, size, seed=seed)
     exact = np.linalg.inv(data.astype(np.float64))
     symbol = mx.sym.linalg.inverse(mx.sym.var("a"))
     (theirs,) = run_under(symbol, {"a": data}, numpy=False)
-    bound = np.finfo(np.float32).eps * np.linalg.cond(data) * np.abs(exact).max()
-    assert np.abs(theirs - exact).max() <= bound
     model = serde.to_relay(symbol, input_shapes={"a": data.shape})
     proto = serde.from_relay(model, format="onnx", opset=newest_runtime_opset())
     ((ours,)) = run_onnx(proto.SerializeToString(), {"a": data})[1]
-    assert np.abs(ours - exact).max() <= bound
+    floor = np.finfo(np.float32).eps * np.linalg.cond(data) / 32 * np.abs(exact).max()
+    assert np.abs(ours - exact).max() <= 4 * max(np.abs(theirs - exact).max(), floor)
 
 
 @pytest.mark.parametrize("batch", BATCHES)
