@@ -157,9 +157,11 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
     def coverage(self) -> list[tuple[str, str]]:
         """Return the operators that are read, and the Relay operators that are written."""
         from serde.torch.host import EVALUATORS
+        from serde.torch.host.registry import SOURCE
         from serde.torch.ops import TABLE
 
         read = {*EVALUATORS, *(op for op, _version in TABLE.imported())}
+        read = {op for op in read if not op.startswith(SOURCE)}
         written = [(op, "written") for op in TABLE.exported()]
         return [(op, "read") for op in sorted(read)] + written
 

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from serde.torch.ops.table import OPS
 
-__all__ = ["EVALUATORS", "MOVES", "evaluates", "find_evaluator"]
+__all__ = ["EVALUATORS", "MOVES", "SOURCE", "evaluates", "find_evaluator"]
 
 F = TypeVar("F", bound=Callable[..., AnyValue])
 
@@ -18,6 +18,9 @@ EVALUATORS: Final[dict[str, Callable[..., AnyValue]]] = {}
 A function of the context and of the arguments, by position in the order of the schema.
 """
 
+
+SOURCE: Final = "source::"
+"""Namespace of what reading written source makes of its own; no program calls operators of it."""
 
 MOVES: Final[set[str]] = set()
 """Operators that only hand values on, and look at no tensor."""
