@@ -33,9 +33,8 @@ def _crop_type(
     *,
     crop_size: tuple[Dim, ...] | None,
     layout: str,
-    method: str,
-    extrapolation_value: float,
     out_dtype: np.dtype[AnyValue] | None,
+    **_: AnyValue,
 ) -> TensorType:
     """There are as many results as boxes."""
     lengths = require_lengths("crop_size", crop_size, 2)

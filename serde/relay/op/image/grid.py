@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -24,13 +25,7 @@ _CUBIC_ALPHA = -0.75
 
 
 def _grid_sample_type(
-    data: TensorType,
-    grid: TensorType,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
+    data: TensorType, grid: TensorType, *, method: str, layout: str, **_: AnyValue
 ) -> TensorType:
     """The grid has one coordinate for each spatial axis, along axis 1."""
     require_float(data, grid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -24,14 +25,7 @@ Planar = Literal["bilinear", "nearest", "bicubic"]
 _METHODS: dict[str, Planar] = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
 
 
-def _sample_type(
-    data: TensorType,
-    grid: TensorType,
-    *,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
-) -> TensorType:
+def _sample_type(data: TensorType, grid: TensorType, *, method: str, **_: AnyValue) -> TensorType:
     require_float(data, grid)
     rank = data.rank
     if rank not in (4, 5) or grid.rank != rank or (rank == 5 and method == "cubic"):

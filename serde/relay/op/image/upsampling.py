@@ -31,13 +31,7 @@ def _scale_length(length: Dim, scale: float) -> Dim:
 
 
 def _upsampling_type(
-    data: TensorType,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    data: TensorType, *, scale_h: float, scale_w: float, layout: str, **_: AnyValue
 ) -> TensorType:
     if data.rank != layout_rank(layout):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
@@ -111,14 +105,7 @@ def _build_scaled(
 
 
 def _upsampling3d_type(
-    data: TensorType,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    data: TensorType, *, scale_d: float, scale_h: float, scale_w: float, layout: str, **_: AnyValue
 ) -> TensorType:
     if data.rank != layout_rank(layout):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")

@@ -35,7 +35,7 @@ def _index_dtype(dtype: AnyValue) -> AnyValue:
     return dtype
 
 
-def _sort_type(data: TensorType, *, axis: int, is_ascend: bool, dtype: AnyValue) -> TensorType:
+def _sort_type(data: TensorType, *, axis: int, **_: AnyValue) -> TensorType:
     normalize_axis(axis, data.rank)
     return data
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
 
 import numpy as np
 
@@ -60,17 +61,13 @@ def _batch_norm_type(
     moving_var: TensorType,
     *,
     axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    **_: AnyValue,
 ) -> tuple[TensorType, TensorType, TensorType]:
     result = _with_channels(data, (gamma, beta, moving_mean, moving_var), axis)
     return result, moving_mean, moving_var
 
 
-def _complete_norm(
-    *types: TensorType | None, axis: int, epsilon: float, center: bool, scale: bool
-) -> Types:
+def _complete_norm(*types: TensorType | None, axis: int, **_: AnyValue) -> Types:
     return _fill(types, axis)
 
 
@@ -146,14 +143,7 @@ def build_batch_norm(
 
 
 def _affine_type(
-    data: TensorType,
-    gamma: TensorType,
-    beta: TensorType,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    data: TensorType, gamma: TensorType, beta: TensorType, *, axis: int, **_: AnyValue
 ) -> TensorType:
     return _infer_affine(data, gamma, beta, axis)
 
@@ -246,9 +236,7 @@ def _group_norm_type(
     *,
     num_groups: int,
     axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    **_: AnyValue,
 ) -> TensorType:
     result = _infer_affine(data, gamma, beta, axis)
     channels = result.shape[normalize_axis(axis, data.rank)]
@@ -257,14 +245,7 @@ def _group_norm_type(
     return result
 
 
-def _complete_group_norm(
-    *types: TensorType | None,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Types:
+def _complete_group_norm(*types: TensorType | None, axis: int, **_: AnyValue) -> Types:
     return _fill(types, axis)
 
 
@@ -302,9 +283,7 @@ def group_norm(
     return result.astype(data.dtype, copy=False)
 
 
-def _lrn_type(
-    data: TensorType, *, size: int, axis: int, bias: float, alpha: float, beta: float
-) -> TensorType:
+def _lrn_type(data: TensorType, *, size: int, axis: int, **_: AnyValue) -> TensorType:
     require_float(data)
     normalize_axis(axis, data.rank)
     if size < 1 or size % 2 == 0:

@@ -22,13 +22,7 @@ def _longest(rows: int, columns: int, k1: int, k2: int) -> int:
 
 
 def _set_diag_type(
-    input: TensorType,
-    diagonal: TensorType,
-    *,
-    k1: int,
-    k2: int,
-    super_diag_right_align: bool,
-    sub_diag_right_align: bool,
+    input: TensorType, diagonal: TensorType, *, k1: int, k2: int, **_: AnyValue
 ) -> TensorType:
     """One diagonal has no axis of diagonals; several are rows of the longest."""
     require_same_dtype(input, diagonal)
