@@ -15,6 +15,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops import TABLE
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import call
+from serde.relay.ir.schema import gather
 from serde.relay.op.norm.plain import ChannelNorm
 
 __all__ = ["expansion_of"]
@@ -60,7 +61,7 @@ def _spell_global_average(data: Expr, *, layout: str, **_attrs: AnyValue) -> Exp
 
 _ALTERNATIVES: Final[Mapping[str, Callable[..., AnyValue]]] = MappingProxyType(
     {
-        "nn.layer_norm": _spell_layer_norm,
+        "nn.layer_norm": gather(_spell_layer_norm),
         "nn.dense": _spell_dense,
         "nn.global_avg_pool2d": _spell_global_average,
     }

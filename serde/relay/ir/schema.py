@@ -172,7 +172,9 @@ def innermost(function: Callable[..., AnyValue]) -> AnyValue:
     return function
 
 
-def gather(function: Callable[..., AnyValue], known: Collection[str]) -> Callable[..., AnyValue]:
+def gather(
+    function: Callable[..., AnyValue], known: Collection[str] = ()
+) -> Callable[..., AnyValue]:
     """Return a function of single attributes for one that shares some of them.
 
     Args:

@@ -16,6 +16,7 @@ from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
+from serde.relay.op.image.grid import GridSample
 from serde.relay.op.image.grid import grid_sample as sample_of_planes
 
 __all__: list[str] = []
@@ -118,10 +119,12 @@ def grid_sample(
     return sample_of_planes(
         data,
         np.moveaxis(points, -1, 1),
-        method=_METHODS[method],
-        layout="NCHW" if data.ndim == 4 else "NCDHW",
-        padding_mode=padding_mode,
-        align_corners=align_corners,
+        sampling=GridSample(
+            method=_METHODS[method],
+            layout="NCHW" if data.ndim == 4 else "NCDHW",
+            padding_mode=padding_mode,
+            align_corners=align_corners,
+        ),
     )
 
 
