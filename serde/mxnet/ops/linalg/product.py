@@ -282,7 +282,9 @@ def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) 
 def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
     """MXNet's dot moves no axis but the last of the left: it is transposed beforehand."""
     rank = ctx.type(tensor_a).rank
-    flags = {"transpose_a": matmul.transpose_a, "transpose_b": matmul.transpose_b}
+    flags: dict[str, AnyValue] = {
+        "transpose_a": matmul.transpose_a, "transpose_b": matmul.transpose_b
+    }  # fmt: skip
     if _wide_integers(ctx, tensor_a, tensor_b):
         letters = "...km" if matmul.transpose_a else "...mk"
         right = "nk" if matmul.transpose_b else "kn"

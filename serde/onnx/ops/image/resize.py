@@ -243,9 +243,7 @@ def export_resize(
     resize: Resampling,
 ) -> Value:
     """Up to 12 no operand can be left out, only be empty."""
-    mode = resize.mode
-    rounding = resize.rounding
-    mode, rounding = choose_coordinates(ctx.version, mode, resize.method, rounding)
+    mode, rounding = choose_coordinates(ctx.version, resize.mode, resize.method, resize.rounding)
     empty = ctx.const(np.zeros(0, np.float32)) if ctx.version < 13 else None
     dtype = ctx.type(x).dtype if is_float(ctx.type(x).dtype) else "float32"
     part = roi if resize.region is None else ctx.const(resize.region, dtype)

@@ -210,7 +210,8 @@ def _strided_set_type(
 def strided_set(data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
     """`data` with a region, counted as Python counts slices, replaced by `v`."""
     first, last = _complete_bounds(begin.tolist(), end.tolist(), strides.tolist())
-    cuts = StridedSlice(begin=first, end=last, strides=strides.tolist(), axes=None).cuts(data.ndim)
+    region = StridedSlice(begin=tuple(first), end=tuple(last), strides=strides.tolist(), axes=None)
+    cuts = region.cuts(data.ndim)
     result = data.copy()
     result[_index_region(data.ndim, cuts)] = v
     return result

@@ -90,15 +90,8 @@ def export_batch_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
-    return export_nn_matmul(
-        ctx,
-        tensor_a,
-        tensor_b,
-        units=None,
-        out_dtype=out_dtype,
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-    )
+    matmul = MatMul(units=None, transpose_a=transpose_a, transpose_b=transpose_b)
+    return export_nn_matmul(ctx, tensor_a, tensor_b, matmul=matmul)
 
 
 @OPS.exports("serde.matmul")
