@@ -224,7 +224,7 @@ def _declared(
             return f"{text} | float | {names.use('collections.abc', 'Sequence')}[float]"
     if definition is None or name not in definition.attributes:
         return names.text(AnyValue)
-    accepted = _accepted(type_hints(definition.kernel)[name], names)
+    accepted = _accepted(definition.attributes[name].hint, names)
     dynamic = all_ops().get(f"dyn.{path}")
     if by_hand and dynamic is not None and name not in dynamic.attributes:
         accepted.insert(0, names.use(Expr.__module__, "Expr"))

@@ -17,7 +17,7 @@ from serde.checking.yardstick import Measured
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import children
-from serde.relay.run.arithmetic import Arithmetic, Exact, KernelRun, Rounded
+from serde.relay.run.arithmetic import Arithmetic, Exact, Rounded, Watched
 from serde.weights import Array
 
 __all__ = ["find_wide_nodes"]
@@ -58,31 +58,18 @@ def find_wide_nodes(measured: Measured, at: int, enough: float) -> tuple[tuple[s
     return (), 0.0
 
 
-class _Sampled(Arithmetic):
+class _Sampled(Watched):
     """Another arithmetic, some elements of whose results are kept by node."""
 
     def __init__(self, arithmetic: Arithmetic) -> None:
-        self._arithmetic = arithmetic
+        super().__init__(arithmetic)
         self.values: dict[Call, Array] = {}
 
-    def apply(
-        self,
-        node: Call,
-        definition: OpDef,
-        args: Sequence[AnyValue],
-        attrs: Mapping[str, AnyValue],
-        run: KernelRun,
-    ) -> AnyValue:
-        """Return what the operator yields."""
-        value = self._arithmetic.apply(node, definition, args, attrs, run)
+    def see(self, node: Call, value: AnyValue) -> None:
+        """Keep elements of floats."""
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
             flat = value.reshape(-1)
             self.values[node] = flat[:: -(-flat.size // _SAMPLES)].astype(np.float64)
-        return value
-
-    def result(self, value: AnyValue) -> AnyValue:
-        """Return what a loop or a program leaves."""
-        return self._arithmetic.result(value)
 
 
 def _candidates(exact: Mapping[Call, Array], rounded: Mapping[Call, Array]) -> Iterator[set[str]]:

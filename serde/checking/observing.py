@@ -7,7 +7,8 @@ inputs can be drawn that reach more, and what stays out of reach can be told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
@@ -16,7 +17,7 @@ from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.expr import Call, Expr, Function, If
 from serde.relay.ir.registry import OpDef, has_trait
 from serde.relay.ir.traits import Cases
-from serde.relay.run.arithmetic import Exact, KernelRun
+from serde.relay.run.arithmetic import Application, Exact
 
 __all__ = ["ObservedExact", "has_cases"]
 
@@ -39,29 +40,22 @@ class ObservedExact(Exact):
         self._called: set[Call] = set()
         self.largest = 0.0
 
-    def apply(
-        self,
-        node: Call,
-        definition: OpDef,
-        args: Sequence[AnyValue],
-        attrs: Mapping[str, AnyValue],
-        run: KernelRun,
-    ) -> AnyValue:
+    def apply(self, made: Application) -> AnyValue:
         """Return what the operator yields in float64."""
-        self._called.add(node)
-        said = definition.trait(Cases)
+        self._called.add(made.node)
+        said = made.definition.trait(Cases)
         if said is None:
-            value = super().apply(node, definition, args, attrs, run)
+            value = super().apply(made)
         else:
             given: list[AnyValue] = []
 
             def kept(op: OpDef, wide: Sequence[AnyValue], values: AnyValue) -> AnyValue:
                 given.extend(wide)
-                return run(op, wide, values)
+                return made.run(op, wide, values)
 
-            value = super().apply(node, definition, args, attrs, kept)
-            known = self._reached.setdefault(node, {})
-            for part, reached in said.rule(attrs, given, value):
+            value = super().apply(replace(made, run=kept))
+            known = self._reached.setdefault(made.node, {})
+            for part, reached in said.rule(made.attrs, given, value):
                 known[part] = known.get(part, False) or reached
         self._measure(value)
         return value

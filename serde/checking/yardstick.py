@@ -32,7 +32,7 @@ from serde.relay.ir.registry import OpDef, trait_of
 from serde.relay.ir.traits import Discontinuous, Ordering, TypeOnly
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, post_order, rewrite
-from serde.relay.run.arithmetic import Arithmetic, Rounded
+from serde.relay.run.arithmetic import Application, Arithmetic, Rounded, Watched
 from serde.relay.run.interpreter import run_with
 from serde.weights import Array, numpy_dtype
 
@@ -122,21 +122,17 @@ class Yardstick:
         return run_with(_Counted(arithmetic), function, arguments, mod=self._model.mod)
 
 
-class _Counted(Arithmetic):
+class _Counted(Watched):
     """Another arithmetic whose operators are counted as they are computed."""
 
     def __init__(self, arithmetic: Arithmetic) -> None:
-        self._arithmetic = arithmetic
+        super().__init__(arithmetic)
         self._count = counting("nodes")
 
-    def apply(self, *args: AnyValue) -> AnyValue:
+    def apply(self, made: Application) -> AnyValue:
         """Return what the operator yields."""
         self._count(1)
-        return self._arithmetic.apply(*args)
-
-    def result(self, value: AnyValue) -> AnyValue:
-        """Return what a loop or a program leaves."""
-        return self._arithmetic.result(value)
+        return super().apply(made)
 
 
 class Measured:

@@ -15,6 +15,8 @@ from serde.errors import Unsupported
 from serde.onnx.ops import TABLE
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import call
+from serde.relay.ir.schema import gather
+from serde.relay.op.norm.plain import ChannelNorm
 
 __all__ = ["expansion_of"]
 
@@ -24,27 +26,18 @@ def expansion_of(name: str) -> Callable[..., AnyValue] | None:
     return TABLE.expansion(name) or _ALTERNATIVES.get(name)
 
 
-def _spell_layer_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Expr:
+def _spell_layer_norm(data: Expr, gamma: Expr, beta: Expr, *, norm: ChannelNorm) -> Expr:
     """Return mean and variance in reductions, as the exporter does below version 17."""
     type_ = tensor_type(data)
-    trailing = type_.rank - 1 - axis % type_.rank
-    mean = call("mean", data, axis=(axis,), keepdims=True)
+    trailing = type_.rank - 1 - norm.axis % type_.rank
+    mean = call("mean", data, axis=(norm.axis,), keepdims=True)
     centred = call("subtract", data, mean)
-    variance = call("mean", call("multiply", centred, centred), axis=(axis,), keepdims=True)
-    spread = call("sqrt", call("add", variance, const(epsilon, type_.dtype)))
+    variance = call("mean", call("multiply", centred, centred), axis=(norm.axis,), keepdims=True)
+    spread = call("sqrt", call("add", variance, const(norm.epsilon, type_.dtype)))
     result = call("divide", centred, spread)
-    if scale:
+    if norm.scale:
         result = call("multiply", result, _along(gamma, trailing))
-    return call("add", result, _along(beta, trailing)) if center else result
+    return call("add", result, _along(beta, trailing)) if norm.center else result
 
 
 def _along(vector: Expr, trailing: int) -> Expr:
@@ -68,7 +61,7 @@ def _spell_global_average(data: Expr, *, layout: str, **_attrs: AnyValue) -> Exp
 
 _ALTERNATIVES: Final[Mapping[str, Callable[..., AnyValue]]] = MappingProxyType(
     {
-        "nn.layer_norm": _spell_layer_norm,
+        "nn.layer_norm": gather(_spell_layer_norm),
         "nn.dense": _spell_dense,
         "nn.global_avg_pool2d": _spell_global_average,
     }

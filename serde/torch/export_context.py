@@ -174,19 +174,6 @@ class ExportContext(walk.ExportContext[Value]):
         name = self._layer(kind, weights, made)
         return self.assign(tree.Submodule(name, self._terms(arguments)))
 
-    def layer_tuple(
-        self,
-        kind: str,
-        arguments: Sequence[AnyValue],
-        weights: Mapping[str, Value],
-        *,
-        outputs: int,
-        **made: AnyValue,
-    ) -> tuple[Value, ...]:
-        """Write the call of a submodule that gives a tuple; see :meth:`layer`."""
-        name = self._layer(kind, weights, made)
-        return self.assign_tuple(tree.Submodule(name, self._terms(arguments)), outputs)
-
     def layer_states(
         self,
         kind: str,
@@ -467,10 +454,6 @@ class ExportContext(walk.ExportContext[Value]):
         order = sorted(given, key=lambda name: first.index(name) if name in first else len(first))
         shorten = _shorten if "Conv" in kind else _keep
         return tuple((name, self.term(shorten(given[name]))) for name in order)
-
-    def is_unclaimed(self, name: str) -> bool:
-        """Whether no layer holds a weight."""
-        return name not in self._claimed
 
     def computed_weight(self, root: Expr, values: Mapping[Expr, Value]) -> Value | None:
         """Return the weight that an expression of constants and weights alone is."""

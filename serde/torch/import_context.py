@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Protocol, TypeAlias
 
@@ -169,17 +168,6 @@ class ImportContext(BaseContext):
     def hold(self, value: AnyValue) -> AnyValue:
         """Return values that go into a list of the program, tensors with memory of their own."""
         return self._walk.hold(value, self.node, self._values)
-
-    @contextmanager
-    def on_trial(self) -> Iterator[None]:
-        """Drop what the body of a ``with`` statement says in the report."""
-        issues, notes = self._walk.report.issues, self._walk.report.notes
-        count, noted = len(issues), len(notes)
-        try:
-            yield
-        finally:
-            del issues[count:]
-            del notes[noted:]
 
     def note(self, text: str) -> None:
         """Say in the report what users should know, once."""

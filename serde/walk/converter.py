@@ -5,16 +5,15 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any as AnyValue
-from typing import TypeGuard
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Call
-from serde.relay.ir.schema import REQUIRED, attribute_converter
+from serde.relay.ir.schema import REQUIRED, attribute_converter, is_shared, shared_fields
 
-__all__ = ["Converter", "Decode", "Entry", "Parameter", "is_shared"]
+__all__ = ["Converter", "Decode", "Entry", "Parameter"]
 
 Decode = Callable[[AnyValue, AnyValue], AnyValue]
 """Turns an attribute as a file has it into a Python value, given the annotation."""
@@ -145,7 +144,7 @@ def _read_signature(
         hint = hints.get(parameter.name, AnyValue) if lenient else hints[parameter.name]
         if is_shared(hint):
             shared[parameter.name] = hint
-            attributes |= _fields(hint)
+            attributes |= {each[0]: _parameter(*each) for each in shared_fields(hint)}
         else:
             text = str(function.__annotations__.get(parameter.name, ""))
             attributes[parameter.name] = _parameter(parameter.name, hint, parameter.default, text)
@@ -171,33 +170,12 @@ def _parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Param
     return Parameter(name, hint, attribute_converter(hint) or _as_it_is, default, text)
 
 
-def _fields(kind: type) -> dict[str, Parameter]:
-    """Read the attributes that the fields of a dataclass declare."""
-    hints = typing.get_type_hints(kind)
-    return {
-        field.name: _parameter(
-            field.name,
-            hints[field.name],
-            REQUIRED if field.default is MISSING else field.default,
-            str(field.type),
-        )
-        for field in fields(kind)
-    }
-
-
 def _as_it_is(value: AnyValue) -> AnyValue:
     return value
 
 
 def _takes_none(hint: AnyValue) -> bool:
     return type(None) in typing.get_args(hint)
-
-
-def is_shared(hint: AnyValue) -> TypeGuard[type[AnyValue]]:
-    """Whether an annotation is a dataclass whose fields, by keyword only, are attributes."""
-    if not isinstance(hint, type) or not is_dataclass(hint):
-        return False
-    return all(field.kw_only for field in fields(hint))
 
 
 def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:

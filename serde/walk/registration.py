@@ -10,14 +10,14 @@ import inspect
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import cache, partial
+from functools import cache
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
 from serde.relay.ir.registry import OpDef, Signature, op_signature
-from serde.walk.converter import is_shared
+from serde.relay.ir.schema import innermost, is_shared
 
-__all__ = ["check_change", "check_expansion", "check_exporter", "innermost"]
+__all__ = ["check_change", "check_expansion", "check_exporter"]
 
 Changes = Mapping[str, Sequence[int]]
 
@@ -57,8 +57,13 @@ def check_exporter(
     _check_operands(where, signature, name, _parameters(function)[1:])
 
 
-def check_expansion(format_name: str, name: str, function: Callable[..., AnyValue]) -> None:
+def check_expansion(
+    format_name: str, name: str, function: Callable[..., AnyValue]
+) -> tuple[str, ...]:
     """Refuse an expansion that does not take exactly what the Relay operator has.
+
+    Returns:
+        The names of the operator's attributes.
 
     Raises:
         RelayError: It is so.
@@ -73,6 +78,7 @@ def check_expansion(format_name: str, name: str, function: Callable[..., AnyValu
     if missing and not any(p.kind is p.VAR_KEYWORD for p in parameters):
         raise RelayError(f"{where}: {name} has the attribute {', '.join(missing)}, too")
     _check_operands(where, operator, name, parameters)
+    return operator.attributes
 
 
 def _taken_attributes(
@@ -95,13 +101,6 @@ def _check_operands(
     if required > has or (has > len(positional) and not many):
         takes = f"at least {required}" if many else str(len(positional))
         raise RelayError(f"{where}: {name} has {has} operands, the function takes {takes}")
-
-
-def innermost(function: Callable[..., AnyValue]) -> AnyValue:
-    """Return the function that one with arguments bound beforehand calls."""
-    while isinstance(function, partial):
-        function = function.func
-    return function
 
 
 @cache

@@ -32,6 +32,7 @@ from serde.errors import (
 from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
 from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.registry import OpDef
+from serde.relay.ir.schema import gather, innermost
 from serde.relay.ir.visit import children
 from serde.relay.transform.decompose import decompose
 from serde.report import Issue, Report
@@ -41,12 +42,7 @@ from serde.walk.context import TypedContext
 from serde.walk.converter import Converter, Decode, Entry
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
-from serde.walk.registration import (
-    check_change,
-    check_expansion,
-    check_exporter,
-    innermost,
-)
+from serde.walk.registration import check_change, check_expansion, check_exporter
 from serde.walk.user_converters import UserConverter
 
 __all__ = [
@@ -204,10 +200,10 @@ class ConverterTable:
         def register(function: F) -> F:
             for name in names:
                 self._load_if_foreign("expands", name, function)
-                check_expansion(self.format_name, name, function)
+                attributes = check_expansion(self.format_name, name, function)
                 if name in self._expansions:
                     raise RelayError(f"{self.format_name}: {name} is expanded twice")
-                self._expansions[name] = function
+                self._expansions[name] = gather(function, attributes)
             return function
 
         return register

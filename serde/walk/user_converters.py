@@ -21,9 +21,9 @@ from typing import Final, Literal, TypeVar
 from serde.errors import OptionError
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import op_signature
+from serde.relay.ir.schema import innermost
 from serde.texts import shown
 from serde.walk.converter import Converter, Entry
-from serde.walk.registration import innermost
 
 __all__ = [
     "UserConverter",

@@ -22,7 +22,7 @@ import numpy as np
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.bodies import all_nodes
 from serde.relay.ir.dims import Any, SymDim, symbol
-from serde.relay.ir.expr import Call, Expr, Span, Tuple
+from serde.relay.ir.expr import Call, Expr, Span
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType, Type
@@ -31,7 +31,7 @@ from serde.weights import dtype_name, numpy_dtype
 __all__ = [
     "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "Empty", "Foreign", "Input",
     "check_arguments", "decode_attributes", "encode_attributes", "foreign_calls", "has_foreign",
-    "is_foreign", "operands_of", "result_type",
+    "is_foreign", "result_type",
 ]  # fmt: skip
 
 FOREIGN: Final = "serde.foreign"
@@ -334,14 +334,6 @@ def _holds_operands(held: AnyValue, count: int, *, others: bool = False) -> bool
 def is_foreign(node: Expr) -> bool:
     """Whether an expression is a call of the operator."""
     return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == FOREIGN
-
-
-def operands_of(node: Call) -> tuple[Expr, ...]:
-    """Return the tensors that a call of the operator takes."""
-    (inputs,) = node.args
-    if not isinstance(inputs, Tuple):
-        raise RelayError(f"{FOREIGN}: expected its operands as a tuple, found {inputs!r}")
-    return inputs.fields
 
 
 def result_type(results: Sequence[TensorType]) -> Type | tuple[TensorType, ...]:

@@ -46,6 +46,7 @@ from serde.relay.ir.schema import (
     Array,
     Attribute,
     Operand,
+    gather,
     read_schema,
 )
 from serde.relay.ir.traits import Trait
@@ -150,15 +151,16 @@ class OpDef(Op):
     ) -> None:
         super().__init__(name)
         self.arguments = arguments
-        self.kernel = kernel
-        self.infer = infer
         self.samples = tuple(samples)
-        self.decompose = decompose
         self.by_value = frozenset(by_value)
-        self.complete = complete
         self.meta_class = meta_class
         self.doc = inspect.getdoc(kernel) or ""
         self.operands, self.attributes, self.fields = read_schema(name, kernel)
+        self.kernel, self.infer = (gather(each, self.attributes) for each in (kernel, infer))
+        self.decompose, self.complete = (
+            None if each is None else gather(each, self.attributes)
+            for each in (decompose, complete)
+        )
         self.carries = tuple(
             name for name, each in self.attributes.items() if "Function" in each.annotation
         )
@@ -228,8 +230,10 @@ def relay_op(
     Operands are annotated ``Array``, ``Array | None`` or ``tuple[Array, ...]``, or
     ``list[Array]`` for a sequence (``tuple[Array | list[Array], ...]`` where fields of a tuple
     may be sequences), or ``Any`` for any value; attributes ``int float bool str Literal np.dtype
-    Dim Function``, ``None``, unions and nested tuples of these. A kernel that returns a tuple
-    makes a TupleType, one that returns a list a sequence.
+    Dim Function``, ``None``, unions and nested tuples of these. A dataclass of keyword-only fields
+    stands for the attributes that these are, with the defaults of an object where one is given; the
+    other functions take it under the same name, or attributes one by one. A kernel that returns a
+    tuple makes a TupleType, one that returns a list a sequence.
 
     Args:
         name: Name of the operator, such as ``"nn.softmax"``.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import partial, wraps
 from typing import Any as AnyValue
-from typing import Union
+from typing import TypeGuard, Union
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from serde.relay.ir.types import SequenceType, TensorType, Type
 from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = [
-    "PLAIN", "REQUIRED", "Arguments", "Array", "Attribute", "Operand", "attribute_converter",
-    "read_schema",
+    "PLAIN", "REQUIRED", "Arguments", "Array", "Attribute", "Operand",
+    "attribute_converter", "gather", "innermost", "is_shared", "read_schema", "shared_fields",
 ]  # fmt: skip
 
 REQUIRED = inspect.Parameter.empty
@@ -64,6 +65,7 @@ class Attribute:
     convert: Convert
     default: AnyValue
     annotation: str
+    hint: AnyValue
 
     @property
     def required(self) -> bool:
@@ -112,25 +114,93 @@ def read_schema(
     attributes: dict[str, Attribute] = {}
     for parameter in inspect.signature(kernel).parameters.values():
         hint = hints.get(parameter.name)
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            convert = attribute_converter(hint)
-            if convert is None:
-                raise RelayError(f"{name}: attribute {parameter.name} cannot be a {hint}")
-            default = parameter.default
-            if default is not REQUIRED:
-                default = convert(default)
-            text = str(kernel.__annotations__[parameter.name])
-            attributes[parameter.name] = Attribute(parameter.name, convert, default, text)
-        else:
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
             operands.append(_operand(name, parameter.name, hint))
+        elif is_shared(hint):
+            for each in shared_fields(hint, parameter.default):
+                attributes[each[0]] = _attribute(name, *each)
+        else:
+            text = str(kernel.__annotations__[parameter.name])
+            attributes[parameter.name] = _attribute(
+                name, parameter.name, hint, parameter.default, text
+            )
     result = hints.get("return")
     if typing.get_origin(result) is Generator:
         result = typing.get_args(result)[2]
-    fields: int | None = None
+    count: int | None = None
     if typing.get_origin(result) is tuple:
         items = typing.get_args(result)
-        fields = 0 if Ellipsis in items else len(items)
-    return tuple(operands), attributes, fields
+        count = 0 if Ellipsis in items else len(items)
+    return tuple(operands), attributes, count
+
+
+def _attribute(op: str, name: str, hint: AnyValue, default: AnyValue, text: str) -> Attribute:
+    convert = attribute_converter(hint)
+    if convert is None:
+        raise RelayError(f"{op}: attribute {name} cannot be a {hint}")
+    if default is not REQUIRED:
+        default = convert(default)
+    return Attribute(name, convert, default, text, hint)
+
+
+def is_shared(hint: AnyValue) -> TypeGuard[type[AnyValue]]:
+    """Whether an annotation is a dataclass whose fields, by keyword only, are attributes."""
+    if not isinstance(hint, type) or not is_dataclass(hint):
+        return False
+    return all(each.kw_only for each in fields(hint))
+
+
+def shared_fields(
+    kind: type[AnyValue], given: AnyValue = REQUIRED
+) -> Iterator[tuple[str, AnyValue, AnyValue, str]]:
+    """Yield name, annotation, default and the annotation's text of the fields of a dataclass.
+
+    Defaults are those of an object where one is given.
+    """
+    hints = typing.get_type_hints(kind)
+    for each in fields(kind):
+        default = REQUIRED if each.default is MISSING else each.default
+        if given is not REQUIRED:
+            default = getattr(given, each.name)
+        yield each.name, hints[each.name], default, str(each.type)
+
+
+def innermost(function: Callable[..., AnyValue]) -> AnyValue:
+    """Return the function that one with arguments bound beforehand calls."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def gather(
+    function: Callable[..., AnyValue], known: Collection[str] = ()
+) -> Callable[..., AnyValue]:
+    """Return a function of single attributes for one that shares some of them.
+
+    Args:
+        function: The function.
+        known: Names of the attributes; hints, which are costly to resolve, tell what others are.
+    """
+    inner = innermost(function)
+    code = inner.__code__
+    taken = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    if all(name in known for name in taken):
+        return function
+    shared = {
+        name: (hint, [each.name for each in fields(hint)])
+        for name, hint in typing.get_type_hints(inner).items()
+        if name in taken and is_shared(hint)
+    }
+    if not shared:
+        return function
+
+    @wraps(function)
+    def call(*operands: AnyValue, **attrs: AnyValue) -> AnyValue:
+        for name, (kind, names) in shared.items():
+            attrs[name] = kind(**{each: attrs.pop(each) for each in names if each in attrs})
+        return function(*operands, **attrs)
+
+    return call
 
 
 def _operand(op: str, name: str, hint: AnyValue) -> Operand:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any as AnyValue
 
 import numpy as np
 
@@ -32,9 +33,8 @@ def _attention_type(
     value: TensorType,
     mask: TensorType | None,
     *,
-    scale: float | None,
-    is_causal: bool,
     softcap: float | None,
+    **_: AnyValue,
 ) -> TensorType:
     """Heads must be a multiple of key heads; rows, width and batch must agree."""
     require_float(query)

@@ -43,12 +43,10 @@ def _foreign_type(
     *,
     framework: str,
     name: str,
-    domain: str,
-    version: int,
     attributes: str,
     absent: tuple[int, ...],
     result_types: ResultTypes,
-    body: Function | None,
+    **_: AnyValue,
 ) -> Type | tuple[TensorType, ...]:
     """What it gives is what it says; nobody here knows better."""
     if not framework or not name:

@@ -8,7 +8,7 @@ float64 here is the arithmetic alone, kernels and graph are the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any as AnyValue
 
@@ -21,7 +21,7 @@ from serde.relay.ir.traits import BitLevel, Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.weights import Weight, dtype_name, numpy_dtype
 
-__all__ = ["Arithmetic", "Exact", "Rounded", "WeightsRounded"]
+__all__ = ["Application", "Arithmetic", "Exact", "Rounded", "Watched", "WeightsRounded"]
 
 KernelRun = Callable[[OpDef, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
 
@@ -29,27 +29,31 @@ _FLOATS = frozenset({"bfloat16", "float16", "float32"})
 """Floats that hold numbers; those of fewer bits are codes of quantised ones."""
 
 
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A call of an operator on values.
+
+    Attributes:
+        node: The call.
+        definition: Its operator.
+        args: Values of the operands; weights among them are read where they are used.
+        attrs: All attributes, without symbols.
+        run: Runs the kernel.
+    """
+
+    node: Call
+    definition: OpDef
+    args: Sequence[AnyValue]
+    attrs: Mapping[str, AnyValue]
+    run: KernelRun
+
+
 class Arithmetic:
     """Computes in the dtypes that the program declares."""
 
-    def apply(
-        self,
-        node: Call,
-        definition: OpDef,
-        args: Sequence[AnyValue],
-        attrs: Mapping[str, AnyValue],
-        run: KernelRun,
-    ) -> AnyValue:
-        """Return what an operator yields: arrays, or a generator of a kernel that runs functions.
-
-        Args:
-            node: The call.
-            definition: Its operator.
-            args: Values of the operands; weights among them are read here.
-            attrs: All attributes, without symbols.
-            run: Runs the kernel.
-        """
-        return run(definition, [_map(_load, arg) for arg in args], attrs)
+    def apply(self, made: Application) -> AnyValue:
+        """Return what an operator yields: arrays, or the generator of a kernel with functions."""
+        return made.run(made.definition, [_map(_load, arg) for arg in made.args], made.attrs)
 
     def result(self, value: AnyValue) -> AnyValue:
         """Return what a loop or a program leaves."""
@@ -62,30 +66,41 @@ class Exact(Arithmetic):
     Random numbers and bits of floats come as declared: elsewhere they would be others.
     """
 
-    def apply(
-        self,
-        node: Call,
-        definition: OpDef,
-        args: Sequence[AnyValue],
-        attrs: Mapping[str, AnyValue],
-        run: KernelRun,
-    ) -> AnyValue:
+    def apply(self, made: Application) -> AnyValue:
         """Return what the operator yields in float64."""
-        if definition.has(BitLevel):
-            declared = [
-                _as_declared(_map(_load, value), arg.type)
-                for value, arg in zip(args, node.args, strict=True)
-            ]
-            return self._widen_value(run(definition, declared, attrs))
-        wide = {name: _wide_dtype(value) for name, value in attrs.items()}
-        return self._widen_value(run(definition, [_map(_widen, arg) for arg in args], wide))
+        if made.definition.has(BitLevel):
+            pairs = zip(made.args, made.node.args, strict=True)
+            args = [_as_declared(_map(_load, value), arg.type) for value, arg in pairs]
+            attrs = made.attrs
+        else:
+            args = [_map(_widen, arg) for arg in made.args]
+            attrs = {name: _wide_dtype(value) for name, value in made.attrs.items()}
+        value = made.run(made.definition, args, attrs)
+        return value if isinstance(value, Generator) else _map(_widen, value)
 
     def result(self, value: AnyValue) -> AnyValue:
         """Return floats as float64."""
         return _map(_widen, value)
 
-    def _widen_value(self, value: AnyValue) -> AnyValue:
-        return value if isinstance(value, Generator) else _map(_widen, value)
+
+class Watched(Arithmetic):
+    """Another arithmetic, of which each result is shown to :meth:`see`."""
+
+    def __init__(self, arithmetic: Arithmetic) -> None:
+        self._arithmetic = arithmetic
+
+    def apply(self, made: Application) -> AnyValue:
+        """Return what the operator yields."""
+        value = self._arithmetic.apply(made)
+        self.see(made.node, value)
+        return value
+
+    def see(self, node: Call, value: AnyValue) -> None:
+        """Look at what a call yields."""
+
+    def result(self, value: AnyValue) -> AnyValue:
+        """Return what a loop or a program leaves."""
+        return self._arithmetic.result(value)
 
 
 @dataclass(frozen=True)
@@ -98,20 +113,13 @@ class WeightsRounded(Exact):
 
     dtype: str
 
-    def apply(
-        self,
-        node: Call,
-        definition: OpDef,
-        args: Sequence[AnyValue],
-        attrs: Mapping[str, AnyValue],
-        run: KernelRun,
-    ) -> AnyValue:
+    def apply(self, made: Application) -> AnyValue:
         """Return what the operator yields in float64."""
         rounded = [
             _map(partial(self._round, constant=isinstance(operand, Constant)), value)
-            for operand, value in zip(node.args, args, strict=True)
+            for operand, value in zip(made.node.args, made.args, strict=True)
         ]
-        return super().apply(node, definition, rounded, attrs, run)
+        return super().apply(replace(made, args=rounded))
 
     def _round(self, value: AnyValue, *, constant: bool) -> AnyValue:
         if not constant and not isinstance(value, Weight):
@@ -136,20 +144,13 @@ class Rounded(Arithmetic):
 
     keep: frozenset[str] = frozenset()
 
-    def apply(
-        self,
-        node: Call,
-        definition: OpDef,
-        args: Sequence[AnyValue],
-        attrs: Mapping[str, AnyValue],
-        run: KernelRun,
-    ) -> AnyValue:
+    def apply(self, made: Application) -> AnyValue:
         """Return what the operator yields, rounded."""
-        wide = definition.trait(Float32)
-        name = "" if node.span is None else node.span.source_name
-        if (wide is not None and wide.default) or not self.keep.isdisjoint((name, definition.name)):
-            return super().apply(node, definition, args, attrs, run)
-        value = run(definition, [_map(_round, arg) for arg in args], attrs)
+        wide, span = made.definition.trait(Float32), made.node.span
+        names = ("" if span is None else span.source_name, made.definition.name)
+        if (wide is not None and wide.default) or not self.keep.isdisjoint(names):
+            return super().apply(made)
+        value = made.run(made.definition, [_map(_round, arg) for arg in made.args], made.attrs)
         return value if isinstance(value, Generator) else _map(_round, value)
 
 

@@ -36,7 +36,7 @@ from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import children, free_vars
-from serde.relay.run.arithmetic import Arithmetic
+from serde.relay.run.arithmetic import Application, Arithmetic
 from serde.relay.run.binding import as_value, bind_dims, has_symbols, resolve_dims
 from serde.relay.run.values import apply_reference, choose_clause, construct
 from serde.weights import numpy_dtype
@@ -347,7 +347,9 @@ class _Machine:
                 attrs = {name: resolve_dims(value, frame.lengths) for name, value in attrs.items()}
             where = "" if node.span is None else f" ({node.span.source_name})"
             try:
-                value = self._arithmetic.apply(node, callee, args, attrs, _kernel_value)
+                value = self._arithmetic.apply(
+                    Application(node, callee, args, attrs, _kernel_value)
+                )
             except _REFUSALS as error:
                 raise EvaluationError(f"{callee.name}{where}: {error}") from error
             if isinstance(value, Generator):

@@ -13,6 +13,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim, same_length
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
+from serde.relay.op.shape.matrix import Diagonals
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import numpy_dtype
 
@@ -136,15 +137,7 @@ def _collapse_sum(data: Expr, wanted: Sequence[Dim]) -> Expr:
     return relay.squeeze(total, axis=list(range(offset))) if offset else total
 
 
-def expand_matrix_set_diag(
-    input: Expr,
-    diagonal: Expr,
-    *,
-    k1: int,
-    k2: int,
-    super_diag_right_align: bool,
-    sub_diag_right_align: bool,
-) -> Expr:
+def expand_matrix_set_diag(input: Expr, diagonal: Expr, *, diagonals: Diagonals) -> Expr:
     """Each place of a matrix looks its number up among those of the diagonals."""
     type_, lines = input.checked_type, diagonal.checked_type
     if not isinstance(type_, TensorType) or not isinstance(lines, TensorType):
@@ -155,10 +148,10 @@ def expand_matrix_set_diag(
     rows, columns = allocation.indices((height, width))
     number = columns - rows
     length = np.minimum(height + np.minimum(number, 0), width - np.maximum(number, 0))
-    right = np.where(number >= 0, super_diag_right_align, sub_diag_right_align)
+    right = np.where(number >= 0, diagonals.super_diag_right_align, diagonals.sub_diag_right_align)
     step = np.minimum(rows, columns) + np.where(right, longest - length, 0)
-    inside = (number >= k1) & (number <= k2)
-    places = np.where(inside, (k2 - number) * longest + step, 0).astype(np.int32)
-    flat = relay.reshape(diagonal, [*type_.shape[:-2], (k2 - k1 + 1) * longest])
+    inside = (number >= diagonals.k1) & (number <= diagonals.k2)
+    places = np.where(inside, (diagonals.k2 - number) * longest + step, 0).astype(np.int32)
+    flat = relay.reshape(diagonal, [*type_.shape[:-2], (diagonals.k2 - diagonals.k1 + 1) * longest])
     found = relay.take(flat, relay.Constant(places), axis=type_.rank - 2, mode="fast")
     return relay.where(relay.Constant(inside), found, input)

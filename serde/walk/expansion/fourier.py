@@ -9,6 +9,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.relay.op.linalg.fourier import ShortTimeFourier
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import numpy_dtype
 
@@ -39,37 +40,32 @@ def expand_dft(re_data: Expr, im_data: Expr, *, inverse: bool) -> Expr:
     return relay.Tuple([real, relay.add(times(re_data, sin), times(im_data, cos))])
 
 
-def expand_stft(
-    data: Expr,
-    window: Expr,
-    *,
-    n_fft: int,
-    hop_length: int,
-    win_length: int,
-    normalized: bool,
-    onesided: bool,
-) -> Expr:
+def expand_stft(data: Expr, window: Expr, *, stft: ShortTimeFourier) -> Expr:
     """A convolution whose filters are the waves of all frequencies, shaped by the window."""
     type_, shape = tensor_type(data), tensor_type(window).shape
     length = shape[0]
     if not isinstance(length, int):
         raise Unsupported("a window whose length is not fixed")
-    frequencies = allocation.positions(n_fft // 2 + 1 if onesided else n_fft)
-    filters = allocation.zeros((2 * len(frequencies), 1, n_fft), numpy_dtype(type_.dtype))
-    waves = allocation.outer(frequencies, allocation.positions(win_length))
-    waves = np.exp(-2j * np.pi * waves / win_length)
-    waves = waves / np.sqrt(n_fft) if normalized else waves
-    filters[:, 0, :win_length] = np.concatenate([waves.real, waves.imag])
+    frequencies = allocation.positions(stft.n_fft // 2 + 1 if stft.onesided else stft.n_fft)
+    filters = allocation.zeros((2 * len(frequencies), 1, stft.n_fft), numpy_dtype(type_.dtype))
+    waves = allocation.outer(frequencies, allocation.positions(stft.win_length))
+    waves = np.exp(-2j * np.pi * waves / stft.win_length)
+    waves = waves / np.sqrt(stft.n_fft) if stft.normalized else waves
+    filters[:, 0, : stft.win_length] = np.concatenate([waves.real, waves.imag])
     shaped = relay.cast(window, type_.dtype)
-    if length > n_fft:
-        shaped = relay.strided_slice(shaped, [0], [n_fft], axes=[0])
-    if length < n_fft:
-        shaped = relay.nn.pad(shaped, ((0, n_fft - length),), relay.const(0, type_.dtype))
+    if length > stft.n_fft:
+        shaped = relay.strided_slice(shaped, [0], [stft.n_fft], axes=[0])
+    if length < stft.n_fft:
+        shaped = relay.nn.pad(shaped, ((0, stft.n_fft - length),), relay.const(0, type_.dtype))
     weight = relay.multiply(relay.const(filters, type_.dtype), shaped)
     batched = type_.rank == 2
     signals = relay.expand_dims(data, axis=1 if batched else 0, num_newaxis=1 if batched else 2)
     found = relay.nn.conv1d(
-        signals, weight, strides=(hop_length,), channels=len(filters), kernel_size=(n_fft,)
+        signals,
+        weight,
+        strides=(stft.hop_length,),
+        channels=len(filters),
+        kernel_size=(stft.n_fft,),
     )
     count = tensor_type(found).shape
     parts = relay.reshape(found, [count[0], 2, len(frequencies), count[2]])

@@ -17,6 +17,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.op.image.interpolation import SPATIAL, Interpolation
+from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
 from serde.weights import Array, dtype_name
 
@@ -104,47 +105,28 @@ def interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
 
 
 def expand_upsampling(
-    data: Expr,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    data: Expr, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Expr:
-    """Of fixed lengths, a resizing to what the factors make of them."""
-    lengths = fixed_shape(data, layout_axes(layout, "NCHW")[2:])
-    size = [math.floor(n * s + 0.5) for n, s in zip(lengths, (scale_h, scale_w), strict=True)]
-    return call(
-        "image.resize2d",
-        data,
-        size=tuple(size),
-        layout=layout,
-        method=method.removeprefix("bi"),
-        coordinate_transformation_mode="align_corners" if align_corners else "asymmetric",
-        rounding_method="",
-    )
+    return _upsample(data, (scale_h, scale_w), upsampling)
 
 
 def expand_upsampling3d(
-    data: Expr,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    data: Expr, *, scale_d: float, scale_h: float, scale_w: float, upsampling: Upsampling3d
 ) -> Expr:
-    lengths = fixed_shape(data, layout_axes(layout, "NCDHW")[2:])
-    scales = (scale_d, scale_h, scale_w)
+    return _upsample(data, (scale_d, scale_h, scale_w), upsampling)
+
+
+def _upsample(data: Expr, scales: Sequence[float], upsampling: Upsampling | Upsampling3d) -> Expr:
+    """Of fixed lengths, a resizing to what the factors make of them."""
+    rank, how = len(scales), upsampling.interpolation
+    lengths = fixed_shape(data, layout_axes(upsampling.layout, "NC" + SPATIAL[rank])[2:])
     return call(
-        "image.resize3d",
+        f"image.resize{rank}d",
         data,
         size=tuple(math.floor(n * s + 0.5) for n, s in zip(lengths, scales, strict=True)),
-        layout=layout,
-        method=method.removeprefix("tri"),
-        coordinate_transformation_mode=coordinate_transformation_mode,
+        layout=upsampling.layout,
+        method=how.method,
+        coordinate_transformation_mode=how.mode,
         rounding_method="",
     )
 

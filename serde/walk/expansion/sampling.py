@@ -13,12 +13,13 @@ import numpy as np
 import serde.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import taps
+from serde.relay.op.image.crop import CropAndResize
+from serde.relay.op.image.grid import GridSample
 from serde.relay.op.image.interpolation import cubic_weights
 from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.weights import dtype_name
@@ -155,15 +156,7 @@ def _nearest(place: Expr) -> Expr:
 
 
 def expand_grid_sample(
-    precision: str,
-    numbers: str,
-    data: Expr,
-    grid: Expr,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
+    precision: str, numbers: str, data: Expr, grid: Expr, *, sampling: GridSample
 ) -> Expr:
     """Every neighbour is looked up by its number; places are computed in `precision`.
 
@@ -172,31 +165,31 @@ def expand_grid_sample(
     rank = tensor_type(data).rank
     wanted = "NCHW" if rank == 4 else "NCDHW"
     wide = "float64" if tensor_type(data).dtype == "float64" else "float32"
-    images = converted(arranged(data, layout, wanted), wide)
+    images = converted(arranged(data, sampling.layout, wanted), wide)
     shape, lengths = fixed_shape(images), fixed_shape(grid)
     number = lengths[0]
     batch = relay.const(allocation.positions(number)[:, None], numbers)
     pixels = Pixels(images, batch)
     points = relay.reshape(converted(grid, precision), (number, rank - 2, -1))
-    fold = _fold(padding_mode, align_corners)
+    fold = _fold(sampling.padding_mode, sampling.align_corners)
     places = []
     for axis, length in enumerate(shape[2:]):
         row = rank - 3 - axis
         point = relay.strided_slice(points, [row], [row + 1], [1], axes=[1])
-        places.append(_unnormalize(relay.squeeze(point, [1]), length, align_corners))
-    zeros = padding_mode == "zeros"
-    if method == "bicubic":
+        places.append(_unnormalize(relay.squeeze(point, [1]), length, sampling.align_corners))
+    zeros = sampling.padding_mode == "zeros"
+    if sampling.method == "bicubic":
         found = between(pixels, places, cubic_weights_of, fold, zeros=zeros)
     else:
         places = [fold(place, length) for place, length in zip(places, shape[2:], strict=True)]
-        if method == "bilinear":
+        if sampling.method == "bilinear":
             found = between(pixels, places, linear_weights, _keep, zeros=True)
         else:
             whole = [_nearest(place) for place in places]
             inside = converted(inside_of(whole, pixels.space), wide)
             found = relay.multiply(pixels.at(whole), inside)
     result = relay.reshape(relay.transpose(found, (0, 2, 1)), (number, shape[1], *lengths[2:]))
-    return converted(arranged(result, wanted, layout), tensor_type(data).dtype)
+    return converted(arranged(result, wanted, sampling.layout), tensor_type(data).dtype)
 
 
 def _unnormalize(point: Expr, length: int, align_corners: bool) -> Expr:
@@ -207,28 +200,18 @@ def _unnormalize(point: Expr, length: int, align_corners: bool) -> Expr:
 
 
 def expand_crop_and_resize(
-    precision: str,
-    numbers: str,
-    data: Expr,
-    boxes: Expr,
-    box_indices: Expr,
-    *,
-    crop_size: tuple[Dim, ...] | None,
-    layout: str,
-    method: str,
-    extrapolation_value: float,
-    out_dtype: AnyValue,
+    precision: str, numbers: str, data: Expr, boxes: Expr, box_indices: Expr, *, crop: CropAndResize
 ) -> Expr:
     """The places of all pixels of all boxes are computed, and each is looked up.
 
     Places are computed in `precision`; pixels are numbered in the dtype `numbers`.
     """
-    size = TensorType(crop_size or (), "int32").concrete_shape
+    size = TensorType(crop.crop_size or (), "int32").concrete_shape
     if size is None:
-        raise Unsupported(f"boxes of open lengths {crop_size}")
-    dtype = tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
+        raise Unsupported(f"boxes of open lengths {crop.crop_size}")
+    dtype = tensor_type(data).dtype if crop.out_dtype is None else dtype_name(crop.out_dtype)
     images = converted(
-        arranged(data, layout, "NCHW"),
+        arranged(data, crop.layout, "NCHW"),
         "float64" if tensor_type(data).dtype == "float64" else "float32",
     )
     (number,) = fixed_shape(boxes, [0])
@@ -243,7 +226,7 @@ def expand_crop_and_resize(
         relay.reshape(relay.tile(columns, (1, size[0])), (number, count)),
     ]
     held = [relay.clip(place, 0, length - 1) for place, length in zip(places, space, strict=True)]
-    if method == "bilinear":
+    if crop.method == "bilinear":
         found = between(pixels, held, linear_weights, _keep, zeros=False)
     else:
         found = pixels.at([_nearest(place) for place in held])
@@ -251,10 +234,10 @@ def expand_crop_and_resize(
     outside = relay.subtract(_number(1, inside), inside)
     found = relay.add(
         relay.multiply(found, inside),
-        relay.multiply(outside, _number(extrapolation_value, outside)),
+        relay.multiply(outside, _number(crop.extrapolation_value, outside)),
     )
     result = relay.reshape(relay.transpose(found, (0, 2, 1)), (number, channels, *size))
-    return converted(arranged(result, "NCHW", layout), dtype)
+    return converted(arranged(result, "NCHW", crop.layout), dtype)
 
 
 def _along(start: Expr, end: Expr, length: int, size: int) -> Expr:

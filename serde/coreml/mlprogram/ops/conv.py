@@ -20,6 +20,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
+from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import (
     converted,
     fixed_shape,
@@ -65,20 +66,8 @@ class ConvAttributes:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayConv:
-    """Attributes that all of Relay's convolutions have."""
-
-    strides: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    groups: int
-    channels: AnyValue
-    kernel_size: AnyValue
-    data_layout: str
-    kernel_layout: str
-    out_layout: str
-    out_dtype: AnyValue
+class RelayConv(Convolution):
+    """Attributes of Relay's convolutions."""
 
     def require_form(self, dtype: str, data: str, kernel: str) -> None:
         """Refuse a convolution that MIL does not have.

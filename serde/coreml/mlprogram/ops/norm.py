@@ -22,6 +22,7 @@ from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
 from serde.walk.expansion.tensors import along, converted, tensor_type
 from serde.weights import dtype_name, numpy_dtype
 
@@ -154,24 +155,15 @@ def _normalize(
 
 @OPS.expands("nn.batch_norm")
 def expand_batch_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    mean: Expr,
-    variance: Expr,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    data: Expr, gamma: Expr, beta: Expr, mean: Expr, variance: Expr, *, norm: ChannelNorm
 ) -> Expr:
     """Tensors of other ranks than MIL has here, or with channels elsewhere."""
     dtype = tensor_type(mean).dtype
-    gamma = gamma if scale else relay.const(np.ones(1), dtype)
-    beta = beta if center else relay.const(np.zeros(1), dtype)
+    gamma = gamma if norm.scale else relay.const(np.ones(1), dtype)
+    beta = beta if norm.center else relay.const(np.zeros(1), dtype)
     result = _normalize(
         data, gamma, beta, mean, variance,
-        axis=axis, epsilon=epsilon, dtype=tensor_type(data).dtype,
+        axis=norm.axis, epsilon=norm.epsilon, dtype=tensor_type(data).dtype,
     )  # fmt: skip
     return Tuple([result, mean, variance])
 
@@ -260,46 +252,28 @@ def _standardize(x: Expr, axes: Sequence[int], epsilon: float) -> Expr:
 
 
 @OPS.expands("nn.instance_norm")
-def expand_instance_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Expr:
+def expand_instance_norm(data: Expr, gamma: Expr, beta: Expr, *, norm: ChannelNorm) -> Expr:
     rank = tensor_type(data).rank
-    axes = [each for each in range(1, rank) if each != axis % rank]
-    result = _standardize(data, axes, epsilon)
-    return _scale_and_shift(result, gamma if scale else None, beta if center else None, axis)
+    axes = [each for each in range(1, rank) if each != norm.axis % rank]
+    result = _standardize(data, axes, norm.epsilon)
+    return _scale_and_shift(result, *norm.affine(gamma, beta), norm.axis)
 
 
 @OPS.expands("nn.group_norm")
-def expand_group_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Expr:
+def expand_group_norm(data: Expr, gamma: Expr, beta: Expr, *, norm: GroupNorm) -> Expr:
     """Each group becomes a row of its own, of which MIL normalises the elements."""
+    axis = norm.axis
     rank, dtype = tensor_type(data).rank, tensor_type(data).dtype
     axis = normalize_axis(axis, rank)
     order = [0, axis, *(each for each in range(1, rank) if each != axis)]
     moved = data if axis == 1 else relay.transpose(data, order)
-    rows = relay.reshape(moved, [0, num_groups, -1])
-    ones, zeros = (relay.const(allocation.full(num_groups, each), dtype) for each in (1, 0))
-    normal = relay.nn.instance_norm(rows, ones, zeros, 1, epsilon, False, False)
+    rows = relay.reshape(moved, [0, norm.num_groups, -1])
+    ones, zeros = (relay.const(allocation.full(norm.num_groups, each), dtype) for each in (1, 0))
+    normal = relay.nn.instance_norm(rows, ones, zeros, 1, norm.epsilon, False, False)
     result = relay.reshape_like(normal, moved)
     if axis != 1:
         result = relay.transpose(result, [order.index(place) for place in range(rank)])
-    return _scale_and_shift(result, gamma if scale else None, beta if center else None, axis)
+    return _scale_and_shift(result, *norm.affine(gamma, beta), axis)
 
 
 @OPS.imports("layer_norm", since=(1, 17))

@@ -13,12 +13,13 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.windows import ConvAttributes, RelayConv, has_mxnet_form
+from serde.mxnet.ops.conv.windows import ConvAttributes, has_mxnet_form
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.conv.windows import Convolution
 from serde.weights import dtype_name
 
 
@@ -181,7 +182,7 @@ def export_deformable_conv2d(
     offset: Value,
     weight: Value,
     *,
-    conv: RelayConv,
+    conv: Convolution,
     deformable_groups: int,
 ) -> Value:
     """Past the last pixel MXNet repeats it, Relay fades to zero: zeros there make them one.

@@ -14,7 +14,6 @@ from serde.mxnet.ops.conv.windows import (
     IGNORED,
     LAYOUTS,
     ConvAttributes,
-    RelayConv,
     add_bias,
     arrange_filters,
     has_mxnet_form,
@@ -29,6 +28,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
+from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import has_filters_of_channels
 
 
@@ -67,7 +67,7 @@ def _has_whole_filters(call: Call) -> bool:
     when=lambda call: has_mxnet_form(call) and _has_whole_filters(call),
 )  # fmt: skip
 def export_conv(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: RelayConv
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     """Uneven padding becomes a node of its own."""
     shape = ctx.static_shape(weight)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -18,7 +17,6 @@ from serde.mxnet.ops.conv.windows import (
     IGNORED,
     LAYOUTS,
     ConvAttributes,
-    RelayConv,
     add_bias,
     arrange_filters,
     has_mxnet_form,
@@ -32,6 +30,7 @@ from serde.mxnet.ops.layout import arranged, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.conv.windows import TransposedConvolution
 
 LAST = 2**31 - 1
 """Stands for the end of an axis, whatever its length."""
@@ -131,13 +130,6 @@ def _is_spread(dilation: Sequence[int]) -> bool:
     return len(dilation) == 3 and set(dilation) != {1}
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayConvTranspose(RelayConv):
-    """Attributes that the transposed convolutions of Relay share."""
-
-    output_padding: tuple[int, ...]
-
-
 @OPS.exports(
     "nn.conv1d_transpose",
     "nn.conv2d_transpose",
@@ -152,7 +144,7 @@ def export_conv_transpose(
     weight: Value,
     bias: Value | None = None,
     *,
-    conv: RelayConvTranspose,
+    conv: TransposedConvolution,
 ) -> Value:
     """Filters that are computed are copied: oneDNN errs where the image is the same buffer."""
     ndim = ctx.type(data).rank - 2

@@ -115,22 +115,6 @@ class ConvAttributes(Window):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayConv:
-    """Attributes that the convolutions of Relay share."""
-
-    strides: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    groups: int
-    channels: AnyValue
-    kernel_size: AnyValue
-    data_layout: str
-    kernel_layout: str
-    out_layout: str
-    out_dtype: AnyValue
-
-
 def has_mxnet_form(call: Call) -> bool:
     """Whether a convolution has MXNet's layouts and dtypes."""
     data, attrs = tensor_type(call.args[0]), call.attrs

@@ -15,6 +15,7 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.op.image.grid import GridSample
 from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
     expand_dilation2d,
@@ -81,14 +82,7 @@ def _is_sampler(call: Call) -> bool:
 
 @OPS.exports("image.grid_sample", when=_is_sampler)
 def export_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
 ) -> Value:
     return ctx.emit("BilinearSampler", data, grid)
 

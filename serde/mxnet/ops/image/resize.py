@@ -23,7 +23,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
-from serde.weights import dtype_name
+from serde.relay.op.image.resize import ImageResize
 
 
 @OPS.imports("_contrib_BilinearResize2D")
@@ -148,22 +148,10 @@ _MOST = 65
 
 @OPS.exports("image.resize2d", when=_plain_linear)
 def export_resize2d(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    size: tuple[Dim, ...],
-    roi: AnyValue,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: int,
-    extrapolation_value: float,
-    out_dtype: AnyValue,
+    ctx: ExportContext, data: Value, *, size: tuple[Dim, ...], roi: AnyValue, resize: ImageResize
 ) -> Value:
     """Lengths that are open are told by their factors."""
-    corners = coordinate_transformation_mode == "align_corners"
+    corners = resize.coordinate_transformation_mode == "align_corners"
     lengths = _lengths(size)
     if lengths is not None:
         return ctx.emit(
@@ -185,44 +173,28 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
     """Return what a resize of so many axes is made of."""
 
     def expand_resize(
-        data: Expr,
-        *,
-        size: tuple[Dim, ...],
-        roi: tuple[float, ...] | None,
-        layout: str,
-        method: str,
-        coordinate_transformation_mode: str,
-        rounding_method: str,
-        cubic_alpha: float,
-        cubic_exclude: int,
-        extrapolation_value: float,
-        out_dtype: AnyValue,
+        data: Expr, *, size: tuple[Dim, ...], roi: tuple[float, ...] | None, resize: ImageResize
     ) -> Expr:
         """Neighbours and their weights are known where lengths are; they are constants."""
-        lengths = _lengths(size)
+        lengths, how = _lengths(size), resize.interpolation
+        axes = layout_axes(resize.layout, "NC" + SPATIAL[ndim])[2:]
+        dtype = resize.dtype_of(tensor_type(data).dtype)
         if lengths is None:
-            how = Interpolation(method, coordinate_transformation_mode, rounding_method)
-            repeated = _repeat_open_lengths(
-                data, size, layout_axes(layout, "NC" + SPATIAL[ndim])[2:], how
-            )
+            repeated = _repeat_open_lengths(data, size, axes, how)
             if repeated is not None:
-                dtype = tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
                 return converted(repeated, dtype)
             raise Unsupported(f"resizing to open lengths {', '.join(map(str, size))}")
-        mode = coordinate_transformation_mode
-        how = Interpolation(method, mode, rounding_method, cubic_alpha, bool(cubic_exclude))
         region = roi or (0.0,) * (2 * ndim)
-        dtype = tensor_type(data).dtype
-        result, edges = _working(data, method), []
-        for index, axis in enumerate(layout_axes(layout, "NC" + SPATIAL[ndim])[2:]):
+        result, edges = _working(data, resize.method), []
+        for index, axis in enumerate(axes):
             (length,) = fixed_shape(data, [axis])
             indices = how.places(length, lengths[index], region[index], region[ndim + index])
             edges.append((axis, (indices < 0) | (indices > length - 1)))
             result = _read_positions(result, axis, indices, length, how)
-        if mode == "tf_crop_and_resize":
+        if how.mode == "tf_crop_and_resize":
             for axis, outside in edges:
-                result = _fill_where(result, axis, outside, extrapolation_value)
-        return converted(result, dtype if out_dtype is None else dtype_name(out_dtype))
+                result = _fill_where(result, axis, outside, resize.extrapolation_value)
+        return converted(result, dtype)
 
     return expand_resize
 

@@ -18,6 +18,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import layout_axes
+from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 
 
 @OPS.imports("UpSampling", ignored=("workspace",))
@@ -92,48 +93,33 @@ def _is_repeated(call: Call) -> bool:
 
 @OPS.exports("nn.upsampling", when=_is_repeated)
 def export_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:
     return ctx.emit("UpSampling", data, scale=int(scale_h), sample_type="nearest", num_args=1)
 
 
 @OPS.expands("nn.upsampling")
 def expand_upsampling(
-    data: Expr, *, scale_h: float, scale_w: float, layout: str, method: str, align_corners: bool
+    data: Expr, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Expr:
     """With corners aligned, bilinear is what MXNet resizes by."""
-    mode = "align_corners" if align_corners else "asymmetric"
-    return _upsample(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
+    return _upsample(data, (scale_h, scale_w), upsampling)
 
 
 @OPS.expands("nn.upsampling3d")
 def expand_upsampling3d(
-    data: Expr,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    data: Expr, *, scale_d: float, scale_h: float, scale_w: float, upsampling: Upsampling3d
 ) -> Expr:
-    how, mode = method.removeprefix("tri"), coordinate_transformation_mode
-    return _upsample(data, (scale_d, scale_h, scale_w), layout, how, mode)
+    return _upsample(data, (scale_d, scale_h, scale_w), upsampling)
 
 
-def _upsample(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
+def _upsample(data: Expr, scales: Sequence[float], upsampling: Upsampling | Upsampling3d) -> Expr:
     """Return `data` scaled; repeated along each axis where that is all, whatever its length."""
+    layout, how = upsampling.layout, upsampling.interpolation
     ndim = len(scales)
     axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]
     whole = all(scale == int(scale) for scale in scales)
-    if method == "nearest_neighbor" and mode == "asymmetric" and whole:
+    if how.method == "nearest_neighbor" and how.mode == "asymmetric" and whole:
         for axis, scale in zip(axes, scales, strict=True):
             data = relay.repeat(data, int(scale), axis) if scale != 1 else data
         return data
@@ -144,7 +130,7 @@ def _upsample(data: Expr, scales: Sequence[float], layout: str, method: str, mod
     dtype = tensor_type(data).dtype
     build = getattr(relay.image, f"resize{ndim}d")
     result = build(
-        data, size, layout=layout, method=method, coordinate_transformation_mode=mode,
+        data, size, layout=layout, method=how.method, coordinate_transformation_mode=how.mode,
         rounding_method="",
     )  # fmt: skip
     return converted(result, dtype)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -18,7 +17,8 @@ from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim, same_length
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.shapes import normalize_axes, normalize_axis
+from serde.relay.ir.shapes import normalize_axis
+from serde.relay.op.index.slicing import StridedSlice
 from serde.weights import Array
 
 Numbers = tuple[int | None, ...]
@@ -101,16 +101,7 @@ def slice_bounds(length: Dim, first: int, last: int, step: int) -> tuple[int | N
 
 
 @OPS.exports("strided_slice")
-def export_strided_slice(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    begin: tuple[int, ...],
-    end: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    slice_mode: Literal["end", "size"],
-    axes: tuple[int, ...] | None,
-) -> Value:
+def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
     """A bound at or past the end that the step goes to is left open; one outside is cut.
 
     Floats of which nothing is left would go to oneDNN, which fails on that; bytes do not.
@@ -119,11 +110,7 @@ def export_strided_slice(
     starts: list[int | None] = [None] * type_.rank
     stops: list[int | None] = [None] * type_.rank
     steps: list[int | None] = [None] * type_.rank
-    chosen = normalize_axes(axes, type_.rank) if axes is not None else range(len(begin))
-    given = [*(strides or ()), *[1] * len(begin)]
-    for axis, first, last, step in zip(chosen, begin, end, given, strict=False):
-        if slice_mode == "size":
-            last, step = LAST if last < 0 else first + last, 1
+    for axis, (first, last, step) in region.cuts(type_.rank).items():
         starts[axis], stops[axis] = slice_bounds(type_.shape[axis], first, last, step)
         steps[axis] = step
     if type_.rank > MOST_SLICED:

@@ -15,6 +15,7 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
+from serde.relay.op.index.sorting import TopK
 
 FLOAT32 = np.dtype("float32")
 
@@ -136,37 +137,30 @@ def export_argsort(
 
 
 @OPS.exports("topk")
-def export_topk(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    k: int | None,
-    axis: int,
-    ret_type: Literal["both", "values", "indices"],
-    is_ascend: bool,
-    dtype: AnyValue,
-) -> Value | tuple[Value, ...]:
+def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
     """Values alone are MXNet's; indices must tell equals apart."""
     type_ = ctx.type(data)
-    along = axis % type_.rank
-    number = type_.shape[along] if k is None or k < 1 else k
+    along = topk.axis % type_.rank
+    number = type_.shape[along] if topk.k is None or topk.k < 1 else topk.k
     if not isinstance(number, int):
         raise Unsupported(f"all of an axis of length {number}, in order")
     results = ctx.result_types()
 
     def values() -> Value:
         keyed = ctx.cast(data, "uint8") if type_.dtype == "bool" else data
-        result = ctx.emit("topk", keyed, axis=along, k=number, ret_typ="value", is_ascend=is_ascend)
+        result = ctx.emit(
+            "topk", keyed, axis=along, k=number, ret_typ="value", is_ascend=topk.is_ascend
+        )
         return ctx.cast(ctx.typed(result, results[0]), "bool") if keyed is not data else result
 
     def indices() -> Value:
-        order = stable_order(ctx, data, along, is_ascend)
+        order = stable_order(ctx, data, along, topk.is_ascend)
         kept = ctx.spell(lambda x: relay.strided_slice(x, [0], [number], [1], axes=[along]), order)
         return ctx.cast(kept, results[-1].dtype)
 
-    if ret_type == "values":
+    if topk.ret_type == "values":
         return values()
-    return indices() if ret_type == "indices" else (values(), indices())
+    return indices() if topk.ret_type == "indices" else (values(), indices())
 
 
 @OPS.exports("invert_permutation")

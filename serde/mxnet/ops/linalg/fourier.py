@@ -11,6 +11,7 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.op.linalg.fourier import ShortTimeFourier
 from serde.weights import Array
 
 
@@ -78,34 +79,24 @@ def export_dft(
 
 
 @OPS.exports("stft")
-def export_stft(
-    ctx: ExportContext,
-    data: Value,
-    window: Value,
-    *,
-    n_fft: int,
-    hop_length: int,
-    win_length: int,
-    normalized: bool,
-    onesided: bool,
-) -> Value:
+def export_stft(ctx: ExportContext, data: Value, window: Value, *, stft: ShortTimeFourier) -> Value:
     """``sum(x[frame * hop + n] * window[n] * exp(-2j * pi * k * n / win_length))`` over n."""
     (length,) = ctx.static_lengths(data, [-1])
     result = ctx.result_type()
-    starts = allocation.arange((length - n_fft) // hop_length + 1) * hop_length
-    taps = allocation.arange(win_length)
-    frequencies = allocation.arange(n_fft // 2 + 1 if onesided else n_fft)
+    starts = allocation.arange((length - stft.n_fft) // stft.hop_length + 1) * stft.hop_length
+    taps = allocation.arange(stft.win_length)
+    frequencies = allocation.arange(stft.n_fft // 2 + 1 if stft.onesided else stft.n_fft)
     allocation.allow((taps.size, frequencies.size), np.complex128)
-    twiddles = np.exp(-2j * np.pi * allocation.outer(taps, frequencies) / win_length)
-    if normalized:
-        twiddles = twiddles / np.sqrt(n_fft)
+    twiddles = np.exp(-2j * np.pi * allocation.outer(taps, frequencies) / stft.win_length)
+    if stft.normalized:
+        twiddles = twiddles / np.sqrt(stft.n_fft)
     axis = result.rank - 3
 
     def build(x: Expr, weights: Expr) -> Expr:
         frames = relay.take(x, relay.Constant(starts[:, None] + taps), axis=axis, mode="clip")
-        used = relay.strided_slice(weights, [0], [win_length], [1])
+        used = relay.strided_slice(weights, [0], [stft.win_length], [1])
         frames = relay.multiply(relay.cast(frames, "float64"), relay.cast(used, "float64"))
-        rows = relay.reshape(frames, (-1, win_length))
+        rows = relay.reshape(frames, (-1, stft.win_length))
         shape = (*result.shape[:axis], len(starts), len(frequencies))
         parts = [
             relay.reshape(_product(rows, part.copy()), shape)

@@ -19,6 +19,7 @@ from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
+from serde.relay.op.linalg.product import MatMul
 from serde.weights import dtype_name
 
 
@@ -278,24 +279,17 @@ def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) 
 
 
 @OPS.exports("nn.matmul")
-def export_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    units: AnyValue,
-    out_dtype: AnyValue,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
+def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
     """MXNet's dot moves no axis but the last of the left: it is transposed beforehand."""
     rank = ctx.type(tensor_a).rank
-    flags: dict[str, AnyValue] = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    flags: dict[str, AnyValue] = {
+        "transpose_a": matmul.transpose_a, "transpose_b": matmul.transpose_b
+    }  # fmt: skip
     if _wide_integers(ctx, tensor_a, tensor_b):
-        letters = "...km" if transpose_a else "...mk"
-        right = "nk" if transpose_b else "kn"
+        letters = "...km" if matmul.transpose_a else "...mk"
+        right = "nk" if matmul.transpose_b else "kn"
         return _sum_products(ctx, tensor_a, tensor_b, f"{letters},{right}->...mn")
-    depth = ctx.type(tensor_b).shape[1 if transpose_b else 0]
+    depth = ctx.type(tensor_b).shape[1 if matmul.transpose_b else 0]
     result = in_floats(
         ctx, tensor_a, tensor_b, depth, lambda a, b: relay.nn.matmul(a, b, None, **flags)
     )
@@ -303,11 +297,11 @@ def export_matmul(
         return result
     if rank == 2:
         return ctx.emit("dot", tensor_a, tensor_b, **flags)
-    if transpose_a:
+    if matmul.transpose_a:
         order = list(range(rank))
         order[-1], order[-2] = order[-2], order[-1]
         tensor_a = ctx.emit("transpose", tensor_a, axes=order)
-    return ctx.emit("dot", tensor_a, tensor_b, transpose_b=transpose_b)
+    return ctx.emit("dot", tensor_a, tensor_b, transpose_b=matmul.transpose_b)
 
 
 @OPS.exports("nn.batch_matmul")

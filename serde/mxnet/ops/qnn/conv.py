@@ -16,8 +16,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv.transposed import RelayConvTranspose
-from serde.mxnet.ops.conv.windows import ConvAttributes, RelayConv, layouts
+from serde.mxnet.ops.conv.windows import ConvAttributes, layouts
 from serde.mxnet.ops.qnn.fused import (
     Calibration,
     Ending,
@@ -44,6 +43,7 @@ from serde.mxnet.ops.qnn.product import exact_product
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.relay.op.conv.windows import Convolution, TransposedConvolution
 from serde.relay.op.qnn.conv import channel_zero_point
 
 
@@ -237,7 +237,7 @@ def _emit_convolution(
     ctx: ExportContext,
     operands: tuple[Value, Value],
     zeros: tuple[Value, Value],
-    conv: RelayConv,
+    conv: Convolution | TransposedConvolution,
     first: str,
     build: Callable[..., Expr],
 ) -> Value:
@@ -260,7 +260,7 @@ def export_conv2d(
     input_scale: Value,
     weight_scale: Value,
     *,
-    conv: RelayConv,
+    conv: Convolution,
 ) -> Value:
     """Padding is the zero point, which is level 0."""
     zeros = input_zero_point, weight_zero_point
@@ -277,7 +277,7 @@ def export_conv2d_transpose(
     input_scale: Value,
     weight_scale: Value,
     *,
-    conv: RelayConvTranspose,
+    conv: TransposedConvolution,
 ) -> Value:
     zeros = input_zero_point, weight_zero_point
     return _emit_convolution(ctx, (data, weight), zeros, conv, "I", relay.nn.conv2d_transpose)

@@ -13,11 +13,11 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.windows import Window
 from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
+from serde.relay.op.shape.columns import Columns
 
 
 def _require_images(window: Window) -> None:
@@ -66,21 +66,13 @@ def _is_symmetric(node: Call) -> bool:
 
 
 @OPS.exports("serde.col2im", when=_is_symmetric)
-def export_col2im(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    image_shape: tuple[Dim, ...],
-    block_shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...] | None,
-) -> Value:
-    size = TensorType(image_shape, "int32").concrete_shape
+def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
+    size = TensorType(col2im.image_shape, "int32").concrete_shape
     if size is None:
-        raise Unsupported(f"an image of open lengths {image_shape}")
-    ones = (1,) * len(block_shape)
+        raise Unsupported(f"an image of open lengths {col2im.image_shape}")
+    rank = len(col2im.block_shape)
+    ones = (1,) * rank
     return ctx.emit(
-        "col2im", data, output_size=size, kernel=block_shape, stride=strides or ones,
-        dilate=dilation or ones, pad=split_padding(padding, len(block_shape))[0],
+        "col2im", data, output_size=size, kernel=col2im.block_shape, stride=col2im.strides or ones,
+        dilate=col2im.dilation or ones, pad=split_padding(col2im.padding, rank)[0],
     )  # fmt: skip

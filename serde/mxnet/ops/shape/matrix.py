@@ -19,6 +19,7 @@ from serde.mxnet.ops.shape.create import FLOAT32
 from serde.mxnet.ops.shape.reshape import reshape_to
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.op.shape.matrix import Diagonals
 
 
 def _eye(rows: int, columns: int, k: int, dtype: np.dtype[AnyValue]) -> Expr:
@@ -158,14 +159,7 @@ def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> V
 
 @OPS.exports("matrix_set_diag")
 def export_matrix_set_diag(
-    ctx: ExportContext,
-    input: Value,
-    diagonal: Value,
-    *,
-    k1: int,
-    k2: int,
-    super_diag_right_align: bool,
-    sub_diag_right_align: bool,
+    ctx: ExportContext, input: Value, diagonal: Value, *, diagonals: Diagonals
 ) -> Value:
     """Every place of a diagonal takes its element of `diagonal`, whose two last axes are one."""
     rows, columns = ctx.static_lengths(input, (-2, -1))
@@ -173,16 +167,16 @@ def export_matrix_set_diag(
     (width,) = ctx.static_lengths(diagonal, [-1])
     indices = allocation.zeros((rows, columns), np.int64)
     on = allocation.zeros((rows, columns), np.bool_)
-    iterations(k2 - k1 + 1, f"diagonals {k1} to {k2}")
-    for k in range(k1, k2 + 1):
+    iterations(diagonals.k2 - diagonals.k1 + 1, f"diagonals {diagonals.k1} to {diagonals.k2}")
+    for k in range(diagonals.k1, diagonals.k2 + 1):
         length = min(rows + min(k, 0), columns - max(k, 0))
-        right = super_diag_right_align if k >= 0 else sub_diag_right_align
+        right = diagonals.super_diag_right_align if k >= 0 else diagonals.sub_diag_right_align
         steps = allocation.arange(max(length, 0))
         where = (steps - min(k, 0), steps + max(k, 0))
-        indices[where] = (k2 - k) * width + (width - length if right else 0) + steps
+        indices[where] = (diagonals.k2 - k) * width + (width - length if right else 0) + steps
         on[where] = True
-    outer = lines[:-1] if k1 == k2 else lines[:-2]
-    flat = ctx.reshape(diagonal, (*outer, (k2 - k1 + 1) * width))
+    outer = lines[:-1] if diagonals.k1 == diagonals.k2 else lines[:-2]
+    flat = ctx.reshape(diagonal, (*outer, (diagonals.k2 - diagonals.k1 + 1) * width))
 
     def build(x: Expr, values: Expr) -> Expr:
         chosen = relay.take(values, relay.Constant(indices), axis=-1, mode="clip")

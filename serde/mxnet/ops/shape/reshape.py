@@ -17,6 +17,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes
+from serde.relay.op.shape.reshape import ReshapeLike
 
 
 @OPS.imports("Flatten")
@@ -152,19 +153,9 @@ def import_reshape_like(
 
 @OPS.exports("reshape_like")
 def export_reshape_like(
-    ctx: ExportContext,
-    data: Value,
-    shape_like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
+    ctx: ExportContext, data: Value, shape_like: Value, *, ranges: ReshapeLike
 ) -> Value:
-    return ctx.emit(
-        "reshape_like", data, shape_like, lhs_begin=lhs_begin, lhs_end=lhs_end,
-        rhs_begin=rhs_begin, rhs_end=rhs_end,
-    )  # fmt: skip
+    return ctx.emit("reshape_like", data, shape_like, **vars(ranges))
 
 
 @OPS.imports("expand_dims")

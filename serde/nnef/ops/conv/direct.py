@@ -11,7 +11,6 @@ from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.conv.windows import (
     SPATIAL,
-    RelayConv,
     WindowAttributes,
     pad_border,
     per_axis,
@@ -24,6 +23,7 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import (
     arranged,
     fixed_shape,
@@ -160,7 +160,7 @@ def bias_row(ctx: ExportContext, bias: Value | None) -> list[Value]:
 
 @OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=has_nnef_form)
 def export_conv(
-    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: RelayConv
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     """Padding is always told; as many groups as channels are none."""
     channels = ctx.static_shape(data)[1]

@@ -20,7 +20,6 @@ from serde.nnef.ops.conv.direct import (
 )
 from serde.nnef.ops.conv.windows import (
     SPATIAL,
-    RelayConv,
     WindowAttributes,
     pad_border,
     per_axis,
@@ -32,6 +31,7 @@ from serde.nnef.ops.conv.windows import (
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import arranged, tensor_type
 
 __all__ = ["continue_input", "transpose_windows", "unpooled_geometry"]
@@ -232,7 +232,7 @@ def export_conv_transpose(
     bias: Value | None = None,
     *,
     output_padding: tuple[int, ...],
-    conv: RelayConv,
+    conv: Convolution,
 ) -> Value:
     """What is added behind the windows is told by the shape of the result."""
     shape = ctx.result_type().concrete_shape or ()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any as AnyValue
 from typing import Final, Literal, TypeAlias
 
 import serde.relay as relay
@@ -19,7 +18,6 @@ __all__ = [
     "SPATIAL",
     "Border",
     "Pairs",
-    "RelayConv",
     "WindowAttributes",
     "pad_border",
     "per_axis",
@@ -47,22 +45,6 @@ class WindowAttributes:
     padding: Pairs = ()
     stride: tuple[int, ...] = ()
     dilation: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayConv:
-    """Attributes that the convolutions of Relay share."""
-
-    strides: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    groups: int
-    channels: AnyValue
-    kernel_size: AnyValue
-    data_layout: str
-    kernel_layout: str
-    out_layout: str
-    out_dtype: AnyValue
 
 
 def per_axis(given: Sequence[int], count: int, name: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.schema import gather
 from serde.walk.expansion.sampling import expand_crop_and_resize, expand_grid_sample
 from serde.walk.expansion.tensors import tensor_type
 
@@ -15,6 +16,7 @@ __all__: list[str] = []
 
 def _in_one_dtype(expand: Callable[..., Expr]) -> Callable[..., Expr]:
     """Return an expansion that computes places in the dtype of the images, if that is wide."""
+    expand = gather(expand)
 
     def expand_places(data: Expr, *places: Expr, **attrs: AnyValue) -> Expr:
         wide = "float64" if tensor_type(data).dtype == "float64" else "float32"

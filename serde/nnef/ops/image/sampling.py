@@ -23,6 +23,7 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.image.interpolation import Interpolation
+from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 from serde.walk.expansion.pool import USUAL
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import Array
@@ -231,16 +232,11 @@ def export_resize(ctx: ExportContext, data: Value, *, resize: ResizeAttributes) 
 
 @OPS.exports("nn.upsampling", when=_has_form)
 def export_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:
-    return _emit_form(ctx, data, {"method": method, "align_corners": align_corners})
+    return _emit_form(
+        ctx, data, {"method": upsampling.method, "align_corners": upsampling.align_corners}
+    )
 
 
 @OPS.exports("nn.upsampling3d", when=_has_form)
@@ -251,9 +247,10 @@ def export_upsampling3d(
     scale_d: float,
     scale_h: float,
     scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    upsampling: Upsampling3d,
 ) -> Value:
-    attrs = {"method": method, "coordinate_transformation_mode": coordinate_transformation_mode}
+    attrs = {
+        "method": upsampling.method,
+        "coordinate_transformation_mode": upsampling.coordinate_transformation_mode,
+    }
     return _emit_form(ctx, data, attrs)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from serde.nnef.ops.index.expansion import whole_numbers
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr, Tuple
 from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.op.index.sorting import TopK
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.weights import dtype_name
 
@@ -24,26 +24,18 @@ MOST: Final = 16
 
 
 @OPS.expands("topk")
-def expand_topk(
-    data: Expr,
-    *,
-    k: AnyValue,
-    axis: int,
-    ret_type: Literal["both", "values", "indices"],
-    is_ascend: bool,
-    dtype: AnyValue,
-) -> Expr:
+def expand_topk(data: Expr, *, topk: TopK) -> Expr:
     """The first of the largest elements is found and taken out, as often as needed."""
     type_, shape = tensor_type(data), fixed_shape(data)
-    place = normalize_axis(axis, len(shape))
-    count = shape[place] if not isinstance(k, int) or k < 1 else min(k, shape[place])
+    place = normalize_axis(topk.axis, len(shape))
+    count = shape[place] if not isinstance(topk.k, int) or topk.k < 1 else min(topk.k, shape[place])
     if not is_float(type_.dtype):
         raise Unsupported("NNEF has no fragment that orders elements, and compares scalars only")
     if count > MOST:
         raise Unsupported(
             f"NNEF has no fragment that orders elements, and {count} are too many to find singly"
         )
-    scores = relay.negative(data) if is_ascend else data
+    scores = relay.negative(data) if topk.is_ascend else data
     steps = [1] * len(shape)
     steps[place] = shape[place]
     numbers = whole_numbers(shape[place], steps, type_.dtype)
@@ -63,7 +55,7 @@ def expand_topk(
         indices.append(index)
         left = relay.logical_and(left, relay.logical_not(here))
     largest = relay.concatenate(values, axis=place)
-    if ret_type == "values":
+    if topk.ret_type == "values":
         return largest
-    places = relay.cast(relay.concatenate(indices, axis=place), dtype_name(dtype))
-    return places if ret_type == "indices" else Tuple([largest, places])
+    places = relay.cast(relay.concatenate(indices, axis=place), dtype_name(topk.dtype))
+    return places if topk.ret_type == "indices" else Tuple([largest, places])

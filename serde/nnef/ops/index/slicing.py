@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -13,6 +13,7 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes
+from serde.relay.op.index.slicing import StridedSlice
 
 __all__: list[str] = []
 
@@ -63,25 +64,8 @@ def _require_valid(length: Dim, axis: int, begin: int, end: int, stride: int) ->
 
 
 @OPS.exports("strided_slice")
-def export_strided_slice(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    begin: tuple[int, ...],
-    end: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    slice_mode: Literal["end", "size"],
-    axes: tuple[int, ...] | None,
-) -> Value:
-    rank = ctx.type(data).rank
-    over = range(len(begin)) if axes is None else normalize_axes(axes, rank)
-    steps = [*(strides or ())][: len(begin)]
-    steps += [1] * (len(begin) - len(steps))
-    if slice_mode == "size":
-        steps = [1] * len(begin)
-        end = tuple(_FAR if size < 0 else at + size for at, size in zip(begin, end, strict=True))
-    cuts = dict(zip(over, zip(begin, end, steps, strict=True), strict=True))
-    return _slice(ctx, data, cuts)
+def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
+    return _slice(ctx, data, region.cuts(ctx.type(data).rank))
 
 
 @OPS.exports("slice_like")

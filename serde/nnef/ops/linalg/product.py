@@ -15,6 +15,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.linalg.product import MatMul
 
 __all__: list[str] = []
 
@@ -94,18 +95,9 @@ def export_dense(
 
 
 @OPS.exports("nn.matmul")
-def export_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
+def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
     _require_own_dtype(ctx, tensor_a)
-    return _emit_matmul(ctx, tensor_a, tensor_b, transpose_a, transpose_b)
+    return _emit_matmul(ctx, tensor_a, tensor_b, matmul.transpose_a, matmul.transpose_b)
 
 
 @OPS.exports("nn.batch_matmul")

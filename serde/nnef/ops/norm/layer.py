@@ -10,6 +10,7 @@ from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.ops.norm.batch import RelayNorm
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.op.norm.plain import GroupNorm
 
 __all__: list[str] = []
 
@@ -50,31 +51,22 @@ def export_instance_norm(
 
 
 @OPS.expands("nn.group_norm")
-def expand_group_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    *,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Expr:
+def expand_group_norm(data: Expr, gamma: Expr, beta: Expr, *, norm: GroupNorm) -> Expr:
     """Each group becomes a row of its own, of which the elements are normalised."""
+    axis = norm.axis
     shape = tensor_type(data).shape
     axis %= len(shape)
-    split = (*shape[:axis], num_groups, shape[axis] // num_groups, *shape[axis + 1 :])
+    split = (*shape[:axis], norm.num_groups, shape[axis] // norm.num_groups, *shape[axis + 1 :])
     axes = tuple(each for each in range(1, len(split)) if each != axis)
     rows = relay.reshape(data, split)
     mean = relay.mean(rows, axis=axes, keepdims=True)
     spread = relay.variance(rows, axis=axes, keepdims=True, with_mean=mean)
-    deviation = relay.sqrt(relay.add(spread, relay.const(epsilon, tensor_type(data).dtype)))
+    deviation = relay.sqrt(relay.add(spread, relay.const(norm.epsilon, tensor_type(data).dtype)))
     found = relay.reshape(relay.divide(relay.subtract(rows, mean), deviation), shape)
     following = len(shape) - 1 - axis
-    if scale:
+    if norm.scale:
         found = relay.multiply(found, _trail(gamma, following))
-    return relay.add(found, _trail(beta, following)) if center else found
+    return relay.add(found, _trail(beta, following)) if norm.center else found
 
 
 def _trail(vector: Expr, following: int) -> Expr:

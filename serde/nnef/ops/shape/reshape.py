@@ -12,6 +12,7 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
+from serde.relay.op.shape.reshape import ReshapeLike
 
 __all__ = ["insert_axes"]
 
@@ -80,14 +81,7 @@ def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("reshape_like")
 def export_reshape_like(
-    ctx: ExportContext,
-    data: Value,
-    shape_like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
+    ctx: ExportContext, data: Value, shape_like: Value, *, ranges: ReshapeLike
 ) -> Value:
     return _reshape(ctx, data)
 

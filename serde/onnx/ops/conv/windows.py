@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
-import numpy as np
-
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
@@ -20,6 +18,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.conv.windows import Convolution
 from serde.walk.expansion.tensors import has_filters_of_channels
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -55,25 +54,8 @@ class ConvAttributes:
         return lengths
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayConv:
-    """Attributes that the convolutions of Relay share."""
-
-    strides: tuple[Dim, ...]
-    padding: tuple[Dim, ...]
-    dilation: tuple[Dim, ...]
-    groups: int
-    channels: Dim | None
-    kernel_size: tuple[Dim, ...] | None
-    data_layout: str
-    kernel_layout: str
-    out_layout: str
-    out_dtype: np.dtype[AnyValue] | None
-
-    @property
-    def result_layout(self) -> str:
-        """Order of the axes of the result."""
-        return self.out_layout or self.data_layout
+class RelayConv(Convolution):
+    """Attributes of Relay's convolutions."""
 
     def to_onnx(self, ctx: ExportContext, weight: Value, ndim: int) -> dict[str, AnyValue]:
         """Return the attributes of Conv and its kin.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 from serde.allocation import arange
@@ -20,43 +18,38 @@ from serde.onnx.ops.image.sampling import (
 )
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
+from serde.relay.op.image.crop import CropAndResize
 
 
 @OPS.exports("image.crop_and_resize")
 def export_crop_and_resize(
-    ctx: ExportContext,
-    x: Value,
-    boxes: Value,
-    box_indices: Value,
-    *,
-    crop_size: tuple[Dim, ...] | None,
-    layout: str,
-    method: str,
-    extrapolation_value: float,
-    out_dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, x: Value, boxes: Value, box_indices: Value, *, crop: CropAndResize
 ) -> Value:
     """A Resize of a region of ONNX takes one region for all images, and a number for each box."""
     source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
-    work = source if method == "nearest_neighbor" or source == "float64" else "float32"
-    shape = [ctx.type(x).shape[layout.index(letter)] for letter in "NCHW"]
-    table = flatten_pixels(ctx, to_layout(ctx, as_dtype(ctx, x, work), layout, "NCHW"), shape)
+    work = source if crop.method == "nearest_neighbor" or source == "float64" else "float32"
+    shape = [ctx.type(x).shape[crop.layout.index(letter)] for letter in "NCHW"]
+    table = flatten_pixels(ctx, to_layout(ctx, as_dtype(ctx, x, work), crop.layout, "NCHW"), shape)
     edges = as_dtype(ctx, boxes, "float64")
     images = ctx.emit("Reshape", cast(ctx, box_indices, np.float64), ctx.ints([-1, 1, 1]))
     indices, lengths, outside = [], [], []
-    for axis, size in enumerate(require_fixed(crop_size or (), "crop_size")):
+    for axis, size in enumerate(require_fixed(crop.crop_size or (), "crop_size")):
         length = length_as_float64(ctx, shape[2 + axis])
         last = ctx.emit("Sub", length, ctx.const([1], np.float64))
         position = _compute_positions(ctx, edges, axis, size, last)
         outside.append(is_outside(ctx, position, last))
-        indices.append(round_half_away(ctx, position) if method == "nearest_neighbor" else position)
+        indices.append(
+            round_half_away(ctx, position) if crop.method == "nearest_neighbor" else position
+        )
         lengths.append(length)
-    taps = None if method == "nearest_neighbor" else LINEAR
+    taps = None if crop.method == "nearest_neighbor" else LINEAR
     values = sample(ctx, table, images, indices, 3, lengths, taps, work)
-    mask = ctx.emit("Reshape", ctx.emit("Or", *outside), ctx.shape([-1, *(crop_size or ()), 1]))
-    filled = ctx.emit("Where", mask, ctx.const(np.float64(extrapolation_value), work), values)
+    mask = ctx.emit(
+        "Reshape", ctx.emit("Or", *outside), ctx.shape([-1, *(crop.crop_size or ()), 1])
+    )
+    filled = ctx.emit("Where", mask, ctx.const(np.float64(crop.extrapolation_value), work), values)
     result = filled if work == dtype else cast(ctx, filled, dtype)
-    return to_layout(ctx, result, "NHWC", layout)
+    return to_layout(ctx, result, "NHWC", crop.layout)
 
 
 def _compute_positions(

@@ -30,6 +30,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.image.grid import GridSample
 
 Fold = Callable[[Value, Value], Value]
 
@@ -38,42 +39,38 @@ MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 
 @OPS.exports("image.grid_sample")
-def export_grid_sample(
-    ctx: ExportContext,
-    x: Value,
-    grid: Value,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
-) -> Value:
+def export_grid_sample(ctx: ExportContext, x: Value, grid: Value, *, sampling: GridSample) -> Value:
     """GridSample keeps coordinates last, takes volumes from 20 on, and rounds halves to even."""
     rank = ctx.type(x).rank
     wanted = "NCHW" if rank == 4 else "NCDHW"
-    image = to_layout(ctx, x, layout, wanted)
+    image = to_layout(ctx, x, sampling.layout, wanted)
     transposed = ctx.emit("Transpose", grid, perm=[0, *range(2, rank), 1])
-    if method != "nearest" and ctx.version >= (16 if rank == 4 else 20):
+    if sampling.method != "nearest" and ctx.version >= (16 if rank == 4 else 20):
         result = ctx.emit(
             "GridSample",
             image,
             transposed,
-            mode=MODES[method] if ctx.version >= 20 else method,
-            padding_mode=padding_mode,
-            align_corners=int(align_corners),
+            mode=MODES[sampling.method] if ctx.version >= 20 else sampling.method,
+            padding_mode=sampling.padding_mode,
+            align_corners=int(sampling.align_corners),
         )
-        return to_layout(ctx, result, wanted, layout)
-    shape = [ctx.type(x).shape[layout.index(letter)] for letter in wanted]
+        return to_layout(ctx, result, wanted, sampling.layout)
+    shape = [ctx.type(x).shape[sampling.layout.index(letter)] for letter in wanted]
     dtype = "float64" if ctx.type(x).dtype == "float64" else "float32"
     table = flatten_pixels(
         ctx, image if ctx.type(x).dtype == dtype else cast(ctx, image, dtype), shape
     )
     values = _sample_grid(
-        ctx, table, transposed, shape, (method, padding_mode, align_corners), dtype
+        ctx,
+        table,
+        transposed,
+        shape,
+        (sampling.method, sampling.padding_mode, sampling.align_corners),
+        dtype,
     )
     result = ctx.emit("Transpose", values, perm=[0, rank - 1, *range(1, rank - 1)])
     result = result if ctx.type(x).dtype == dtype else cast(ctx, result, ctx.type(x).dtype)
-    return to_layout(ctx, result, wanted, layout)
+    return to_layout(ctx, result, wanted, sampling.layout)
 
 
 def _sample_grid(

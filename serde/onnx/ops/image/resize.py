@@ -25,6 +25,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
+from serde.relay.op.image.resampling import Resampling
 
 METHODS = {
     "nearest_neighbor": "nearest",
@@ -239,41 +240,32 @@ def export_resize(
     scales: Value | None,
     sizes: Value | None,
     *,
-    size: tuple[Dim, ...] | None,
-    scale: tuple[float, ...] | None,
-    region: tuple[float, ...] | None,
-    axes: tuple[int, ...],
-    method: str,
-    mode: str,
-    rounding: str,
-    cubic_alpha: float,
-    exclude_outside: bool,
-    extrapolation_value: float,
-    antialias: bool,
-    policy: str,
+    resize: Resampling,
 ) -> Value:
     """Up to 12 no operand can be left out, only be empty."""
-    mode, rounding = choose_coordinates(ctx.version, mode, method, rounding)
+    mode, rounding = choose_coordinates(ctx.version, resize.mode, resize.method, resize.rounding)
     empty = ctx.const(np.zeros(0, np.float32)) if ctx.version < 13 else None
     dtype = ctx.type(x).dtype if is_float(ctx.type(x).dtype) else "float32"
-    part = roi if region is None else ctx.const(region, dtype)
-    factors = scales if scale is None else ctx.const(scale, np.float32)
-    lengths = sizes if size is None else ctx.shape(size)
+    part = roi if resize.region is None else ctx.const(resize.region, dtype)
+    factors = scales if resize.scale is None else ctx.const(resize.scale, np.float32)
+    lengths = sizes if resize.size is None else ctx.shape(resize.size)
     operands = [part or empty, factors or empty, *([] if lengths is None else [lengths])]
     late = ctx.version >= 18
     return ctx.emit(
         "Resize",
         x,
         *operands,
-        mode=method,
+        mode=resize.method,
         coordinate_transformation_mode=mode,
-        nearest_mode=rounding if method == "nearest" else None,
-        cubic_coeff_a=cubic_alpha if method == "cubic" else None,
-        exclude_outside=int(exclude_outside) if method == "cubic" or antialias else None,
-        extrapolation_value=extrapolation_value if mode == "tf_crop_and_resize" else None,
-        antialias=int(antialias) or None,
-        axes=list(axes) if axes and late else None,
-        keep_aspect_ratio_policy=policy if policy != "stretch" else None,
+        nearest_mode=rounding if resize.method == "nearest" else None,
+        cubic_coeff_a=resize.cubic_alpha if resize.method == "cubic" else None,
+        exclude_outside=int(resize.exclude_outside)
+        if resize.method == "cubic" or resize.antialias
+        else None,
+        extrapolation_value=resize.extrapolation_value if mode == "tf_crop_and_resize" else None,
+        antialias=int(resize.antialias) or None,
+        axes=list(resize.axes) if resize.axes and late else None,
+        keep_aspect_ratio_policy=resize.policy if resize.policy != "stretch" else None,
     )
 
 

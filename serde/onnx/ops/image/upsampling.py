@@ -19,6 +19,7 @@ from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
+from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 
 UpsampleMode = Literal["nearest", "linear", "bilinear"]
 
@@ -28,9 +29,10 @@ def _const_scales(values: Sequence[AnyValue]) -> Expr:
 
 
 def _resize_to_scales(
-    ctx: ExportContext, x: Value, scales: Value, layout: str, method: str, coordinates: str
+    ctx: ExportContext, x: Value, scales: Value, upsampling: Upsampling | Upsampling3d
 ) -> Value:
     """Resize to ``round(length * scale)``, which ONNX would cut off; scales are float64."""
+    layout = upsampling.layout
     wanted = "NC" + SPATIAL[len(layout) - 2]
     image = to_layout(ctx, x, layout, wanted)
     lengths = ctx.emit("Shape", image)
@@ -39,12 +41,12 @@ def _resize_to_scales(
     grown = ctx.emit("Mul", cast(ctx, space, np.float64), scales)
     rounded = ctx.emit("Floor", ctx.emit("Add", grown, ctx.const(0.5, np.float64)))
     sizes = ctx.emit("Concat", kept, cast(ctx, rounded, np.int64), axis=0)
-    result = emit_resize(ctx, image, sizes=sizes, **_resize_attributes(method, coordinates))
+    result = emit_resize(ctx, image, sizes=sizes, **_resize_attributes(upsampling))
     return to_layout(ctx, result, wanted, layout)
 
 
-def _resize_attributes(method: str, coordinates: str) -> dict[str, AnyValue]:
-    mode = METHODS[method]
+def _resize_attributes(upsampling: Upsampling | Upsampling3d) -> dict[str, AnyValue]:
+    mode, coordinates = METHODS[upsampling.method], upsampling.interpolation.mode
     return {
         "mode": mode,
         "coordinate_transformation_mode": coordinates,
@@ -54,21 +56,17 @@ def _resize_attributes(method: str, coordinates: str) -> dict[str, AnyValue]:
 
 
 def _emit_upsampling(
-    ctx: ExportContext,
-    x: Value,
-    scales: Sequence[float],
-    layout: str,
-    method: str,
-    coordinates: str,
+    ctx: ExportContext, x: Value, scales: Sequence[float], upsampling: Upsampling | Upsampling3d
 ) -> Value:
     """Resize by whole scales, or to lengths that are known or computed from the scales."""
+    layout = upsampling.layout
     wanted = "NC" + SPATIAL[len(scales)]
     shape = ctx.result_type().shape
     sizes = [shape[layout.index(letter)] for letter in wanted]
     whole = all(scale == int(scale) for scale in scales)
     if not whole and any(isinstance(size, Any) for size in sizes[2:]):
-        return _resize_to_scales(ctx, x, ctx.const(scales, np.float64), layout, method, coordinates)
-    how = _resize_attributes(method, coordinates)
+        return _resize_to_scales(ctx, x, ctx.const(scales, np.float64), upsampling)
+    how = _resize_attributes(upsampling)
     image = to_layout(ctx, x, layout, wanted)
     if whole:
         result = emit_resize(ctx, image, scales=ctx.const([1.0, 1.0, *scales], np.float32), **how)
@@ -79,17 +77,9 @@ def _emit_upsampling(
 
 @OPS.exports("nn.upsampling")
 def export_upsampling(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, x: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:
-    coordinates = "align_corners" if align_corners else "asymmetric"
-    return _emit_upsampling(ctx, x, (scale_h, scale_w), layout, method, coordinates)
+    return _emit_upsampling(ctx, x, (scale_h, scale_w), upsampling)
 
 
 @OPS.imports("Upsample", since=(9, 10))
@@ -131,12 +121,9 @@ def export_upsampling3d(
     scale_d: float,
     scale_h: float,
     scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    upsampling: Upsampling3d,
 ) -> Value:
-    scales = (scale_d, scale_h, scale_w)
-    return _emit_upsampling(ctx, x, scales, layout, method, coordinate_transformation_mode)
+    return _emit_upsampling(ctx, x, (scale_d, scale_h, scale_w), upsampling)
 
 
 def _concat_scalars(ctx: ExportContext, scales: Sequence[Value]) -> Value:
@@ -147,19 +134,9 @@ def _concat_scalars(ctx: ExportContext, scales: Sequence[Value]) -> Value:
 
 @OPS.exports("dyn.nn.upsampling")
 def export_dyn_upsampling(
-    ctx: ExportContext,
-    x: Value,
-    scale_h: Value,
-    scale_w: Value,
-    *,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, x: Value, scale_h: Value, scale_w: Value, *, upsampling: Upsampling
 ) -> Value:
-    coordinates = "align_corners" if align_corners else "asymmetric"
-    return _resize_to_scales(
-        ctx, x, _concat_scalars(ctx, (scale_h, scale_w)), layout, method, coordinates
-    )
+    return _resize_to_scales(ctx, x, _concat_scalars(ctx, (scale_h, scale_w)), upsampling)
 
 
 @OPS.exports("dyn.nn.upsampling3d")
@@ -170,9 +147,7 @@ def export_dyn_upsampling3d(
     scale_h: Value,
     scale_w: Value,
     *,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    upsampling: Upsampling3d,
 ) -> Value:
     scales = _concat_scalars(ctx, (scale_d, scale_h, scale_w))
-    return _resize_to_scales(ctx, x, scales, layout, method, coordinate_transformation_mode)
+    return _resize_to_scales(ctx, x, scales, upsampling)

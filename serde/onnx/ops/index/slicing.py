@@ -16,42 +16,27 @@ from serde.onnx.ops.shape.reshape import emit_range
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Expr
+from serde.relay.op.index.slicing import StridedSlice
 
 END = int(np.iinfo(np.int64).max)
 
 
 @OPS.exports("strided_slice")
-def export_strided_slice(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    begin: tuple[int, ...],
-    end: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    slice_mode: Literal["end", "size"],
-    axes: tuple[int, ...] | None,
-) -> Value:
+def export_strided_slice(ctx: ExportContext, x: Value, *, region: StridedSlice) -> Value:
     """In mode "size" the ends are lengths, and -1 means all that follows.
 
     Of a slice backwards, ONNX moves a start in front of the axis to its first element, and ONNX
     Runtime takes the greatest int32 or int64 as an end for the beginning.
     """
-    indices = list(axes) if axes is not None else list(range(len(begin)))
-    steps = [*(strides or ()), *[1] * len(indices)][: len(indices)]
-    stops = list(end)
-    if slice_mode == "size":
-        steps = [1] * len(indices)
-        stops = [END if size < 0 else start + size for start, size in zip(begin, end, strict=True)]
-    starts = list(begin)
-    for index, (position, step) in enumerate(zip(indices, steps, strict=True)):
+    cuts = region.cuts(ctx.type(x).rank)
+    starts, stops, steps = map(list, zip(*cuts.values(), strict=True)) if cuts else ([], [], [])
+    for index, (position, step) in enumerate(zip(cuts, steps, strict=True)):
         length = ctx.type(x).shape[position]
         if step < 0 and isinstance(length, int) and starts[index] < -length:
             starts[index], stops[index] = 0, 0
         elif step < 0:
             stops[index] = min(stops[index], 2**31 - 2)
-    return ctx.emit(
-        "Slice", x, ctx.ints(starts), ctx.ints(stops), ctx.ints(indices), ctx.ints(steps)
-    )
+    return ctx.emit("Slice", x, *map(ctx.ints, (starts, stops, list(cuts), steps)))
 
 
 @OPS.imports("Slice", since=1)

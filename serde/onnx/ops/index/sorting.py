@@ -7,7 +7,6 @@ descending; where NaN goes, neither of the two says.
 from __future__ import annotations
 
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -20,6 +19,8 @@ from serde.onnx.ops.shape.reshape import emit_lengths, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.op.index.dynamic import DynamicTopK
+from serde.relay.op.index.sorting import TopK
 
 TOPK_DTYPES = {
     "bool": "int32",
@@ -63,23 +64,18 @@ def export_argsort(
 
 
 @OPS.exports("topk")
-def export_topk(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    k: int | None,
-    axis: int,
-    ret_type: Literal["both", "values", "indices"],
-    is_ascend: bool,
-    dtype: np.dtype[AnyValue] | None,
-) -> Value | tuple[Value, Value]:
+def export_topk(ctx: ExportContext, x: Value, *, topk: TopK) -> Value | tuple[Value, Value]:
     """A number below 1 means all."""
-    count = ctx.ints([k]) if k is not None and k > 0 else emit_lengths(ctx, x, [axis])
-    values, indices = emit_topk(ctx, x, count, axis, is_ascend)
-    if ret_type == "values":
+    count = (
+        ctx.ints([topk.k])
+        if topk.k is not None and topk.k > 0
+        else emit_lengths(ctx, x, [topk.axis])
+    )
+    values, indices = emit_topk(ctx, x, count, topk.axis, topk.is_ascend)
+    if topk.ret_type == "values":
         return values
-    found = cast(ctx, indices, np.dtype(dtype))
-    return found if ret_type == "indices" else (values, found)
+    found = cast(ctx, indices, np.dtype(topk.dtype))
+    return found if topk.ret_type == "indices" else (values, found)
 
 
 @OPS.imports("TopK", since=1)
@@ -177,22 +173,15 @@ def export_unique(
 
 @OPS.exports("dyn.topk")
 def export_dyn_topk(
-    ctx: ExportContext,
-    x: Value,
-    k: Value,
-    *,
-    axis: int,
-    ret_type: Literal["both", "values", "indices"],
-    is_ascend: bool,
-    dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, x: Value, k: Value, *, topk: DynamicTopK
 ) -> Value | tuple[Value, Value]:
     """A number below 1 means all. Equal elements keep their order in both."""
     asked = ctx.emit("Reshape", to_int64(ctx, k), ctx.ints([1]))
-    length = ctx.emit("Gather", ctx.emit("Shape", x), ctx.ints([axis]), axis=0)
+    length = ctx.emit("Gather", ctx.emit("Shape", x), ctx.ints([topk.axis]), axis=0)
     every = ctx.emit("Less", asked, ctx.ints([1]))
     count = ctx.emit("Where", every, length, asked)
-    values, indices = emit_topk(ctx, x, count, axis, is_ascend)
-    if ret_type == "values":
+    values, indices = emit_topk(ctx, x, count, topk.axis, topk.is_ascend)
+    if topk.ret_type == "values":
         return values
-    found = cast(ctx, indices, np.dtype(dtype))
-    return found if ret_type == "indices" else (values, found)
+    found = cast(ctx, indices, np.dtype(topk.dtype))
+    return found if topk.ret_type == "indices" else (values, found)

@@ -21,6 +21,7 @@ from serde.relay.ir.expr import Call, Expr, If
 from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.linalg.fourier import ShortTimeFourier
 
 
 @OPS.exports("dft", since=17)
@@ -41,40 +42,30 @@ def export_dft(ctx: ExportContext, re: Value, im: Value, *, inverse: bool) -> tu
 
 
 @OPS.exports("stft")
-def export_stft(
-    ctx: ExportContext,
-    x: Value,
-    window: Value,
-    *,
-    n_fft: int,
-    hop_length: int,
-    win_length: int,
-    normalized: bool,
-    onesided: bool,
-) -> Value:
+def export_stft(ctx: ExportContext, x: Value, window: Value, *, stft: ShortTimeFourier) -> Value:
     """A convolution with the twiddle factors ``exp(-2j * pi * k * n / N)`` times the window."""
     dtype = ctx.type(x).dtype
-    frequencies = arange(n_fft // 2 + 1 if onesided else n_fft)
-    taps = arange(win_length)
-    twiddles = np.exp(-2j * np.pi * outer(frequencies, taps) / win_length)
-    if normalized:
-        twiddles = twiddles / np.sqrt(n_fft)
-    filters = zeros((2 * len(frequencies), 1, n_fft))
-    filters[:, 0, :win_length] = np.concatenate([twiddles.real, twiddles.imag])
+    frequencies = arange(stft.n_fft // 2 + 1 if stft.onesided else stft.n_fft)
+    taps = arange(stft.win_length)
+    twiddles = np.exp(-2j * np.pi * outer(frequencies, taps) / stft.win_length)
+    if stft.normalized:
+        twiddles = twiddles / np.sqrt(stft.n_fft)
+    filters = zeros((2 * len(frequencies), 1, stft.n_fft))
+    filters[:, 0, : stft.win_length] = np.concatenate([twiddles.real, twiddles.imag])
     if window.data is not None:
-        filters[..., :win_length] *= window.data[:win_length]
+        filters[..., : stft.win_length] *= window.data[: stft.win_length]
         weight = ctx.const(filters, dtype)
     else:
         shaped = as_dtype(ctx, window, dtype)
         (given,) = ctx.static_lengths(window, [0])
-        if given > n_fft:
-            shaped = ctx.emit("Slice", shaped, ctx.ints([0]), ctx.ints([n_fft]))
-        if given < n_fft:
-            shaped = ctx.emit("Concat", shaped, ctx.const(zeros(n_fft - given), dtype), axis=0)
+        if given > stft.n_fft:
+            shaped = ctx.emit("Slice", shaped, ctx.ints([0]), ctx.ints([stft.n_fft]))
+        if given < stft.n_fft:
+            shaped = ctx.emit("Concat", shaped, ctx.const(zeros(stft.n_fft - given), dtype), axis=0)
         weight = ctx.emit("Mul", ctx.const(filters, dtype), shaped)
     batched = ctx.type(x).rank == 2
     signals = unsqueeze(ctx, x, [1] if batched else [0, 1])
-    found = ctx.emit("Conv", signals, weight, kernel_shape=[n_fft], strides=[hop_length])
+    found = ctx.emit("Conv", signals, weight, kernel_shape=[stft.n_fft], strides=[stft.hop_length])
     whole = [0, 2, len(frequencies), -1] if batched else [2, len(frequencies), -1]
     parts = ctx.emit("Reshape", found, ctx.ints(whole))
     return ctx.emit("Transpose", parts, perm=[0, 2, 3, 1] if batched else [1, 2, 0])

@@ -18,7 +18,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.relay.op.linalg.product import parse_equation
+from serde.relay.op.linalg.product import MatMul, parse_equation
 from serde.walk.expansion.einsum import expand_einsum
 
 
@@ -157,17 +157,8 @@ def _is_within(zero_point: Value, dtype: str) -> bool:
 
 
 @OPS.exports("nn.matmul")
-def export_matmul(
-    ctx: ExportContext,
-    x: Value,
-    y: Value,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
-    return _emit_matmul(ctx, x, y, transpose_a, transpose_b)
+def export_matmul(ctx: ExportContext, x: Value, y: Value, *, matmul: MatMul) -> Value:
+    return _emit_matmul(ctx, x, y, matmul.transpose_a, matmul.transpose_b)
 
 
 @OPS.exports("nn.batch_matmul")

@@ -13,32 +13,23 @@ from serde.onnx.ops.elementwise.convert import const_int64
 from serde.onnx.ops.shape.create import build_arange
 from serde.onnx.ops.shape.reshape import take_entry
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.shape.columns import Columns
 
 
 @OPS.exports("serde.col2im", since=18)
-def export_col2im(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    image_shape: tuple[Dim, ...],
-    block_shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...] | None,
-) -> Value:
-    before, after = split_padding(padding, len(block_shape))
+def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
+    before, after = split_padding(col2im.padding, len(col2im.block_shape))
     return ctx.emit(
         "Col2Im",
         data,
-        ctx.shape(image_shape),
-        ctx.ints(block_shape),
-        strides=None if strides is None else list(strides),
+        ctx.shape(col2im.image_shape),
+        ctx.ints(col2im.block_shape),
+        strides=None if col2im.strides is None else list(col2im.strides),
         pads=[*before, *after],
-        dilations=None if dilation is None else list(dilation),
+        dilations=None if col2im.dilation is None else list(col2im.dilation),
     )
 
 

@@ -11,6 +11,7 @@ from serde.onnx.ops.elementwise.convert import as_dtype, cast, emit_where, to_in
 from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, emit_range, reshape_along
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.op.shape.matrix import Diagonals
 
 TRIANGLES = ("float32", "float64", "int32", "int64")
 """Dtypes of which ONNX Runtime has a Trilu of every version; int64 holds the other integers."""
@@ -49,14 +50,7 @@ def import_trilu(ctx: ImportContext, x: Expr, k: Expr | None = None, *, upper: b
 
 @OPS.exports("matrix_set_diag")
 def export_matrix_set_diag(
-    ctx: ExportContext,
-    x: Value,
-    diagonal: Value,
-    *,
-    k1: int,
-    k2: int,
-    super_diag_right_align: bool,
-    sub_diag_right_align: bool,
+    ctx: ExportContext, x: Value, diagonal: Value, *, diagonals: Diagonals
 ) -> Value:
     """``y[i, j] = diagonal[k2 - (j - i), step]`` where there is such a diagonal.
 
@@ -68,15 +62,15 @@ def export_matrix_set_diag(
     width = emit_lengths(ctx, diagonal, [-1])
     upper = ctx.emit("Less", ctx.const(-1, np.int64), number)
     for aligned, side in (
-        (super_diag_right_align, upper),
-        (sub_diag_right_align, ctx.emit("Not", upper)),
+        (diagonals.super_diag_right_align, upper),
+        (diagonals.sub_diag_right_align, ctx.emit("Not", upper)),
     ):
         if aligned:
             skip = ctx.emit("Sub", width, _diagonal_lengths(ctx, x, number))
             step = ctx.emit("Where", side, ctx.emit("Add", step, skip), step)
-    line = ctx.emit("Sub", ctx.const(k2, np.int64), number)
+    line = ctx.emit("Sub", ctx.const(diagonals.k2, np.int64), number)
     low = ctx.emit("Less", line, ctx.const(0, np.int64))
-    high = ctx.emit("Less", ctx.const(k2 - k1, np.int64), line)
+    high = ctx.emit("Less", ctx.const(diagonals.k2 - diagonals.k1, np.int64), line)
     outside = ctx.emit("Or", low, high)
     position = ctx.emit("Add", ctx.emit("Mul", line, width), step)
     position = ctx.emit("Where", outside, ctx.const(0, np.int64), position)

@@ -17,6 +17,7 @@ from serde.relay.ir.dims import Any, Dim, product, same_length
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
+from serde.relay.op.shape.reshape import ReshapeLike
 
 
 def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
@@ -227,17 +228,8 @@ def export_reverse_reshape(
 
 
 @OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext,
-    x: Value,
-    like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
-) -> Value:
-    whole = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None)
+def export_reshape_like(ctx: ExportContext, x: Value, like: Value, *, ranges: ReshapeLike) -> Value:
+    whole = ranges == ReshapeLike()
     if whole and any(isinstance(dim, Any) for dim in ctx.result_type().shape):
         return ctx.emit("Reshape", x, ctx.emit("Shape", like))
     return emit_reshape(ctx, x, ctx.result_type().shape)

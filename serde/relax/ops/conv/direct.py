@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-import numpy as np
-
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.conv.windows import (
@@ -17,11 +15,11 @@ from serde.relax.ops.conv.windows import (
     sum_dtype,
 )
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Dim, product
+from serde.relay.ir.dims import product
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.layout import is_blocked
 from serde.relay.ir.shapes import split_padding
-from serde.relay.op.conv.windows import SPATIAL
+from serde.relay.op.conv.windows import SPATIAL, Convolution
 from serde.walk.expansion.tensors import has_filters_of_channels
 
 __all__: list[str] = []
@@ -29,48 +27,34 @@ __all__: list[str] = []
 
 @OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=has_plain_layouts)
 def export_conv(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None, *, conv: Convolution
 ) -> Value:
     """Channels first, summed in float32 at least; a weight (C, M, ...) makes C times M channels."""
-    rank, dtype = len(strides), ctx.type(data).dtype
+    rank, dtype = len(conv.strides), ctx.type(data).dtype
     plain = "NC" + SPATIAL[rank]
-    inputs = ctx.type(data).shape[data_layout.index("C")]
-    x = arrange(ctx, data, data_layout, plain)
-    w, shape = arrange_weight(ctx, weight, kernel_layout, "OI", rank)
-    if has_filters_of_channels(inputs, shape[0], shape[1], groups):
+    inputs = ctx.type(data).shape[conv.data_layout.index("C")]
+    x = arrange(ctx, data, conv.data_layout, plain)
+    w, shape = arrange_weight(ctx, weight, conv.kernel_layout, "OI", rank)
+    if has_filters_of_channels(inputs, shape[0], shape[1], conv.groups):
         flat = [product(shape[:2]), 1, *shape[2:]]
         w = ctx.emit("reshape", w, ctx.shape_expr(flat))
-    before, after = split_padding(padding, rank)
-    total = sum_dtype(dtype, out_dtype)
+    before, after = split_padding(conv.padding, rank)
+    total = sum_dtype(dtype, conv.out_dtype)
     made = ctx.emit(
         f"nn.conv{rank}d",
         x,
         w,
-        strides=list(strides),
+        strides=list(conv.strides),
         padding=[*before, *after],
-        dilation=list(dilation),
-        groups=groups,
+        dilation=list(conv.dilation),
+        groups=conv.groups,
         data_layout=plain,
         kernel_layout="OI" + SPATIAL[rank],
         out_dtype=total,
     )
     made = cast(ctx, made, total, ctx.result_type().dtype)
     made = add_bias(ctx, made, bias, rank)
-    return arrange(ctx, made, plain, out_layout or data_layout)
+    return arrange(ctx, made, plain, conv.result_layout)
 
 
 @OPS.expands(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
-import numpy as np
-
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.conv.windows import (
@@ -18,9 +16,8 @@ from serde.relax.ops.conv.windows import (
     sum_dtype,
 )
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import split_padding
-from serde.relay.op.conv.windows import SPATIAL
+from serde.relay.op.conv.windows import SPATIAL, TransposedConvolution
 
 __all__: list[str] = []
 
@@ -33,30 +30,20 @@ def export_conv_transpose(
     weight: Value,
     bias: Value | None = None,
     *,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
-    strides: tuple[int, ...],
-    output_padding: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
+    conv: TransposedConvolution,
 ) -> Value:
     """Relax's own of one or two axes; TVM computes no others in all releases, nor dilated ones."""
-    rank, dtype = len(strides), ctx.type(data).dtype
+    rank, dtype = len(conv.strides), ctx.type(data).dtype
     plain, filters = "NC" + SPATIAL[rank], "IO" + SPATIAL[rank]
-    x = arrange(ctx, data, data_layout, plain)
-    w, shape = arrange_weight(ctx, weight, kernel_layout, "IO", rank)
-    before, after = split_padding(padding, rank)
-    total = sum_dtype(dtype, out_dtype)
-    steps = zip(output_padding, strides, strict=True)
-    spans = zip(shape[2:], dilation, before, after, strict=True)
+    x = arrange(ctx, data, conv.data_layout, plain)
+    w, shape = arrange_weight(ctx, weight, conv.kernel_layout, "IO", rank)
+    before, after = split_padding(conv.padding, rank)
+    total = sum_dtype(dtype, conv.out_dtype)
+    steps = zip(conv.output_padding, conv.strides, strict=True)
+    spans = zip(shape[2:], conv.dilation, before, after, strict=True)
     if (
         rank < 3
-        and set(dilation) == {1}
+        and set(conv.dilation) == {1}
         and all(extra < step for extra, step in steps)
         and all(isinstance(n, int) and max(b, a) < n for n, _, b, a in spans)
     ):
@@ -65,21 +52,28 @@ def export_conv_transpose(
             f"nn.conv{rank}d_transpose",
             x,
             w,
-            strides=list(strides),
+            strides=list(conv.strides),
             padding=[*before, *after],
-            output_padding=list(output_padding),
-            dilation=list(dilation),
-            groups=groups,
+            output_padding=list(conv.output_padding),
+            dilation=list(conv.dilation),
+            groups=conv.groups,
             data_layout=plain,
             kernel_layout=filters,
         )
     else:
         compute = conv_transpose(
-            ctx.framework, strides, before, after, output_padding, dilation, groups, total
+            ctx.framework,
+            conv.strides,
+            before,
+            after,
+            conv.output_padding,
+            conv.dilation,
+            conv.groups,
+            total,
         )
         made = ctx.emit_te(compute, x, w)
     made = cast(ctx, made, total, ctx.result_type().dtype)
-    return arrange(ctx, add_bias(ctx, made, bias, rank), plain, out_layout or data_layout)
+    return arrange(ctx, add_bias(ctx, made, bias, rank), plain, conv.result_layout)
 
 
 def conv_transpose(

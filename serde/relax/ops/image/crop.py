@@ -13,9 +13,9 @@ from serde.relax.framework import Framework
 from serde.relax.ops.conv.windows import arrange
 from serde.relax.ops.image.interpolation import as_float, number_of, truncate
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.op.image.crop import CropAndResize
 from serde.walk.expansion.blocks import (
     expand_batch_to_space,
     expand_depth_to_space,
@@ -105,30 +105,21 @@ class _Cropping:
 
 @OPS.exports("image.crop_and_resize")
 def export_crop_and_resize(
-    ctx: ExportContext,
-    data: Value,
-    boxes: Value,
-    box_indices: Value,
-    *,
-    crop_size: tuple[Dim, ...] | None,
-    layout: str,
-    method: str,
-    extrapolation_value: float,
-    out_dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, data: Value, boxes: Value, box_indices: Value, *, crop: CropAndResize
 ) -> Value:
-    given, nearest = ctx.type(data).dtype, method == "nearest_neighbor"
+    given, nearest = ctx.type(data).dtype, crop.method == "nearest_neighbor"
     work = given if nearest or given == "float64" else "float32"
-    dtype = given if out_dtype is None else dtype_name(out_dtype)
-    sizes = ctx.dims(crop_size or ())
-    cropping = _Cropping(ctx.framework, sizes, nearest, work, extrapolation_value)
+    dtype = given if crop.out_dtype is None else dtype_name(crop.out_dtype)
+    sizes = ctx.dims(crop.crop_size or ())
+    cropping = _Cropping(ctx.framework, sizes, nearest, work, crop.extrapolation_value)
 
     def crop_and_resize(*tensors: AnyValue) -> AnyValue:
         made = cropping.crop(*tensors)
         cut = ctx.framework.te.compute
         return cut(made.shape, lambda *at: truncate(made[at], work, dtype), name="truncated")
 
-    x = arrange(ctx, data, layout, "NCHW")
-    return arrange(ctx, ctx.emit_te(crop_and_resize, x, boxes, box_indices), "NCHW", layout)
+    x = arrange(ctx, data, crop.layout, "NCHW")
+    return arrange(ctx, ctx.emit_te(crop_and_resize, x, boxes, box_indices), "NCHW", crop.layout)
 
 
 @OPS.exports("image.dilation2d")

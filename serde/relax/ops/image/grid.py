@@ -17,6 +17,7 @@ from serde.relax.ops.image.interpolation import (
     round_even,
 )
 from serde.relax.ops.table import OPS
+from serde.relay.op.image.grid import GridSample
 from serde.walk.expansion.resizing import expand_affine_grid
 
 __all__: list[str] = []
@@ -163,22 +164,15 @@ class _Sampling:
 
 @OPS.exports("image.grid_sample")
 def export_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
 ) -> Value:
-    dtype, plain = ctx.type(data).dtype, "NCHW" if len(layout) == 4 else "NCDHW"
+    dtype, plain = ctx.type(data).dtype, "NCHW" if len(sampling.layout) == 4 else "NCDHW"
     wide = sum_dtype(dtype, None)
-    x = arrange(ctx, cast(ctx, data, dtype, wide), layout, plain)
-    how = {"bilinear": "linear", "bicubic": "cubic"}.get(method, method)
-    sampling = _Sampling(ctx.framework, how, padding_mode, align_corners, 1)
-    made = cast(ctx, ctx.emit_te(sampling.grid_sample, x, grid), wide, dtype)
-    return arrange(ctx, made, plain, layout)
+    x = arrange(ctx, cast(ctx, data, dtype, wide), sampling.layout, plain)
+    how = {"bilinear": "linear", "bicubic": "cubic"}.get(sampling.method, sampling.method)
+    places = _Sampling(ctx.framework, how, sampling.padding_mode, sampling.align_corners, 1)
+    made = cast(ctx, ctx.emit_te(places.grid_sample, x, grid), wide, dtype)
+    return arrange(ctx, made, plain, sampling.layout)
 
 
 @OPS.exports("serde.grid_sample")

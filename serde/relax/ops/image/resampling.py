@@ -26,6 +26,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, tensor_type
 from serde.relay.ir.precision import limits
 from serde.relay.ir.shapes import is_float, normalize_axes
+from serde.relay.op.image.resampling import Resampling
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -98,35 +99,24 @@ def export_serde_resize(
     scales: Value | None,
     sizes: Value | None,
     *,
-    size: tuple[Dim, ...] | None,
-    scale: tuple[float, ...] | None,
-    region: tuple[float, ...] | None,
-    axes: tuple[int, ...],
-    method: str,
-    mode: str,
-    rounding: str,
-    cubic_alpha: float,
-    exclude_outside: bool,
-    extrapolation_value: float,
-    antialias: bool,
-    policy: str,
+    resize: Resampling,
 ) -> Value:
     """Of fixed lengths that are told, the decomposition says it in plain steps."""
     rank = ctx.type(data).rank
-    named = normalize_axes(axes, rank) if axes else tuple(range(rank))
+    named = normalize_axes(resize.axes, rank) if resize.axes else tuple(range(rank))
     attrs = {
-        "method": method,
-        "mode": mode,
-        "rounding": rounding,
-        "cubic_alpha": cubic_alpha,
-        "exclude_outside": exclude_outside,
-        "extrapolation_value": extrapolation_value,
+        "method": resize.method,
+        "mode": resize.mode,
+        "rounding": resize.rounding,
+        "cubic_alpha": resize.cubic_alpha,
+        "exclude_outside": resize.exclude_outside,
+        "extrapolation_value": resize.extrapolation_value,
     }
-    lengths = _lengths(ctx, data, named, scales, sizes, size, scale)
-    cropped = mode == "tf_crop_and_resize"
+    lengths = _lengths(ctx, data, named, scales, sizes, resize.size, resize.scale)
+    cropped = resize.mode == "tf_crop_and_resize"
     operands = {"scales": scales, "roi": roi if cropped else None}
     operands = {key: each for key, each in operands.items() if each is not None}
-    compute = _resizing(ctx, data, named, lengths, scale, region if cropped else None,
+    compute = _resizing(ctx, data, named, lengths, resize.scale, resize.region if cropped else None,
                         list(operands), attrs)  # fmt: skip
     return ctx.emit_te(compute, data, *operands.values())
 

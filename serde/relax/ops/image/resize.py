@@ -25,7 +25,8 @@ from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.layout import is_blocked, spatial_axes
 from serde.relay.op.image.interpolation import SPATIAL
-from serde.weights import dtype_name
+from serde.relay.op.image.resize import ImageResize
+from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 
 __all__: list[str] = []
 
@@ -186,54 +187,21 @@ def export_resize(
     *,
     size: tuple[Dim, ...] | None,
     roi: tuple[float, ...] | None,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: int,
-    extrapolation_value: float,
-    out_dtype: np.dtype[AnyValue] | None,
+    resize: ImageResize,
 ) -> Value:
-    attrs = {
-        "method": method,
-        "coordinate_transformation_mode": coordinate_transformation_mode,
-        "rounding_method": rounding_method,
-        "cubic_alpha": cubic_alpha,
-        "cubic_exclude": cubic_exclude,
-        "extrapolation_value": extrapolation_value,
-    }
-    dtype = "" if out_dtype is None else dtype_name(out_dtype)
-    return resize_axes(ctx, data, _axes(layout), ctx.dims(size or ()), attrs, roi, dtype)
+    dtype = resize.dtype_of(ctx.type(data).dtype)
+    sizes = ctx.dims(size or ())
+    return resize_axes(ctx, data, _axes(resize.layout), sizes, vars(resize), roi, dtype)
 
 
 @OPS.exports("dyn.image.resize2d")
 def export_dynamic_resize(
-    ctx: ExportContext,
-    data: Value,
-    size: Value,
-    roi: Value,
-    *,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: int,
-    extrapolation_value: float,
-    out_dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: ImageResize
 ) -> Value:
-    attrs = {
-        "method": method,
-        "coordinate_transformation_mode": coordinate_transformation_mode,
-        "rounding_method": rounding_method,
-        "cubic_alpha": cubic_alpha,
-        "cubic_exclude": cubic_exclude,
-        "extrapolation_value": extrapolation_value,
-    }
-    dtype = "" if out_dtype is None else dtype_name(out_dtype)
-    used = roi if coordinate_transformation_mode == "tf_crop_and_resize" else None
-    return resize_axes(ctx, data, _axes(layout), ctx.read_shape(size), attrs, used, dtype)
+    dtype = resize.dtype_of(ctx.type(data).dtype)
+    used = roi if resize.coordinate_transformation_mode == "tf_crop_and_resize" else None
+    sizes = ctx.read_shape(size)
+    return resize_axes(ctx, data, _axes(resize.layout), sizes, vars(resize), used, dtype)
 
 
 def _scaled_lengths(
@@ -256,23 +224,21 @@ def _scaled_lengths(
 
 @OPS.exports("nn.upsampling")
 def export_upsampling(
+    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
+) -> Value:
+    sizes = _scaled_lengths(ctx, data, _axes(upsampling.layout), (scale_h, scale_w))
+    return _upsample(ctx, data, sizes, upsampling)
+
+
+def _upsample(
     ctx: ExportContext,
     data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    sizes: Sequence[AnyValue],
+    upsampling: Upsampling | Upsampling3d,
 ) -> Value:
-    axes = _axes(layout)
-    sizes = _scaled_lengths(ctx, data, axes, (scale_h, scale_w))
-    return resize_axes(ctx, data, axes, sizes, _upsampling(method, align_corners))
-
-
-def _upsampling(method: str, align_corners: bool) -> dict[str, AnyValue]:
-    mode = "align_corners" if align_corners else "asymmetric"
-    return {"method": method.removeprefix("bi"), "coordinate_transformation_mode": mode}
+    how = upsampling.interpolation
+    attrs = {"method": how.method, "coordinate_transformation_mode": how.mode}
+    return resize_axes(ctx, data, _axes(upsampling.layout), sizes, attrs)
 
 
 @OPS.exports("nn.upsampling3d")
@@ -283,15 +249,10 @@ def export_upsampling3d(
     scale_d: float,
     scale_h: float,
     scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    upsampling: Upsampling3d,
 ) -> Value:
-    axes = _axes(layout)
-    sizes = _scaled_lengths(ctx, data, axes, (scale_d, scale_h, scale_w))
-    attrs = _upsampling(method.removeprefix("tri"), False)
-    attrs["coordinate_transformation_mode"] = coordinate_transformation_mode
-    return resize_axes(ctx, data, axes, sizes, attrs)
+    sizes = _scaled_lengths(ctx, data, _axes(upsampling.layout), (scale_d, scale_h, scale_w))
+    return _upsample(ctx, data, sizes, upsampling)
 
 
 def _computed_lengths(
@@ -325,18 +286,10 @@ def _computed_lengths(
 
 @OPS.exports("dyn.nn.upsampling")
 def export_dynamic_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    scale_h: Value,
-    scale_w: Value,
-    *,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, scale_h: Value, scale_w: Value, *, upsampling: Upsampling
 ) -> Value:
-    axes = _axes(layout)
-    sizes = _computed_lengths(ctx, data, axes, (scale_h, scale_w))
-    return resize_axes(ctx, data, axes, sizes, _upsampling(method, align_corners))
+    sizes = _computed_lengths(ctx, data, _axes(upsampling.layout), (scale_h, scale_w))
+    return _upsample(ctx, data, sizes, upsampling)
 
 
 @OPS.exports("dyn.nn.upsampling3d")
@@ -347,12 +300,7 @@ def export_dynamic_upsampling3d(
     scale_h: Value,
     scale_w: Value,
     *,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    upsampling: Upsampling3d,
 ) -> Value:
-    axes = _axes(layout)
-    sizes = _computed_lengths(ctx, data, axes, (scale_d, scale_h, scale_w))
-    attrs = _upsampling(method.removeprefix("tri"), False)
-    attrs["coordinate_transformation_mode"] = coordinate_transformation_mode
-    return resize_axes(ctx, data, axes, sizes, attrs)
+    sizes = _computed_lengths(ctx, data, _axes(upsampling.layout), (scale_d, scale_h, scale_w))
+    return _upsample(ctx, data, sizes, upsampling)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from serde.relax.import_context import ImportContext, Shape
 from serde.relax.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.relay.op.image.grid import GridSample
 from serde.weights import Array
 
 __all__: list[str] = []
@@ -90,29 +90,17 @@ def _places(mode: str, length: int, target: int) -> Array:
 
 
 @OPS.imports("relax.image.grid_sample")
-def import_grid_sample(
-    ctx: ImportContext,
-    data: Expr,
-    grid: Expr,
-    *,
-    method: Literal["bilinear", "nearest", "bicubic"],
-    layout: str,
-    padding_mode: Literal["zeros", "border", "reflection"],
-    align_corners: bool,
-) -> Expr:
+def import_grid_sample(ctx: ImportContext, data: Expr, grid: Expr, *, sampling: GridSample) -> Expr:
     """Of two elements as near TVM takes the even one, Relay not."""
-    if method == "nearest":
-        if layout not in ("NCHW", "NCDHW"):
-            raise Unsupported(f"layout={layout!r} of nearest elements has no counterpart")
+    if sampling.method == "nearest":
+        if sampling.layout not in ("NCHW", "NCDHW"):
+            raise Unsupported(f"layout={sampling.layout!r} of nearest elements has no counterpart")
         places = relay.transpose(grid, axes=[0, *range(2, ctx.rank(grid)), 1])
         return call(
-            "serde.grid_sample", data, places, method="nearest", padding_mode=padding_mode,
-            align_corners=align_corners,
+            "serde.grid_sample", data, places, method="nearest",
+            padding_mode=sampling.padding_mode, align_corners=sampling.align_corners,
         )  # fmt: skip
-    return relay.image.grid_sample(
-        data, grid, method=method, layout=layout, padding_mode=padding_mode,
-        align_corners=align_corners,
-    )  # fmt: skip
+    return relay.image.grid_sample(data, grid, **vars(sampling))
 
 
 @OPS.imports("relax.image.affine_grid")

@@ -10,7 +10,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.shape.dynamic import compute_lengths
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.op.index.slicing import FAR, slice_dim
+from serde.relay.op.index.slicing import FAR, StridedSlice, slice_dim
 
 __all__ = ["cut", "find_ends"]
 
@@ -78,27 +78,10 @@ def cut(
 
 
 @OPS.exports("strided_slice")
-def export_strided_slice(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    begin: tuple[int, ...] | None,
-    end: tuple[int, ...] | None,
-    strides: tuple[int, ...] | None,
-    slice_mode: str,
-    axes: tuple[int, ...] | None,
-) -> Value:
+def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
     shape = ctx.named_shape(data)
-    first, last = begin or (), end or ()
-    over = range(len(first)) if axes is None else [axis % len(shape) for axis in axes]
-    if slice_mode == "end":
-        steps = [*(strides or ()), *[1] * len(first)][: len(first)]
-    else:
-        steps = [1] * len(first)
-        last = tuple(FAR if n < 0 else at + n for at, n in zip(first, last, strict=True))
-    cuts = dict(zip(over, zip(first, last, steps, strict=True), strict=True))
-    whole = (0, FAR, 1)
-    cuts = {axis: each for axis, each in cuts.items() if each != whole}
+    cuts = region.cuts(len(shape))
+    cuts = {axis: each for axis, each in cuts.items() if each != (0, FAR, 1)}
     return _slice(ctx, data, shape, cuts) if cuts else data
 
 

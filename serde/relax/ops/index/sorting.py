@@ -13,6 +13,8 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.index.select import read_scalar
 from serde.relax.ops.index.slicing import cut
 from serde.relax.ops.table import OPS
+from serde.relay.op.index.dynamic import DynamicTopK
+from serde.relay.op.index.sorting import TopK
 
 __all__ = ["argsort", "pick", "sort_keys"]
 
@@ -90,36 +92,20 @@ def export_argsort(
 
 
 @OPS.exports("topk")
-def export_topk(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    k: int | None,
-    axis: int,
-    ret_type: str,
-    is_ascend: bool,
-    dtype: AnyValue,
-) -> Value | tuple[Value, ...]:
-    return _topk(ctx, data, k or 0, axis, ret_type, is_ascend, dtype)
+def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
+    return _topk(ctx, data, topk.k or 0, topk.axis, topk.ret_type, topk.is_ascend, topk.dtype)
 
 
 @OPS.exports("dyn.topk")
 def export_dyn_topk(
-    ctx: ExportContext,
-    data: Value,
-    k: Value,
-    *,
-    axis: int,
-    ret_type: str,
-    is_ascend: bool,
-    dtype: AnyValue,
+    ctx: ExportContext, data: Value, k: Value, *, topk: DynamicTopK
 ) -> Value | tuple[Value, ...]:
     tir = ctx.framework.tir
     count = read_scalar(ctx, k)
     if not isinstance(count, int):
-        (length,) = ctx.wide([ctx.extents(data)[axis]])
+        (length,) = ctx.wide([ctx.extents(data)[topk.axis]])
         count = tir.Select(count < 1, length, count)
-    return _topk(ctx, data, count, axis, ret_type, is_ascend, dtype)
+    return _topk(ctx, data, count, topk.axis, topk.ret_type, topk.is_ascend, topk.dtype)
 
 
 def _topk(

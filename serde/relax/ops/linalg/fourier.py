@@ -11,6 +11,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW, widen
+from serde.relay.op.linalg.fourier import ShortTimeFourier
 
 __all__: list[str] = []
 
@@ -99,17 +100,7 @@ def _make_windows(
 
 
 @OPS.exports("stft")
-def export_stft(
-    ctx: ExportContext,
-    data: Value,
-    window: Value,
-    *,
-    n_fft: int,
-    hop_length: int,
-    win_length: int,
-    normalized: bool,
-    onesided: bool,
-) -> Value:
+def export_stft(ctx: ExportContext, data: Value, window: Value, *, stft: ShortTimeFourier) -> Value:
     type_ = ctx.type(data)
     wide = "float32" if type_.dtype in NARROW else type_.dtype
     signal, factors = widen(ctx, data), window
@@ -117,12 +108,12 @@ def export_stft(
         factors = ctx.emit("astype", window, wide)
     if type_.rank == 1:
         signal = ctx.emit("expand_dims", signal, 0)
-    count = n_fft // 2 + 1 if onesided else n_fft
+    count = stft.n_fft // 2 + 1 if stft.onesided else stft.n_fft
     frames = ctx.dim(ctx.result_type().shape[-2])
-    function = _make_windows(ctx.framework, hop=hop_length, width=win_length, count=count)
+    function = _make_windows(ctx.framework, hop=stft.hop_length, width=stft.win_length, count=count)
     made = ctx.emit_te(function, signal, factors, frames)
-    if normalized:
-        made = ctx.emit("multiply", made, ctx.const(1 / np.sqrt(n_fft), wide))
+    if stft.normalized:
+        made = ctx.emit("multiply", made, ctx.const(1 / np.sqrt(stft.n_fft), wide))
     if type_.rank == 1:
         made = ctx.emit("squeeze", made, 0)
     return ctx.emit("astype", made, type_.dtype) if type_.dtype in NARROW else made

@@ -14,6 +14,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TupleType
+from serde.relay.op.linalg.product import MatMul
 from serde.walk.expansion.einsum import expand_einsum
 from serde.weights import dtype_name
 
@@ -85,17 +86,10 @@ def export_dense(
 
 
 @OPS.exports("nn.matmul")
-def export_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    units: Dim | None,
-    out_dtype: OutDtype,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
-    return _product(ctx, tensor_a, tensor_b, out_dtype, transpose_a, transpose_b)
+def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
+    return _product(
+        ctx, tensor_a, tensor_b, matmul.out_dtype, matmul.transpose_a, matmul.transpose_b
+    )
 
 
 @OPS.exports("nn.batch_matmul")

@@ -10,6 +10,7 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.conv.windows import cast, sum_dtype
 from serde.relax.ops.norm.standard import affine, centre, unit_variance, vectors
 from serde.relax.ops.table import OPS
+from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
 from serde.weights import dtype_name
 
 __all__: list[str] = []
@@ -24,15 +25,12 @@ def export_batch_norm(
     moving_mean: Value,
     moving_var: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: ChannelNorm,
 ) -> tuple[Value, Value, Value]:
     """Relax's operands are of one dtype; what is recorded is returned as it is."""
     dtype = ctx.type(data).dtype
     wide = sum_dtype(dtype, None)
-    channels = ctx.extents(data)[axis]
+    channels = ctx.extents(data)[norm.axis]
     operands = [
         ctx.with_lengths(cast(ctx, each, ctx.type(each).dtype, wide), [channels])
         for each in (gamma, beta, moving_mean, moving_var)
@@ -41,10 +39,10 @@ def export_batch_norm(
         "nn.batch_norm",
         cast(ctx, data, dtype, wide),
         *operands,
-        axis=axis % ctx.type(data).rank,
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
+        axis=norm.axis % ctx.type(data).rank,
+        epsilon=norm.epsilon,
+        center=norm.center,
+        scale=norm.scale,
         training=False,
     )
     result = ctx.bind(ctx.framework.relax.TupleGetItem(ctx.bind(made).expr, 0))
@@ -53,83 +51,61 @@ def export_batch_norm(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
+    axis = norm.axis
     type_ = ctx.type(data)
     rank, axis = type_.rank, axis % type_.rank
     wide = sum_dtype(type_.dtype, None)
-    used = {"center": center, "scale": scale}
+    used = {"center": norm.center, "scale": norm.scale}
     made = centre(ctx, cast(ctx, data, type_.dtype, wide), [axis])
     if wide == "float64":
-        made = unit_variance(ctx, made, [axis], epsilon, wide)
+        made = unit_variance(ctx, made, [axis], norm.epsilon, wide)
         return affine(ctx, made, (gamma, beta), rank, axis, wide, **used)
     pair = vectors(ctx, gamma, beta, wide, **used)
-    made = ctx.emit("nn.layer_norm", made, *pair, axes=[axis], epsilon=epsilon)
+    made = ctx.emit("nn.layer_norm", made, *pair, axes=[axis], epsilon=norm.epsilon)
     return cast(ctx, made, wide, type_.dtype)
 
 
 @OPS.exports("nn.instance_norm")
 def export_instance_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
+    axis = norm.axis
     type_ = ctx.type(data)
     rank, axis = type_.rank, axis % type_.rank
     wide = sum_dtype(type_.dtype, None)
-    used = {"center": center, "scale": scale}
+    used = {"center": norm.center, "scale": norm.scale}
     axes = [each for each in range(1, rank) if each != axis]
     made = cast(ctx, data, type_.dtype, wide)
     made = centre(ctx, made, axes) if axes else ctx.emit("subtract", made, made)
     if wide == "float64" or axis != 1 or not axes:
-        made = unit_variance(ctx, made, axes, epsilon, wide) if axes else made
+        made = unit_variance(ctx, made, axes, norm.epsilon, wide) if axes else made
         made = affine(ctx, made, (gamma, beta), rank, axis, wide, **used)
     else:
         pair = vectors(ctx, gamma, beta, wide, **used)
         made = ctx.emit(
-            "nn.instance_norm", made, *pair, channel_axis=axis, axes=axes, epsilon=epsilon
+            "nn.instance_norm", made, *pair, channel_axis=axis, axes=axes, epsilon=norm.epsilon
         )
     return cast(ctx, made, wide, type_.dtype)
 
 
 @OPS.exports("nn.group_norm")
 def export_group_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: GroupNorm
 ) -> Value:
     """Groups are an axis of their own for the mean, and in single steps for the variance too."""
+    axis = norm.axis
     type_ = ctx.type(data)
     rank, axis, shape = type_.rank, axis % type_.rank, ctx.named_shape(data)
     wide = sum_dtype(type_.dtype, None)
-    used = {"center": center, "scale": scale}
-    split = [*shape[:axis], num_groups, shape[axis] // num_groups, *shape[axis + 1 :]]
+    used = {"center": norm.center, "scale": norm.scale}
+    split = [*shape[:axis], norm.num_groups, shape[axis] // norm.num_groups, *shape[axis + 1 :]]
     axes = [each for each in range(1, rank + 1) if each != axis]
     made = cast(ctx, data, type_.dtype, wide)
     made = centre(ctx, ctx.emit("reshape", made, ctx.shape_expr(split)), axes)
     if wide == "float64" or axis != 1:
-        made = unit_variance(ctx, made, axes, epsilon, wide)
+        made = unit_variance(ctx, made, axes, norm.epsilon, wide)
         made = ctx.emit("reshape", made, ctx.shape_expr(shape))
         made = affine(ctx, made, (gamma, beta), rank, axis, wide, **used)
     else:
@@ -138,10 +114,10 @@ def export_group_norm(
             "nn.group_norm",
             made,
             *vectors(ctx, gamma, beta, wide, **used),
-            num_groups=num_groups,
+            num_groups=norm.num_groups,
             channel_axis=axis,
             axes=list(range(2, rank)),
-            epsilon=epsilon,
+            epsilon=norm.epsilon,
         )
     return cast(ctx, made, wide, type_.dtype)
 

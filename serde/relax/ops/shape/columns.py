@@ -9,39 +9,31 @@ from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.shape.columns import Columns
 
 __all__: list[str] = []
 
 
 @OPS.exports("serde.col2im")
-def export_col2im(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    image_shape: tuple[Dim, ...],
-    block_shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...] | None,
-) -> Value:
+def export_col2im(ctx: ExportContext, data: Value, *, columns: Columns) -> Value:
     """Each place of an image adds up the elements of blocks that lie there."""
     te, tir = ctx.framework.te, ctx.framework.tir
-    rank, dtype = len(block_shape), ctx.type(data).dtype
-    steps, apart = strides or (1,) * rank, dilation or (1,) * rank
-    before, after = split_padding(padding, rank)
+    rank, dtype = len(columns.block_shape), ctx.type(data).dtype
+    steps, apart = columns.strides or (1,) * rank, columns.dilation or (1,) * rank
+    before, after = split_padding(columns.padding, rank)
     batch, rows, _ = ctx.named_shape(data)
     counts: list[Dim] = [
         (n + b + a - d * (k - 1) - 1) // s + 1
         for n, k, s, d, b, a in zip(
-            image_shape, block_shape, steps, apart, before, after, strict=True
+            columns.image_shape, columns.block_shape, steps, apart, before, after, strict=True
         )
     ]
-    size = product(block_shape)
-    shape = ctx.wide(ctx.dims([batch, rows // size, *image_shape]))
+    size = product(columns.block_shape)
+    shape = ctx.wide(ctx.dims([batch, rows // size, *columns.image_shape]))
     wide = "float32" if dtype in ("float16", "bfloat16") else dtype
 
     def col2im(x: AnyValue, blocks: Sequence[AnyValue]) -> AnyValue:
-        inner = [te.reduce_axis((0, length)) for length in ctx.wide(block_shape)]
+        inner = [te.reduce_axis((0, length)) for length in ctx.wide(columns.block_shape)]
 
         def one(image: AnyValue, channel: AnyValue, *places: AnyValue) -> AnyValue:
             element: AnyValue = 0
@@ -55,7 +47,7 @@ def export_col2im(
                     number >= 0,
                     number < blocks[axis],
                 ]
-                element = element * block_shape[axis] + inner[axis]
+                element = element * columns.block_shape[axis] + inner[axis]
                 block = block * blocks[axis] + number
             inside = hits[0]
             for each in hits[1:]:

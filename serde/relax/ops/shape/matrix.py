@@ -6,6 +6,7 @@ from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
+from serde.relay.op.shape.matrix import Diagonals
 
 __all__: list[str] = []
 
@@ -30,14 +31,7 @@ def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> V
 
 @OPS.exports("matrix_set_diag")
 def export_matrix_set_diag(
-    ctx: ExportContext,
-    input: Value,
-    diagonal: Value,
-    *,
-    k1: int,
-    k2: int,
-    super_diag_right_align: bool,
-    sub_diag_right_align: bool,
+    ctx: ExportContext, input: Value, diagonal: Value, *, diagonals: Diagonals
 ) -> Value:
     te, tir = ctx.framework.te, ctx.framework.tir
 
@@ -49,12 +43,14 @@ def export_matrix_set_diag(
             apart = column - row
             length = tir.min(x.shape[-2] + tir.min(apart, zero), x.shape[-1] - tir.max(apart, zero))
             skip = lines.shape[-1] - length
-            above = skip if super_diag_right_align else zero
-            below = skip if sub_diag_right_align else zero
+            above = skip if diagonals.super_diag_right_align else zero
+            below = skip if diagonals.sub_diag_right_align else zero
             step = tir.min(row, column) + tir.Select(apart >= 0, above, below)
-            line = [] if k1 == k2 else [k2 - apart]
+            line = [] if diagonals.k1 == diagonals.k2 else [diagonals.k2 - apart]
             found = lines(*batch, *line, step)
-            return tir.if_then_else(tir.And(apart >= k1, apart <= k2), found, x(*places))
+            return tir.if_then_else(
+                tir.And(apart >= diagonals.k1, apart <= diagonals.k2), found, x(*places)
+            )
 
         return te.compute(x.shape, one, name="matrix_set_diag")
 

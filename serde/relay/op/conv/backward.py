@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.registry import Array, relay_op, sample
 from serde.relay.ir.shapes import (
     at,
@@ -20,49 +17,45 @@ from serde.relay.ir.shapes import (
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT
-from serde.relay.op.conv.windows import convolve, data_shape, pad_sides, window_arguments
+from serde.relay.op.conv.windows import (
+    Convolution,
+    convolve,
+    data_shape,
+    pad_sides,
+    window_arguments,
+)
 from serde.relay.op.linalg.product import product_dtype, to_product_dtype
 
 __all__: list[str] = []
 
+_USUAL = Convolution.usual(2)
 
-def _backward_weight_type(
-    grad: TensorType,
-    data: TensorType,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> TensorType:
+
+def _backward_weight_type(grad: TensorType, data: TensorType, *, conv: Convolution) -> TensorType:
     """`kernel_size` must be given, since `data` and `grad` do not determine it."""
-    dtype = product_dtype(grad, data, out_dtype)
-    batch, outputs, *errors = data_shape(grad, data_layout, 2)
-    samples, inputs, *lengths = data_shape(data, kernel_layout, 2)
+    dtype = product_dtype(grad, data, conv.out_dtype)
+    batch, outputs, *errors = data_shape(grad, conv.data_layout, 2)
+    samples, inputs, *lengths = data_shape(data, conv.kernel_layout, 2)
     join_dim(batch, samples)
-    if kernel_size is None:
+    if conv.kernel_size is None:
         raise TypeInferenceError("attribute kernel_size must be given")
-    require_window(2, strides=strides, dilation=dilation, kernel_size=kernel_size)
-    sides = zip(*split_padding(padding, 2), strict=True)
+    require_window(2, strides=conv.strides, dilation=conv.dilation, kernel_size=conv.kernel_size)
+    sides = zip(*split_padding(conv.padding, 2), strict=True)
     for error, length, size, stride, step, (before, after) in zip(
-        errors, lengths, kernel_size, strides, dilation, sides, strict=True
+        errors, lengths, conv.kernel_size, conv.strides, conv.dilation, sides, strict=True
     ):
         whole = conv_dim(length, size, stride, before + after, step)
         if type(whole) is int and type(error) is int and error > whole:
             raise TypeInferenceError(
                 f"a gradient of length {error} where there are {whole} windows"
             )
-    if groups < 1 or any(type(n) is int and n % groups for n in (inputs, outputs)):
-        raise TypeInferenceError(f"{inputs} and {outputs} channels do not form {groups} groups")
-    outputs = outputs if channels is None else join_dim(outputs, channels)
-    shape = (outputs, inputs // groups, *kernel_size)
-    return TensorType(at(shape, layout_axes("OIHW", out_layout or "OIHW")), dtype)
+    if conv.groups < 1 or any(type(n) is int and n % conv.groups for n in (inputs, outputs)):
+        raise TypeInferenceError(
+            f"{inputs} and {outputs} channels do not form {conv.groups} groups"
+        )
+    outputs = outputs if conv.channels is None else join_dim(outputs, conv.channels)
+    shape = (outputs, inputs // conv.groups, *conv.kernel_size)
+    return TensorType(at(shape, layout_axes("OIHW", conv.out_layout or "OIHW")), dtype)
 
 
 @relay_op(
@@ -86,35 +79,23 @@ def _backward_weight_type(
         defaults={"kernel_layout": "NCHW", "out_layout": "OIHW"},
     ),
 )  # fmt: skip
-def conv2d_backward_weight(
-    grad: Array,
-    data: Array,
-    *,
-    strides: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    groups: int = 1,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
+def conv2d_backward_weight(grad: Array, data: Array, *, conv: Convolution = _USUAL) -> Array:
     """``dw[o, c, k] = sum_ni grad[n, o, i] * data[n, c, i * stride + k * dilation - padding]``.
 
     The attributes are the convolution's, but for the layouts, which are those of `grad`, of
     `data` and of the weight.
     """
-    errors = grad.transpose(layout_axes(data_layout, "NCHW"))
+    errors = grad.transpose(layout_axes(conv.data_layout, "NCHW"))
     images = pad_sides(
-        data.transpose(layout_axes(kernel_layout, "NCHW")), *split_padding(padding, 2)
+        data.transpose(layout_axes(conv.kernel_layout, "NCHW")), *split_padding(conv.padding, 2)
     )
     parts = []
-    for error, image in zip(np.split(errors, groups, 1), np.split(images, groups, 1), strict=True):
-        part = convolve(image.swapaxes(0, 1), error.swapaxes(0, 1), dilation, strides, 1)
+    for error, image in zip(
+        np.split(errors, conv.groups, 1), np.split(images, conv.groups, 1), strict=True
+    ):
+        part = convolve(image.swapaxes(0, 1), error.swapaxes(0, 1), conv.dilation, conv.strides, 1)
         parts.append(part.swapaxes(0, 1))
-    height, width = kernel_size or (0, 0)
+    height, width = conv.kernel_size or (0, 0)
     weight = np.concatenate(parts)[:, :, :height, :width]
-    axes = layout_axes("OIHW", out_layout or "OIHW")
-    return to_product_dtype(weight, grad, out_dtype).transpose(axes)
+    axes = layout_axes("OIHW", conv.out_layout or "OIHW")
+    return to_product_dtype(weight, grad, conv.out_dtype).transpose(axes)

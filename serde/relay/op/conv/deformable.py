@@ -26,6 +26,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters, pairs
 from serde.relay.op.conv.direct import complete_conv, convolution_type
 from serde.relay.op.conv.windows import (
+    Convolution,
     expand,
     pad_sides,
     per_axis,
@@ -50,7 +51,7 @@ def _deformable_type(
     """Offsets need two channels for each tap and deformable group."""
     require_float(data)
     require_same_dtype(data, offset)
-    result = convolution_type(data, weight, rank=2, **attrs)
+    result = convolution_type(data, weight, rank=2, conv=Convolution(**attrs))
     axes = layout_axes(attrs["data_layout"], "NCHW")
     out_axes = layout_axes(attrs["out_layout"] or attrs["data_layout"], "NCHW")
     channels = data.shape[axes[1]]
@@ -89,7 +90,9 @@ def _offset_type(
 ) -> TensorType:
     """Return the type of the offsets: two for each tap, group and place of the result."""
     layout = attrs["data_layout"]
-    result = convolution_type(data, weight, rank=2, **{**attrs, "out_layout": layout})
+    result = convolution_type(
+        data, weight, rank=2, conv=Convolution(**{**attrs, "out_layout": layout})
+    )
     batch, _, *space = at(result.shape, layout_axes(layout, "NCHW"))
     taps = weight_shape(weight, attrs["kernel_layout"], 2)[2:]
     shape = (batch, 2 * taps[0] * taps[1] * deformable_groups, *space)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
-import numpy as np
-
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.registry import Array, Sample, relay_op, sample, tensor
@@ -16,6 +14,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
 from serde.relay.op.conv.windows import (
     SPATIAL,
+    Convolution,
     convolve,
     data_array,
     data_shape,
@@ -34,46 +33,35 @@ __all__ = ["complete_conv", "convolution_type", "run_convolution"]
 
 
 def convolution_type(
-    data: TensorType,
-    weight: TensorType,
-    *,
-    rank: int,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
+    data: TensorType, weight: TensorType, *, rank: int, conv: Convolution
 ) -> TensorType:
     """Return the type of a convolution over `rank` spatial axes.
 
     Raises:
         TypeInferenceError: The operands, the window or the groups do not fit together.
     """
-    dtype = product_dtype(data, weight, out_dtype)
-    require_window(rank, strides=strides, dilation=dilation)
-    before, after = split_padding(padding, rank)
-    batch, inputs, *space = data_shape(data, data_layout, rank)
-    shape = weight_shape(weight, kernel_layout, rank)
-    kernel = kernel_size_of(shape, kernel_size)
-    outputs = _outputs(inputs, shape, groups)
-    if channels is not None:
+    dtype = product_dtype(data, weight, conv.out_dtype)
+    require_window(rank, strides=conv.strides, dilation=conv.dilation)
+    before, after = split_padding(conv.padding, rank)
+    batch, inputs, *space = data_shape(data, conv.data_layout, rank)
+    shape = weight_shape(weight, conv.kernel_layout, rank)
+    kernel = kernel_size_of(shape, conv.kernel_size)
+    outputs = _outputs(inputs, shape, conv.groups)
+    if conv.channels is not None:
         try:
-            outputs = join_dim(outputs, channels)
+            outputs = join_dim(outputs, conv.channels)
         except TypeInferenceError:
             raise TypeInferenceError(
-                f"channels is {channels}, but the weight makes {outputs}"
+                f"channels is {conv.channels}, but the weight makes {outputs}"
             ) from None
     lengths = [
         conv_dim(n, k, s, b + a, d)
-        for n, k, s, b, a, d in zip(space, kernel, strides, before, after, dilation, strict=True)
+        for n, k, s, b, a, d in zip(
+            space, kernel, conv.strides, before, after, conv.dilation, strict=True
+        )
     ]
     result = (batch, outputs, *lengths)
-    return TensorType(result_shape(result, out_layout or data_layout, rank), dtype)
+    return TensorType(result_shape(result, conv.result_layout, rank), dtype)
 
 
 def _outputs(inputs: Dim, shape: Sequence[Dim], groups: int) -> Dim:
@@ -120,33 +108,22 @@ def complete_conv(
     return TensorType(weight_in_layout(wanted, kernel_layout, "OI" + SPATIAL[rank]), data.dtype)
 
 
-def run_convolution(
-    data: Array,
-    weight: Array,
-    *,
-    rank: int,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Array:
+def run_convolution(data: Array, weight: Array, *, rank: int, conv: Convolution) -> Array:
     """Return the convolution of arrays in any layout."""
-    x = data_array(data, data_layout, rank)
-    w = weight_array(weight, kernel_layout, rank)
-    if groups > 1 and x.shape[1] == groups and w.shape[0] == groups:
+    x = data_array(data, conv.data_layout, rank)
+    w = weight_array(weight, conv.kernel_layout, rank)
+    if conv.groups > 1 and x.shape[1] == conv.groups and w.shape[0] == conv.groups:
         w = w.reshape(-1, 1, *w.shape[2:])
-    padded = pad_sides(x, *split_padding(padding, rank))
-    total = to_product_dtype(convolve(padded, w, strides, dilation, groups), data, out_dtype)
-    return result_array(total, out_layout or data_layout, rank)
+    padded = pad_sides(x, *split_padding(conv.padding, rank))
+    total = to_product_dtype(
+        convolve(padded, w, conv.strides, conv.dilation, conv.groups), data, conv.out_dtype
+    )
+    return result_array(total, conv.result_layout, rank)
 
 
 def _relation(rank: int) -> Callable[..., TensorType]:
-    def infer(data: TensorType, weight: TensorType, **attrs: AnyValue) -> TensorType:
-        return convolution_type(data, weight, rank=rank, **attrs)
+    def infer(data: TensorType, weight: TensorType, *, conv: Convolution) -> TensorType:
+        return convolution_type(data, weight, rank=rank, conv=conv)
 
     return infer
 
@@ -168,6 +145,7 @@ def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
 
 def _declare(rank: int, *samples: Sample) -> None:
     """Declare the convolution over `rank` spatial axes."""
+    usual = Convolution.usual(rank)
 
     @relay_op(
         f"nn.conv{rank}d",
@@ -177,40 +155,14 @@ def _declare(rank: int, *samples: Sample) -> None:
         samples=samples,
         arguments=window_arguments(rank, "strides", "dilation", "kernel_size"),
     )
-    def conv(
-        data: Array,
-        weight: Array,
-        *,
-        strides: tuple[int, ...] = (1,) * rank,
-        padding: tuple[int, ...] = (0,) * max(rank, 2),
-        dilation: tuple[int, ...] = (1,) * rank,
-        groups: int = 1,
-        channels: Dim | None = None,
-        kernel_size: tuple[int, ...] | None = None,
-        data_layout: str = "NC" + SPATIAL[rank],
-        kernel_layout: str = "OI" + SPATIAL[rank],
-        out_layout: str = "",
-        out_dtype: np.dtype[AnyValue] | None = None,
-    ) -> Array:
+    def conv(data: Array, weight: Array, *, conv: Convolution = usual) -> Array:
         """``y[o, i] = sum_ck w[o, c, k] * x[c, i * stride + k * dilation - padding]``.
 
         `padding` is one number, one for each axis, or all of before and then all of after. With
         as many `groups` as channels a weight may have several outputs a channel as its second
         axis.
         """
-        return run_convolution(
-            data,
-            weight,
-            rank=rank,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
-            data_layout=data_layout,
-            kernel_layout=kernel_layout,
-            out_layout=out_layout,
-            out_dtype=out_dtype,
-        )
+        return run_convolution(data, weight, rank=rank, conv=conv)
 
 
 _declare(

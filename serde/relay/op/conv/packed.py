@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any as AnyValue
-
-import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
@@ -15,9 +14,11 @@ from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
 from serde.relay.op.conv.direct import convolution_type, run_convolution
-from serde.relay.op.conv.windows import padding_sides, per_axis
+from serde.relay.op.conv.windows import Convolution, padding_sides, per_axis
 
 __all__: list[str] = []
+
+_USUAL = Convolution.usual(2)
 
 
 def _kernel_layout(shape: tuple[Dim, ...], kernel_layout: str) -> str:
@@ -31,11 +32,9 @@ def _kernel_layout(shape: tuple[Dim, ...], kernel_layout: str) -> str:
     )
 
 
-def _packed_type(
-    data: TensorType, weight: TensorType, *, kernel_layout: str, **attrs: AnyValue
-) -> TensorType:
-    layout = _kernel_layout(weight.shape, kernel_layout)
-    return convolution_type(data, weight, rank=2, kernel_layout=layout, **attrs)
+def _packed_type(data: TensorType, weight: TensorType, *, conv: Convolution) -> TensorType:
+    layout = _kernel_layout(weight.shape, conv.kernel_layout)
+    return convolution_type(data, weight, rank=2, conv=replace(conv, kernel_layout=layout))
 
 
 def _as_conv2d(
@@ -69,39 +68,14 @@ def _declare(name: str, *samples: Sample) -> None:
         decompose=_as_conv2d,
         samples=samples,
     )
-    def conv(
-        data: Array,
-        weight: Array,
-        *,
-        strides: tuple[int, ...] = (1, 1),
-        padding: tuple[int, ...] = (0, 0),
-        dilation: tuple[int, ...] = (1, 1),
-        groups: int = 1,
-        channels: Dim | None = None,
-        kernel_size: tuple[int, ...] | None = None,
-        data_layout: str = "NCHW",
-        kernel_layout: str = "OIHW",
-        out_layout: str = "",
-        out_dtype: np.dtype[AnyValue] | None = None,
-    ) -> Array:
+    def conv(data: Array, weight: Array, *, conv: Convolution = _USUAL) -> Array:
         """As ``nn.conv2d``, of an image in blocks of channels such as ``NCHW8c``.
 
         A weight of six axes is in blocks of input and output channels, as ``OIHW8i8o``, whatever
         `kernel_layout` says.
         """
-        return run_convolution(
-            data,
-            weight,
-            rank=2,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
-            data_layout=data_layout,
-            kernel_layout=_kernel_layout(weight.shape, kernel_layout),
-            out_layout=out_layout,
-            out_dtype=out_dtype,
-        )
+        layout = _kernel_layout(weight.shape, conv.kernel_layout)
+        return run_convolution(data, weight, rank=2, conv=replace(conv, kernel_layout=layout))
 
     @builder(f"nn.contrib_{name}_nchwc")
     def build(

@@ -19,7 +19,7 @@ from serde.relay.ir.shapes import (
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters
-from serde.relay.op.image.grid import grid_sample
+from serde.relay.op.image.grid import GridSample, grid_sample
 
 __all__: list[str] = []
 
@@ -178,7 +178,7 @@ def deform_conv2d(
         places.append((2 * place + 1) / space[axis] - 1)
     grid = np.stack(places[::-1], 1).reshape(parts, 2, taps * rows, columns)
     images = widen(data).reshape(parts, channels // offset_groups, *space)
-    read = grid_sample(images, grid, align_corners=False)
+    read = grid_sample(images, grid, sampling=GridSample(align_corners=False))
     if mask is not None:
         read = read * widen(mask).reshape(parts, 1, taps * rows, columns)
     table = read.reshape(batch, groups, inputs * taps, rows * columns)

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any as AnyValue
 
-import numpy as np
-
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.registry import Arguments, Array, Sample, relay_op, sample
@@ -22,6 +20,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import spreads
 from serde.relay.op.conv.windows import (
     SPATIAL,
+    TransposedConvolution,
     data_array,
     data_shape,
     kernel_size_of,
@@ -40,45 +39,37 @@ __all__ = ["TRANSPOSED_ORDER", "run_transposed"]
 
 
 def _transposed_type(
-    data: TensorType,
-    weight: TensorType,
-    *,
-    rank: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
-    strides: tuple[int, ...],
-    output_padding: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
+    data: TensorType, weight: TensorType, *, rank: int, conv: TransposedConvolution
 ) -> TensorType:
     """Refuse padding that leaves an axis without elements."""
-    dtype = product_dtype(data, weight, out_dtype)
-    require_window(rank, strides=strides, dilation=dilation)
-    if len(output_padding) != rank or any(extra < 0 for extra in output_padding):
+    dtype = product_dtype(data, weight, conv.out_dtype)
+    require_window(rank, strides=conv.strides, dilation=conv.dilation)
+    added = list(conv.output_padding)
+    if len(added) != rank or any(extra < 0 for extra in added):
         raise TypeInferenceError(
-            f"output_padding: expected {rank} numbers of 0 or more, found {list(output_padding)}"
+            f"output_padding: expected {rank} numbers of 0 or more, found {added}"
         )
-    before, after = split_padding(padding, rank)
-    batch, inputs, *space = data_shape(data, data_layout, rank)
-    shape = weight_shape(weight, kernel_layout, rank, "I")
-    kernel = kernel_size_of(shape, kernel_size)
-    outputs = _outputs(inputs, shape[0], shape[1], groups, channels)
+    before, after = split_padding(conv.padding, rank)
+    batch, inputs, *space = data_shape(data, conv.data_layout, rank)
+    shape = weight_shape(weight, conv.kernel_layout, rank, "I")
+    kernel = kernel_size_of(shape, conv.kernel_size)
+    outputs = _outputs(inputs, shape[0], shape[1], conv.groups, conv.channels)
     lengths: list[Dim] = []
     for axis in range(rank):
         both = before[axis] + after[axis]
         length = transposed_conv_dim(
-            space[axis], kernel[axis], strides[axis], both, dilation[axis], output_padding[axis]
+            space[axis],
+            kernel[axis],
+            conv.strides[axis],
+            both,
+            conv.dilation[axis],
+            conv.output_padding[axis],
         )
         if type(length) is int and length < 1:
-            raise TypeInferenceError(f"padding {list(padding)} leaves a length of {length}")
+            raise TypeInferenceError(f"padding {list(conv.padding)} leaves a length of {length}")
         lengths.append(length)
     result = (batch, outputs, *lengths)
-    return TensorType(result_shape(result, out_layout or data_layout, rank), dtype)
+    return TensorType(result_shape(result, conv.result_layout, rank), dtype)
 
 
 def _outputs(
@@ -107,8 +98,8 @@ def _outputs(
 
 
 def _relation(rank: int) -> Callable[..., TensorType]:
-    def infer(data: TensorType, weight: TensorType, **attrs: AnyValue) -> TensorType:
-        return _transposed_type(data, weight, rank=rank, **attrs)
+    def infer(data: TensorType, weight: TensorType, *, conv: TransposedConvolution) -> TensorType:
+        return _transposed_type(data, weight, rank=rank, conv=conv)
 
     return infer
 
@@ -130,31 +121,17 @@ def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
     return complete
 
 
-def run_transposed(
-    data: Array,
-    weight: Array,
-    *,
-    rank: int,
-    strides: tuple[int, ...],
-    output_padding: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Array:
+def run_transposed(data: Array, weight: Array, *, rank: int, conv: TransposedConvolution) -> Array:
     """Return the transposed convolution of arrays in any layout."""
-    x = data_array(data, data_layout, rank)
-    w = weight_array(weight, kernel_layout, rank, "I")
-    whole = transpose_convolve(x, w, strides, dilation, groups, output_padding)
-    before, after = split_padding(padding, rank)
+    x = data_array(data, conv.data_layout, rank)
+    w = weight_array(weight, conv.kernel_layout, rank, "I")
+    whole = transpose_convolve(x, w, conv.strides, conv.dilation, conv.groups, conv.output_padding)
+    before, after = split_padding(conv.padding, rank)
     kept: tuple[AnyValue, ...] = tuple(
         slice(b, n - a) for n, b, a in zip(whole.shape[2:], before, after, strict=True)
     )
-    total = to_product_dtype(whole[(slice(None), slice(None), *kept)], data, out_dtype)
-    return result_array(total, out_layout or data_layout, rank)
+    total = to_product_dtype(whole[(slice(None), slice(None), *kept)], data, conv.out_dtype)
+    return result_array(total, conv.result_layout, rank)
 
 
 TRANSPOSED_ORDER = (
@@ -182,6 +159,7 @@ def _one_number(given: AnyValue) -> AnyValue:
 
 def _declare(rank: int, *samples: Sample) -> None:
     """Declare the transposed convolution over `rank` spatial axes."""
+    usual = TransposedConvolution.usual(rank)
 
     @relay_op(
         f"nn.conv{rank}d_transpose",
@@ -191,41 +169,13 @@ def _declare(rank: int, *samples: Sample) -> None:
         samples=samples,
         arguments=_builder_arguments(rank),
     )
-    def conv_transpose(
-        data: Array,
-        weight: Array,
-        *,
-        channels: Dim | None = None,
-        kernel_size: tuple[int, ...] | None = None,
-        strides: tuple[int, ...] = (1,) * rank,
-        output_padding: tuple[int, ...] = (0,) * rank,
-        padding: tuple[int, ...] = (0,) * rank,
-        dilation: tuple[int, ...] = (1,) * rank,
-        groups: int = 1,
-        data_layout: str = "NC" + SPATIAL[rank],
-        kernel_layout: str = "IO" + SPATIAL[rank],
-        out_layout: str = "",
-        out_dtype: np.dtype[AnyValue] | None = None,
-    ) -> Array:
+    def conv_transpose(data: Array, weight: Array, *, conv: TransposedConvolution = usual) -> Array:
         """``y[o, i * stride + k * dilation - padding] += w[c, o, k] * x[c, i]`` over c, i and k.
 
         Along each axis the result is ``(n - 1) * stride + (k - 1) * dilation + 1 - padding +
         output_padding`` long, where padding is that of both sides.
         """
-        return run_transposed(
-            data,
-            weight,
-            rank=rank,
-            strides=strides,
-            output_padding=output_padding,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
-            data_layout=data_layout,
-            kernel_layout=kernel_layout,
-            out_layout=out_layout,
-            out_dtype=out_dtype,
-        )
+        return run_transposed(data, weight, rank=rank, conv=conv)
 
 
 _declare(

@@ -7,6 +7,7 @@ Inside, tensors are channel-first: data ``N C`` and the spatial axes, weights
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any as AnyValue
@@ -23,6 +24,8 @@ from serde.relay.op.linalg.product import exact_operand
 
 __all__ = [
     "SPATIAL",
+    "Convolution",
+    "TransposedConvolution",
     "column_blocks",
     "convolve",
     "data_array",
@@ -45,6 +48,67 @@ __all__ = [
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """Letters of the spatial axes for each number of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convolution:
+    """Attributes of convolutions; `padding` is of all sides, before the axes and then behind."""
+
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int = 1
+    channels: Dim | None = None
+    kernel_size: tuple[int, ...] | None = None
+    data_layout: str
+    kernel_layout: str
+    out_layout: str = ""
+    out_dtype: np.dtype[AnyValue] | None = None
+
+    @classmethod
+    def usual(cls, rank: int) -> Convolution:
+        """Return the defaults over `rank` spatial axes."""
+        return cls(
+            strides=(1,) * rank, padding=(0,) * max(rank, 2), dilation=(1,) * rank,
+            data_layout="NC" + SPATIAL[rank], kernel_layout="OI" + SPATIAL[rank],
+        )  # fmt: skip
+
+    @property
+    def result_layout(self) -> str:
+        """Order of the axes of the result."""
+        return self.out_layout or self.data_layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransposedConvolution:
+    """Attributes of transposed convolutions."""
+
+    channels: Dim | None = None
+    kernel_size: tuple[int, ...] | None = None
+    strides: tuple[int, ...]
+    output_padding: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int = 1
+    data_layout: str
+    kernel_layout: str
+    out_layout: str = ""
+    out_dtype: np.dtype[AnyValue] | None = None
+
+    @classmethod
+    def usual(cls, rank: int) -> TransposedConvolution:
+        """Return the defaults over `rank` spatial axes."""
+        ones, zeros = (1,) * rank, (0,) * rank
+        return cls(
+            strides=ones, output_padding=zeros, padding=zeros, dilation=ones,
+            data_layout="NC" + SPATIAL[rank], kernel_layout="IO" + SPATIAL[rank],
+        )  # fmt: skip
+
+    @property
+    def result_layout(self) -> str:
+        """Order of the axes of the result."""
+        return self.out_layout or self.data_layout
+
 
 _COLUMN_BYTES = 64 << 20
 """Bound on the copy of the windows that one matrix product reads."""

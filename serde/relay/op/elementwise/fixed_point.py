@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def _require_int32(data: TensorType) -> None:
         raise TypeInferenceError(f"expected an int32 tensor, found {data.dtype}")
 
 
-def _fixed_point_type(data: TensorType, *, multiplier: int, shift: int) -> TensorType:
+def _fixed_point_type(data: TensorType, **_: AnyValue) -> TensorType:
     _require_int32(data)
     return data
 
@@ -56,9 +57,8 @@ def _per_axis_type(
     left_shift: TensorType,
     right_shift: TensorType,
     *,
-    is_lshift_required: bool,
-    is_rshift_required: bool,
     axes: Sequence[int],
+    **_: AnyValue,
 ) -> TensorType:
     along = at(data.shape, normalize_axes(axes, data.rank))
     for operand in (data, fp_multiplier, left_shift, right_shift):

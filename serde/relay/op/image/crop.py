@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -23,7 +24,18 @@ from serde.relay.op.image.interpolation import (
 )
 from serde.weights import dtype_name
 
-__all__: list[str] = []
+__all__ = ["CropAndResize"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CropAndResize:
+    """Attributes of ``image.crop_and_resize``."""
+
+    crop_size: tuple[Dim, ...] | None = None
+    layout: str = "NCHW"
+    method: Literal["bilinear", "nearest_neighbor"] = "bilinear"
+    extrapolation_value: float = 0.0
+    out_dtype: np.dtype[AnyValue] | None = None
 
 
 def _crop_type(
@@ -33,9 +45,8 @@ def _crop_type(
     *,
     crop_size: tuple[Dim, ...] | None,
     layout: str,
-    method: str,
-    extrapolation_value: float,
     out_dtype: np.dtype[AnyValue] | None,
+    **_: AnyValue,
 ) -> TensorType:
     """There are as many results as boxes."""
     lengths = require_lengths("crop_size", crop_size, 2)
@@ -82,26 +93,16 @@ def _crop_type(
     ],
     arguments=Arguments(required=("crop_size", "layout")),
 )
-def crop_and_resize(
-    data: Array,
-    boxes: Array,
-    box_indices: Array,
-    *,
-    crop_size: tuple[Dim, ...] | None = None,
-    layout: str = "NCHW",
-    method: Literal["bilinear", "nearest_neighbor"] = "bilinear",
-    extrapolation_value: float = 0.0,
-    out_dtype: np.dtype[AnyValue] | None = None,
-) -> Array:
+def crop_and_resize(data: Array, boxes: Array, box_indices: Array, *, crop: CropAndResize) -> Array:
     """Each box cut out of the image that `box_indices` names, and resized.
 
     A box is (top, left, bottom, right), 0 being the first and 1 the last pixel; its
     corners land on those of the result. Beyond the image is `extrapolation_value`.
     """
-    images = data.transpose(layout_axes(layout, "NCHW"))
-    how = Interpolation(method.removeprefix("bi"), "tf_crop_and_resize", "round")
-    height, width = (length for length in crop_size or () if isinstance(length, int))
-    dtype = np.dtype(out_dtype or data.dtype)
+    images = data.transpose(layout_axes(crop.layout, "NCHW"))
+    how = Interpolation(crop.method.removeprefix("bi"), "tf_crop_and_resize", "round")
+    height, width = (length for length in crop.crop_size or () if isinstance(length, int))
+    dtype = np.dtype(crop.out_dtype or data.dtype)
     out = np.empty((len(boxes), images.shape[1], height, width), dtype)
     for (top, left, bottom, right), index, cut in zip(
         boxes.astype(np.float64), box_indices, out, strict=True
@@ -112,5 +113,5 @@ def crop_and_resize(
         image = how.apply(image, 2, columns)
         beyond = ((rows < 0) | (rows > images.shape[2] - 1))[:, None]
         beyond = beyond | (columns < 0) | (columns > images.shape[3] - 1)
-        cut[...] = np.where(beyond, np.asarray(extrapolation_value, image.dtype), image)
-    return out.transpose(layout_axes("NCHW", layout))
+        cut[...] = np.where(beyond, np.asarray(crop.extrapolation_value, image.dtype), image)
+    return out.transpose(layout_axes("NCHW", crop.layout))

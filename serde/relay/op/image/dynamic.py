@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -13,8 +12,9 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
 from serde.relay.ir.types import TensorType
-from serde.relay.op.image import upsampling
-from serde.relay.op.image.resize import Method, Mode, Rounding, run_resize
+from serde.relay.op.image import upsampling as planes
+from serde.relay.op.image.resize import ImageResize, run_resize
+from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 from serde.relay.op.shape.dynamic import Given, integers_of, static_type
 from serde.weights import dtype_name
 
@@ -44,7 +44,7 @@ def _resize2d_type(data: TensorType, size: Given, roi: Given, **attrs: AnyValue)
     )
 
 
-_NO_ROI = np.zeros(4, np.float32)
+_NO_ROI, _USUAL = np.zeros(4, np.float32), ImageResize(layout="NCHW")
 
 
 @relay_op(
@@ -75,29 +75,10 @@ def resize2d(
     size: Array,
     roi: Array,
     *,
-    layout: str = "NCHW",
-    method: Method = "linear",
-    coordinate_transformation_mode: Mode = "half_pixel",
-    rounding_method: Rounding = "round",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: np.dtype[AnyValue] | None = None,
+    resize: ImageResize = _USUAL,
 ) -> Array:
     """`data` with height and width resized to `size`; see ``image.resize2d``."""
-    return run_resize(
-        data,
-        size=integers_of(size),
-        roi=tuple(map(float, roi)),
-        layout=layout,
-        method=method,
-        coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method=rounding_method,
-        cubic_alpha=cubic_alpha,
-        cubic_exclude=cubic_exclude,
-        extrapolation_value=extrapolation_value,
-        out_dtype=out_dtype,
-    )
+    return run_resize(data, integers_of(size), tuple(map(float, roi)), resize)
 
 
 def _infer_upsampling(
@@ -131,23 +112,11 @@ _TWICE = tensor((), low=2, high=2)
     ],
 )
 def dynamic_upsampling(
-    data: Array,
-    scale_h: Array,
-    scale_w: Array,
-    *,
-    layout: str = "NCHW",
-    method: Literal["nearest_neighbor", "bilinear", "bicubic"] = "nearest_neighbor",
-    align_corners: bool = False,
+    data: Array, scale_h: Array, scale_w: Array, *, upsampling: Upsampling
 ) -> Array:
     """`data` with height and width scaled; see ``nn.upsampling``."""
-    return upsampling.upsampling(
-        data,
-        scale_h=scale_h.item(),
-        scale_w=scale_w.item(),
-        layout=layout,
-        method=method,
-        align_corners=align_corners,
-    )
+    height, width = scale_h.item(), scale_w.item()
+    return planes.upsampling(data, scale_h=height, scale_w=width, upsampling=upsampling)
 
 
 def _upsampling3d_type(
@@ -168,24 +137,8 @@ def _upsampling3d_type(
     ],
 )  # fmt: skip
 def dynamic_upsampling3d(
-    data: Array,
-    scale_d: Array,
-    scale_h: Array,
-    scale_w: Array,
-    *,
-    layout: str = "NCDHW",
-    method: Literal["nearest_neighbor", "trilinear"] = "nearest_neighbor",
-    coordinate_transformation_mode: Literal[
-        "half_pixel", "align_corners", "asymmetric"
-    ] = "half_pixel",
+    data: Array, scale_d: Array, scale_h: Array, scale_w: Array, *, upsampling: Upsampling3d
 ) -> Array:
     """`data` with depth, height and width scaled; see ``nn.upsampling3d``."""
-    return upsampling.upsampling3d(
-        data,
-        scale_d=scale_d.item(),
-        scale_h=scale_h.item(),
-        scale_w=scale_w.item(),
-        layout=layout,
-        method=method,
-        coordinate_transformation_mode=coordinate_transformation_mode,
-    )
+    scales = {"scale_d": scale_d.item(), "scale_h": scale_h.item(), "scale_w": scale_w.item()}
+    return planes.upsampling3d(data, **scales, upsampling=upsampling)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -18,19 +20,23 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
 
-__all__: list[str] = []
+__all__ = ["GridSample"]
 
 _CUBIC_ALPHA = -0.75
 
 
+@dataclass(frozen=True, kw_only=True)
+class GridSample:
+    """Attributes of ``image.grid_sample``."""
+
+    method: Literal["bilinear", "nearest", "bicubic"] = "bilinear"
+    layout: str = "NCHW"
+    padding_mode: Literal["zeros", "border", "reflection"] = "zeros"
+    align_corners: bool = True
+
+
 def _grid_sample_type(
-    data: TensorType,
-    grid: TensorType,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
+    data: TensorType, grid: TensorType, *, method: str, layout: str, **_: AnyValue
 ) -> TensorType:
     """The grid has one coordinate for each spatial axis, along axis 1."""
     require_float(data, grid)
@@ -128,46 +134,38 @@ _GRID = tensor((2, 2, 5, 6), low=-1.5, high=1.5)
         sample((1, 2, 3, 4, 5), tensor((1, 3, 2, 3, 4), low=-1.5, high=1.5), layout="NCDHW"),
     ],
 )  # fmt: skip
-def grid_sample(
-    data: Array,
-    grid: Array,
-    *,
-    method: Literal["bilinear", "nearest", "bicubic"] = "bilinear",
-    layout: str = "NCHW",
-    padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
-    align_corners: bool = True,
-) -> Array:
+def grid_sample(data: Array, grid: Array, *, sampling: GridSample) -> Array:
     """`data` read at the places of `grid`, whose axis 1 has x, y (and z) between -1 and 1.
 
     These are the centres of the end pixels with `align_corners`, else their edges.
     """
     wanted = "NCHW" if data.ndim == 4 else "NCDHW"
-    images = widen(data).transpose(layout_axes(layout, wanted))
+    images = widen(data).transpose(layout_axes(sampling.layout, wanted))
     shape = images.shape[2:]
     flat = images.reshape(*images.shape[:2], -1)
     points = widen(grid).astype(np.float64).reshape(*grid.shape[:2], -1)
     places = [
-        _unnormalize(points[:, len(shape) - 1 - axis], length, align_corners)
+        _unnormalize(points[:, len(shape) - 1 - axis], length, sampling.align_corners)
         for axis, length in enumerate(shape)
     ]
 
     def fold(place: Array, length: int) -> Array:
-        return _fold(place, length, padding_mode, align_corners)
+        return _fold(place, length, sampling.padding_mode, sampling.align_corners)
 
     def keep(place: Array, length: int) -> Array:
         return place
 
-    if method == "bicubic":
+    if sampling.method == "bicubic":
         result = _interpolate(flat, shape, places, _cubic, fold)
     else:
         places = [fold(place, length) for place, length in zip(places, shape, strict=True)]
-        if method == "bilinear":
+        if sampling.method == "bilinear":
             result = _interpolate(flat, shape, places, _linear, keep)
         else:
             whole = [np.copysign(np.floor(np.abs(place) + 0.5), place) for place in places]
             result = _gather(flat, shape, whole)
     result = result.reshape(*images.shape[:2], *grid.shape[2:])
-    return result.transpose(layout_axes(wanted, layout)).astype(data.dtype, copy=False)
+    return result.transpose(layout_axes(wanted, sampling.layout)).astype(data.dtype, copy=False)
 
 
 def _affine_grid_type(data: TensorType, *, target_shape: tuple[int, ...]) -> TensorType:

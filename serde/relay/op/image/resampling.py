@@ -22,7 +22,7 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
 
-__all__: list[str] = []
+__all__ = ["Resampling"]
 
 Method = Literal["nearest", "linear", "cubic"]
 Mode = Literal[
@@ -36,6 +36,24 @@ Mode = Literal[
 ]
 Rounding = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 Policy = Literal["stretch", "not_larger", "not_smaller"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resampling:
+    """Attributes of ``serde.resize``."""
+
+    size: tuple[Dim, ...] | None = None
+    scale: tuple[float, ...] | None = None
+    region: tuple[float, ...] | None = None
+    axes: tuple[int, ...] = ()
+    method: Method = "nearest"
+    mode: Mode = "half_pixel"
+    rounding: Rounding = "round_prefer_floor"
+    cubic_alpha: float = -0.75
+    exclude_outside: bool = False
+    extrapolation_value: float = 0.0
+    antialias: bool = False
+    policy: Policy = "stretch"
 
 
 @dataclass(frozen=True)
@@ -322,23 +340,7 @@ _SCALE = (1, 1, float(np.float32(0.6)), float(np.float32(0.6)))
     ],
 )  # fmt: skip
 def resize(
-    data: Array,
-    roi: Array | None,
-    scales: Array | None,
-    sizes: Array | None,
-    *,
-    size: tuple[Dim, ...] | None = None,
-    scale: tuple[float, ...] | None = None,
-    region: tuple[float, ...] | None = None,
-    axes: tuple[int, ...] = (),
-    method: Method = "nearest",
-    mode: Mode = "half_pixel",
-    rounding: Rounding = "round_prefer_floor",
-    cubic_alpha: float = -0.75,
-    exclude_outside: bool = False,
-    extrapolation_value: float = 0.0,
-    antialias: bool = False,
-    policy: Policy = "stretch",
+    data: Array, roi: Array | None, scales: Array | None, sizes: Array | None, *, resize: Resampling
 ) -> Array:
     """`data` with `axes`, or all of them, resized to lengths or by factors.
 
@@ -348,29 +350,29 @@ def resize(
     has it.
     """
     attrs = {
-        "axes": axes,
-        "method": method,
-        "mode": mode,
-        "cubic_alpha": cubic_alpha,
-        "exclude_outside": exclude_outside,
-        "antialias": antialias,
-        "policy": policy,
+        "axes": resize.axes,
+        "method": resize.method,
+        "mode": resize.mode,
+        "cubic_alpha": resize.cubic_alpha,
+        "exclude_outside": resize.exclude_outside,
+        "antialias": resize.antialias,
+        "policy": resize.policy,
     }
-    given = size if sizes is None else sizes.tolist()
+    given = resize.size if sizes is None else sizes.tolist()
     wanted = None if given is None else [each for each in given if isinstance(each, int)]
-    factors = scale if scales is None else scales.tolist()
-    part = region if roi is None else roi.tolist()
-    exact = method == "nearest" or data.dtype == np.float64
+    factors = resize.scale if scales is None else scales.tolist()
+    part = resize.region if roi is None else roi.tolist()
+    exact = resize.method == "nearest" or data.dtype == np.float64
     result = data if exact else data.astype(np.float32)
     masks = []
     for axis, span in _axes(data.shape, part, factors, wanted, attrs).items():
         if span.is_kept:
             continue
         shape = [-1 if each == axis else 1 for each in range(data.ndim)]
-        places = span.places(mode)
+        places = span.places(resize.mode)
         masks.append(((places < 0) | (places > span.length - 1)).reshape(shape))
-        if method == "nearest":
-            index = np.clip(_nearest(places, rounding), 0, span.length - 1).astype(np.int64)
+        if resize.method == "nearest":
+            index = np.clip(_nearest(places, resize.rounding), 0, span.length - 1).astype(np.int64)
             result = np.take(result, index, axis)
             continue
         total = 0
@@ -378,9 +380,9 @@ def resize(
             shaped = weight.reshape(shape).astype(result.dtype)
             total = total + np.take(result, index, axis) * shaped
         result = np.asarray(total)
-    if mode == "tf_crop_and_resize":
+    if resize.mode == "tf_crop_and_resize":
         for mask in masks:
-            result = np.where(mask, result.dtype.type(extrapolation_value), result)
+            result = np.where(mask, result.dtype.type(resize.extrapolation_value), result)
     if data.dtype.kind in "iu" and not exact:
         limits = np.iinfo(data.dtype)
         result = np.clip(np.rint(result), limits.min, limits.max)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -26,7 +27,7 @@ from serde.relay.op.image.interpolation import (
 from serde.relay.op.shape.reshape import integers
 from serde.weights import dtype_name
 
-__all__ = ["Method", "Mode", "Rounding", "run_resize"]
+__all__ = ["ImageResize", "Method", "Mode", "Rounding", "run_resize"]
 
 Method = Literal["nearest_neighbor", "linear", "cubic"]
 Mode = Literal[
@@ -40,31 +41,49 @@ Mode = Literal[
 Rounding = Literal["round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil", ""]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ImageResize:
+    """Attributes that resizings of images share."""
+
+    layout: str
+    method: Method = "linear"
+    coordinate_transformation_mode: Mode = "half_pixel"
+    rounding_method: Rounding = "round"
+    cubic_alpha: float = -0.5
+    cubic_exclude: int = 0
+    extrapolation_value: float = 0.0
+    out_dtype: np.dtype[AnyValue] | None = None
+
+    @property
+    def interpolation(self) -> Interpolation:
+        """How each axis is read."""
+        return Interpolation(
+            self.method, self.coordinate_transformation_mode, self.rounding_method,
+            self.cubic_alpha, bool(self.cubic_exclude),
+        )  # fmt: skip
+
+    def dtype_of(self, dtype: str) -> str:
+        """Return the dtype of the result for images of a dtype."""
+        return dtype if self.out_dtype is None else dtype_name(self.out_dtype)
+
+
 def run_resize(
-    data: Array, *, size: Sequence[AnyValue] | None, roi: Sequence[float] | None, **attrs: AnyValue
+    data: Array, size: Sequence[AnyValue] | None, roi: Sequence[float] | None, resize: ImageResize
 ) -> Array:
     """Return `data` resized along the spatial axes of its layout, as ``image.resize2d`` has it."""
-    layout, mode = attrs["layout"], attrs["coordinate_transformation_mode"]
-    rank = len(size or ())
-    how = Interpolation(
-        attrs["method"],
-        mode,
-        attrs["rounding_method"],
-        attrs["cubic_alpha"],
-        bool(attrs["cubic_exclude"]),
-    )
-    lengths, region = size or (), roi or (0.0,) * (2 * rank)
+    lengths, how, rank = size or (), resize.interpolation, len(size or ())
+    region = roi or (0.0,) * (2 * rank)
     result = widen_for_method(data, how.method)
     outside: list[tuple[int, Array]] = []
-    for index, axis in enumerate(spatial_axes(layout, "NC" + SPATIAL[rank])):
+    for index, axis in enumerate(spatial_axes(resize.layout, "NC" + SPATIAL[rank])):
         length = data.shape[axis]
         places = how.places(length, lengths[index], region[index], region[rank + index])
         outside.append((axis, (places < 0) | (places > length - 1)))
         result = how.apply(result, axis, places)
-    if mode == "tf_crop_and_resize":
+    if how.mode == "tf_crop_and_resize":
         for axis, mask in outside:
-            result[(*[slice(None)] * axis, mask)] = attrs["extrapolation_value"]
-    return result.astype(attrs["out_dtype"] or data.dtype, copy=False)
+            result[(*[slice(None)] * axis, mask)] = resize.extrapolation_value
+    return result.astype(resize.out_dtype or data.dtype, copy=False)
 
 
 def _relation(rank: int) -> Callable[..., TensorType]:
@@ -75,28 +94,21 @@ def _relation(rank: int) -> Callable[..., TensorType]:
         *,
         size: tuple[Dim, ...] | None,
         roi: tuple[float, ...] | None,
-        layout: str,
-        method: str,
-        coordinate_transformation_mode: str,
-        cubic_exclude: int,
-        out_dtype: np.dtype[AnyValue] | None,
-        **_: AnyValue,
+        resize: ImageResize,
     ) -> TensorType:
         lengths = require_lengths("size", size, rank)
-        cropped = coordinate_transformation_mode == "tf_crop_and_resize"
         if roi is not None and len(roi) != 2 * rank:
             raise TypeInferenceError(f"roi: expected {2 * rank} numbers, found {list(roi)}")
-        if cropped and roi is None:
+        if resize.coordinate_transformation_mode == "tf_crop_and_resize" and roi is None:
             raise TypeInferenceError("tf_crop_and_resize needs a roi")
-        shape = with_lengths(data, layout, lengths)
-        dtype = data.dtype if out_dtype is None else dtype_name(out_dtype)
-        return TensorType(shape, dtype)
+        return TensorType(with_lengths(data, resize.layout, lengths), resize.dtype_of(data.dtype))
 
     return infer
 
 
 def _declare(rank: int, *samples: Sample) -> None:
     """Declare the resizing of `rank` spatial axes."""
+    usual = ImageResize(layout="NC" + SPATIAL[rank])
 
     @relay_op(
         f"image.resize{rank}d",
@@ -109,14 +121,7 @@ def _declare(rank: int, *samples: Sample) -> None:
         *,
         size: tuple[Dim, ...] | None = None,
         roi: tuple[float, ...] | None = None,
-        layout: str = "NC" + SPATIAL[rank],
-        method: Method = "linear",
-        coordinate_transformation_mode: Mode = "half_pixel",
-        rounding_method: Rounding = "round",
-        cubic_alpha: float = -0.5,
-        cubic_exclude: int = 0,
-        extrapolation_value: float = 0.0,
-        out_dtype: np.dtype[AnyValue] | None = None,
+        resize: ImageResize = usual,
     ) -> Array:
         """`data` with its spatial axes resized to `size`.
 
@@ -125,19 +130,7 @@ def _declare(rank: int, *samples: Sample) -> None:
         rounds for align_corners and takes the floor otherwise. `cubic_exclude` leaves out
         what lies beyond the edge, which is else repeated.
         """
-        return run_resize(
-            data,
-            size=size,
-            roi=roi,
-            layout=layout,
-            method=method,
-            coordinate_transformation_mode=coordinate_transformation_mode,
-            rounding_method=rounding_method,
-            cubic_alpha=cubic_alpha,
-            cubic_exclude=cubic_exclude,
-            extrapolation_value=extrapolation_value,
-            out_dtype=out_dtype,
-        )
+        return run_resize(data, size, roi, resize)
 
 
 _declare(

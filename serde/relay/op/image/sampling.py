@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
+from serde.relay.op.image.grid import GridSample
 from serde.relay.op.image.grid import grid_sample as sample_of_planes
 
 __all__: list[str] = []
@@ -24,14 +26,7 @@ Planar = Literal["bilinear", "nearest", "bicubic"]
 _METHODS: dict[str, Planar] = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
 
 
-def _sample_type(
-    data: TensorType,
-    grid: TensorType,
-    *,
-    method: str,
-    padding_mode: str,
-    align_corners: bool,
-) -> TensorType:
+def _sample_type(data: TensorType, grid: TensorType, *, method: str, **_: AnyValue) -> TensorType:
     require_float(data, grid)
     rank = data.rank
     if rank not in (4, 5) or grid.rank != rank or (rank == 5 and method == "cubic"):
@@ -124,10 +119,12 @@ def grid_sample(
     return sample_of_planes(
         data,
         np.moveaxis(points, -1, 1),
-        method=_METHODS[method],
-        layout="NCHW" if data.ndim == 4 else "NCDHW",
-        padding_mode=padding_mode,
-        align_corners=align_corners,
+        sampling=GridSample(
+            method=_METHODS[method],
+            layout="NCHW" if data.ndim == 4 else "NCDHW",
+            padding_mode=padding_mode,
+            align_corners=align_corners,
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -19,7 +20,38 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation, widen_for_method, with_lengths
 from serde.relay.op.shape.reshape import integers
 
-__all__: list[str] = []
+__all__ = ["Upsampling", "Upsampling3d"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upsampling3d:
+    """Attributes of upsampling over three axes, scales left out."""
+
+    layout: str = "NCDHW"
+    method: Literal["nearest_neighbor", "trilinear"] = "nearest_neighbor"
+    coordinate_transformation_mode: Literal["half_pixel", "align_corners", "asymmetric"] = (
+        "half_pixel"
+    )
+
+    @property
+    def interpolation(self) -> Interpolation:
+        """How each axis is read."""
+        return Interpolation(self.method.removeprefix("tri"), self.coordinate_transformation_mode)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upsampling:
+    """Attributes of upsampling over two axes, scales left out."""
+
+    layout: str = "NCHW"
+    method: Literal["nearest_neighbor", "bilinear", "bicubic"] = "nearest_neighbor"
+    align_corners: bool = False
+
+    @property
+    def interpolation(self) -> Interpolation:
+        """How each axis is read."""
+        mode = "align_corners" if self.align_corners else "asymmetric"
+        return Interpolation(self.method.removeprefix("bi"), mode)
 
 
 def _scale_length(length: Dim, scale: float) -> Dim:
@@ -31,13 +63,7 @@ def _scale_length(length: Dim, scale: float) -> Dim:
 
 
 def _upsampling_type(
-    data: TensorType,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    data: TensorType, *, scale_h: float, scale_w: float, layout: str, **_: AnyValue
 ) -> TensorType:
     if data.rank != layout_rank(layout):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
@@ -67,22 +93,13 @@ def _upsample(
         sample((1, 2, 3, 4), scale_h=2.0, scale_w=2.0, method="bicubic", align_corners=True),
     ],
 )
-def upsampling(
-    data: Array,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str = "NCHW",
-    method: Literal["nearest_neighbor", "bilinear", "bicubic"] = "nearest_neighbor",
-    align_corners: bool = False,
-) -> Array:
+def upsampling(data: Array, *, scale_h: float, scale_w: float, upsampling: Upsampling) -> Array:
     """`data` with height and width scaled to rounded lengths.
 
     First elements coincide, and with `align_corners` the last ones too.
     """
-    mode = "align_corners" if align_corners else "asymmetric"
-    how = Interpolation(method.removeprefix("bi"), mode)
-    return _upsample(data, spatial_axes(layout, "NCHW"), (scale_h, scale_w), how)
+    axes = spatial_axes(upsampling.layout, "NCHW")
+    return _upsample(data, axes, (scale_h, scale_w), upsampling.interpolation)
 
 
 @builder("nn.upsampling")
@@ -111,14 +128,7 @@ def _build_scaled(
 
 
 def _upsampling3d_type(
-    data: TensorType,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    data: TensorType, *, scale_d: float, scale_h: float, scale_w: float, layout: str, **_: AnyValue
 ) -> TensorType:
     if data.rank != layout_rank(layout):
         raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
@@ -138,21 +148,11 @@ def _upsampling3d_type(
     ],
 )  # fmt: skip
 def upsampling3d(
-    data: Array,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str = "NCDHW",
-    method: Literal["nearest_neighbor", "trilinear"] = "nearest_neighbor",
-    coordinate_transformation_mode: Literal[
-        "half_pixel", "align_corners", "asymmetric"
-    ] = "half_pixel",
+    data: Array, *, scale_d: float, scale_h: float, scale_w: float, upsampling: Upsampling3d
 ) -> Array:
     """`data` with depth, height and width scaled; the lengths of the result are rounded."""
-    how = Interpolation(method.removeprefix("tri"), coordinate_transformation_mode)
-    axes = spatial_axes(layout, "NCDHW")
-    return _upsample(data, axes, (scale_d, scale_h, scale_w), how)
+    axes = spatial_axes(upsampling.layout, "NCDHW")
+    return _upsample(data, axes, (scale_d, scale_h, scale_w), upsampling.interpolation)
 
 
 @builder("nn.upsampling3d")

@@ -126,7 +126,7 @@ def roll(data: Array, *, shift: tuple[int, ...], axes: tuple[int, ...]) -> Array
     return np.roll(data, shift, axes) if axes else data
 
 
-def _cumsum_type(data: TensorType, *, axis: int, exclusive: bool, reverse: bool) -> TensorType:
+def _cumsum_type(data: TensorType, *, axis: int, **_: AnyValue) -> TensorType:
     if data.dtype == "bool":
         raise TypeInferenceError("expected a tensor of numbers, found bool")
     normalize_axis(axis, data.rank)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -17,7 +18,17 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.index import scatter, select, slicing, sorting
 from serde.relay.op.shape.dynamic import Given, count_of, integers_of, scalar_of, static_type
 
-__all__: list[str] = []
+__all__ = ["DynamicTopK"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynamicTopK:
+    """Attributes of ``dyn.topk``."""
+
+    axis: int = -1
+    ret_type: Literal["both", "values", "indices"] = "both"
+    is_ascend: bool = False
+    dtype: np.dtype[AnyValue] | None = None
 
 
 def _one_hot_type(
@@ -75,15 +86,12 @@ def one_hot(
     )
 
 
-def _topk_type(
-    data: TensorType, k: Given, *, axis: int, ret_type: str, is_ascend: bool, dtype: AnyValue
-) -> AnyValue:
+def _topk_type(data: TensorType, k: Given, *, topk: DynamicTopK) -> AnyValue:
     count = scalar_of(k)
-    attrs = {"axis": axis, "ret_type": ret_type, "is_ascend": is_ascend, "dtype": dtype}
-    found = static_type("topk", data, k=0 if count is None else count, **attrs)
+    found = static_type("topk", data, k=0 if count is None else count, **vars(topk))
     if count is not None:
         return found
-    place = normalize_axis(axis, data.rank)
+    place = normalize_axis(topk.axis, data.rank)
     shape = [Any() if i == place else dim for i, dim in enumerate(data.shape)]
     if isinstance(found, TensorType):
         return TensorType(shape, found.dtype)
@@ -101,19 +109,9 @@ def _topk_type(
         sample((4, 7), tensor((), "int32", low=0, high=0), ret_type="indices", dtype="int64"),
     ],
 )  # fmt: skip
-def topk(
-    data: Array,
-    k: Array,
-    *,
-    axis: int = -1,
-    ret_type: Literal["both", "values", "indices"] = "both",
-    is_ascend: bool = False,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Array | tuple[Array, ...]:
+def topk(data: Array, k: Array, *, topk: DynamicTopK) -> Array | tuple[Array, ...]:
     """The `k` greatest (or smallest) elements along `axis` in order; see ``topk``."""
-    return sorting.topk(
-        data, k=int(k.item()), axis=axis, ret_type=ret_type, is_ascend=is_ascend, dtype=dtype
-    )
+    return sorting.topk(data, topk=sorting.TopK(k=int(k.item()), **vars(topk)))
 
 
 def _strided_slice_type(
@@ -165,14 +163,11 @@ def strided_slice(
     axes: tuple[int, ...] | None,
 ) -> Array:
     """A region of `data`; see ``strided_slice``."""
-    return slicing.strided_slice(
-        data,
-        begin=integers_of(begin),
-        end=integers_of(end),
-        strides=integers_of(strides),
-        slice_mode=slice_mode,
-        axes=axes,
+    first, last, steps = map(integers_of, (begin, end, strides))
+    region = slicing.StridedSlice(
+        begin=first, end=last, strides=steps, slice_mode=slice_mode, axes=axes
     )
+    return slicing.strided_slice(data, region=region)
 
 
 def _sparse_to_dense_type(

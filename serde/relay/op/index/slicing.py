@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -18,10 +19,45 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
 
-__all__ = ["FAR", "slice_dim"]
+__all__ = ["FAR", "StridedSlice", "slice_dim"]
 
 FAR = 2**31 - 1
 """A bound from here on means the end of the axis, whatever its length."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StridedSlice:
+    """Attributes of ``strided_slice``."""
+
+    begin: tuple[int, ...] | None
+    end: tuple[int, ...] | None
+    strides: tuple[int, ...] | None
+    slice_mode: Literal["end", "size"] = "end"
+    axes: tuple[int, ...] | None
+
+    def cuts(self, rank: int) -> dict[int, tuple[int, int, int]]:
+        """Return begin, end and stride of each axis that is sliced."""
+        begin, end = self.begin, self.end
+        if begin is None or end is None:
+            raise TypeInferenceError("attributes begin and end must be given")
+        count = max(len(begin), len(end))
+        over = normalize_axes(self.axes, rank) if self.axes is not None else tuple(range(count))
+        if len(over) != count or count > rank or len(begin) != len(end):
+            raise TypeInferenceError(
+                f"begin {list(begin)} and end {list(end)} do not fit {rank} axes"
+            )
+        steps = list(self.strides or ())[:count]
+        steps += [1] * (count - len(steps))
+        if 0 in steps:
+            raise TypeInferenceError("a stride is 0")
+        if self.slice_mode == "size":
+            if any(start < 0 for start in begin):
+                raise TypeInferenceError(
+                    f"begin {list(begin)} must not be negative where end is a size"
+                )
+            end = tuple(FAR if n < 0 else start + n for start, n in zip(begin, end, strict=True))
+            steps = [1] * count
+        return dict(zip(over, zip(begin, end, steps, strict=True), strict=True))
 
 
 def slice_dim(length: Dim, begin: int, end: int, stride: int) -> Dim:
@@ -48,43 +84,8 @@ def slice_dim(length: Dim, begin: int, end: int, stride: int) -> Dim:
     return (span + stride - 1) // stride
 
 
-def _slices(
-    rank: int,
-    begin: Sequence[int] | None,
-    end: Sequence[int] | None,
-    strides: Sequence[int] | None,
-    slice_mode: str,
-    axes: Sequence[int] | None,
-) -> dict[int, tuple[int, int, int]]:
-    """Return begin, end and stride of each axis that is sliced."""
-    if begin is None or end is None:
-        raise TypeInferenceError("attributes begin and end must be given")
-    count = max(len(begin), len(end))
-    over = normalize_axes(axes, rank) if axes is not None else tuple(range(count))
-    if len(over) != count or count > rank or len(begin) != len(end):
-        raise TypeInferenceError(f"begin {list(begin)} and end {list(end)} do not fit {rank} axes")
-    steps = list(strides or ())[:count]
-    steps += [1] * (count - len(steps))
-    if 0 in steps:
-        raise TypeInferenceError("a stride is 0")
-    if slice_mode == "end":
-        return dict(zip(over, zip(begin, end, steps, strict=True), strict=True))
-    ends = [FAR if size < 0 else start + size for start, size in zip(begin, end, strict=True)]
-    if any(start < 0 for start in begin):
-        raise TypeInferenceError(f"begin {list(begin)} must not be negative where end is a size")
-    return dict(zip(over, zip(begin, ends, [1] * count, strict=True), strict=True))
-
-
-def _strided_slice_type(
-    data: TensorType,
-    *,
-    begin: Sequence[int] | None,
-    end: Sequence[int] | None,
-    strides: Sequence[int] | None,
-    slice_mode: str,
-    axes: Sequence[int] | None,
-) -> TensorType:
-    cuts = _slices(data.rank, begin, end, strides, slice_mode, axes)
+def _strided_slice_type(data: TensorType, *, region: StridedSlice) -> TensorType:
+    cuts = region.cuts(data.rank)
     shape = [slice_dim(d, *cuts[i]) if i in cuts else d for i, d in enumerate(data.shape)]
     return TensorType(shape, data.dtype)
 
@@ -108,22 +109,13 @@ def _index_region(rank: int, cuts: dict[int, tuple[int, int, int]]) -> tuple[sli
         sample((4,), begin=[3], end=[1], strides=[1], axes=None),
     ],
 )
-def strided_slice(
-    data: Array,
-    *,
-    begin: tuple[int, ...] | None,
-    end: tuple[int, ...] | None,
-    strides: tuple[int, ...] | None,
-    slice_mode: Literal["end", "size"] = "end",
-    axes: tuple[int, ...] | None,
-) -> Array:
+def strided_slice(data: Array, *, region: StridedSlice) -> Array:
     """A region of `data`, counted as Python counts slices.
 
     With `slice_mode` "size", `end` holds lengths, -1 for all that remains, and strides do not
     count. `axes` None means the leading ones.
     """
-    cuts = _slices(data.ndim, begin, end, strides, slice_mode, axes)
-    return data[_index_region(data.ndim, cuts)].copy()
+    return data[_index_region(data.ndim, region.cuts(data.ndim))].copy()
 
 
 @builder("strided_slice")
@@ -218,7 +210,8 @@ def _strided_set_type(
 def strided_set(data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
     """`data` with a region, counted as Python counts slices, replaced by `v`."""
     first, last = _complete_bounds(begin.tolist(), end.tolist(), strides.tolist())
-    cuts = _slices(data.ndim, first, last, strides.tolist(), "end", None)
+    region = StridedSlice(begin=tuple(first), end=tuple(last), strides=strides.tolist(), axes=None)
+    cuts = region.cuts(data.ndim)
     result = data.copy()
     result[_index_region(data.ndim, cuts)] = v
     return result

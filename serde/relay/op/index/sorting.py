@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Literal, overload
 
@@ -17,7 +18,18 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import times
 from serde.relay.op.shape.reshape import integers
 
-__all__: list[str] = []
+__all__ = ["TopK"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK:
+    """Attributes of ``topk``."""
+
+    k: int | None
+    axis: int = -1
+    ret_type: Literal["both", "values", "indices"] = "both"
+    is_ascend: bool = False
+    dtype: np.dtype[AnyValue] | None = None
 
 
 def _order(data: Array, axis: int, ascending: bool) -> Array:
@@ -35,7 +47,7 @@ def _index_dtype(dtype: AnyValue) -> AnyValue:
     return dtype
 
 
-def _sort_type(data: TensorType, *, axis: int, is_ascend: bool, dtype: AnyValue) -> TensorType:
+def _sort_type(data: TensorType, *, axis: int, **_: AnyValue) -> TensorType:
     normalize_axis(axis, data.rank)
     return data
 
@@ -91,27 +103,19 @@ def argsort(
     return _order(data, axis, is_ascend).astype(dtype)
 
 
-def _topk_type(
-    data: TensorType,
-    *,
-    k: int | None,
-    axis: int,
-    ret_type: str,
-    is_ascend: bool,
-    dtype: AnyValue,
-) -> TensorType | list[TensorType]:
-    along = normalize_axis(axis, data.rank)
-    if k is None:
+def _topk_type(data: TensorType, *, topk: TopK) -> TensorType | list[TensorType]:
+    along = normalize_axis(topk.axis, data.rank)
+    if topk.k is None:
         raise TypeInferenceError("attribute k must be given")
     length = data.shape[along]
-    if isinstance(length, int) and k > length:
-        raise TypeInferenceError(f"k {k} is more than the length {length} of axis {along}")
-    count: Dim = length if k < 1 else k
+    if isinstance(length, int) and topk.k > length:
+        raise TypeInferenceError(f"k {topk.k} is more than the length {length} of axis {along}")
+    count: Dim = length if topk.k < 1 else topk.k
     shape = (*data.shape[:along], count, *data.shape[along + 1 :])
-    if ret_type == "values":
+    if topk.ret_type == "values":
         return TensorType(shape, data.dtype)
-    indices = TensorType(shape, _index_dtype(dtype))
-    return indices if ret_type == "indices" else [TensorType(shape, data.dtype), indices]
+    indices = TensorType(shape, _index_dtype(topk.dtype))
+    return indices if topk.ret_type == "indices" else [TensorType(shape, data.dtype), indices]
 
 
 @relay_op(
@@ -124,25 +128,17 @@ def _topk_type(
         sample(_TIES, k=0, ret_type="indices", dtype="int64"),
     ],
 )
-def topk(
-    data: Array,
-    *,
-    k: int | None,
-    axis: int = -1,
-    ret_type: Literal["both", "values", "indices"] = "both",
-    is_ascend: bool = False,
-    dtype: np.dtype[AnyValue] | None = None,
-) -> Array | tuple[Array, ...]:
+def topk(data: Array, *, topk: TopK) -> Array | tuple[Array, ...]:
     """The `k` greatest (or smallest) elements along `axis` in order, and their indices.
 
     A `k` below 1 means all.
     """
-    count = k if k is not None and k > 0 else data.shape[axis]
-    order = np.take(_order(data, axis, is_ascend), np.arange(count), axis)
-    if ret_type == "indices":
-        return order.astype(dtype)
-    values = np.take_along_axis(data, order, axis)
-    return values if ret_type == "values" else (values, order.astype(dtype))
+    count = topk.k if topk.k is not None and topk.k > 0 else data.shape[topk.axis]
+    order = np.take(_order(data, topk.axis, topk.is_ascend), np.arange(count), topk.axis)
+    if topk.ret_type == "indices":
+        return order.astype(topk.dtype)
+    values = np.take_along_axis(data, order, topk.axis)
+    return values if topk.ret_type == "values" else (values, order.astype(topk.dtype))
 
 
 @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -14,7 +15,18 @@ from serde.relay.ir.traits import Work
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import elements
 
-__all__: list[str] = []
+__all__ = ["ShortTimeFourier"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortTimeFourier:
+    """Attributes of ``stft``."""
+
+    n_fft: int = -1
+    hop_length: int = -1
+    win_length: int = -1
+    normalized: bool = False
+    onesided: bool = True
 
 
 def _dft_type(re_data: TensorType, im_data: TensorType, *, inverse: bool) -> list[TensorType]:
@@ -46,33 +58,27 @@ def dft(re_data: Array, im_data: Array, *, inverse: bool = False) -> tuple[Array
     return result.real.astype(re_data.dtype), result.imag.astype(re_data.dtype)
 
 
-def _stft_type(
-    data: TensorType,
-    window: TensorType,
-    *,
-    n_fft: int,
-    hop_length: int,
-    win_length: int,
-    normalized: bool,
-    onesided: bool,
-) -> TensorType:
+def _stft_type(data: TensorType, window: TensorType, *, stft: ShortTimeFourier) -> TensorType:
     """There are ``(length - n_fft) // hop_length + 1`` windows."""
     require_float(data)
     if data.rank not in (1, 2) or window.rank != 1:
         raise TypeInferenceError(f"expected signals and a window, found {data!r} and {window!r}")
-    if not 1 <= win_length <= n_fft or hop_length < 1:
+    if not 1 <= stft.win_length <= stft.n_fft or stft.hop_length < 1:
         raise TypeInferenceError(
-            f"n_fft {n_fft}, win_length {win_length} and hop_length {hop_length} do not fit"
+            f"n_fft {stft.n_fft}, win_length {stft.win_length} and "
+            f"hop_length {stft.hop_length} do not fit"
         )
     length, given = data.shape[-1], window.shape[0]
-    if isinstance(given, int) and given < win_length:
-        raise TypeInferenceError(f"a window of {given} is shorter than win_length {win_length}")
+    if isinstance(given, int) and given < stft.win_length:
+        raise TypeInferenceError(
+            f"a window of {given} is shorter than win_length {stft.win_length}"
+        )
     if not is_float(window.dtype) and not window.dtype.startswith(("int", "uint")):
         raise TypeInferenceError(f"expected a window of numbers, found {window!r}")
-    if isinstance(length, int) and length < n_fft:
-        raise TypeInferenceError(f"a signal of {length} is shorter than n_fft {n_fft}")
-    frequencies = n_fft // 2 + 1 if onesided else n_fft
-    frames = (length - n_fft) // hop_length + 1
+    if isinstance(length, int) and length < stft.n_fft:
+        raise TypeInferenceError(f"a signal of {length} is shorter than n_fft {stft.n_fft}")
+    frequencies = stft.n_fft // 2 + 1 if stft.onesided else stft.n_fft
+    frames = (length - stft.n_fft) // stft.hop_length + 1
     return TensorType([*data.shape[:-1], frequencies, frames, 2], data.dtype)
 
 
@@ -97,16 +103,7 @@ def _count_stft(call: Call) -> int:
         sample((2, 20), np.ones(9, np.int32), n_fft=9, hop_length=2, win_length=5),
     ],
 )
-def stft(
-    data: Array,
-    window: Array,
-    *,
-    n_fft: int = -1,
-    hop_length: int = -1,
-    win_length: int = -1,
-    normalized: bool = False,
-    onesided: bool = True,
-) -> Array:
+def stft(data: Array, window: Array, *, stft: ShortTimeFourier) -> Array:
     """The Fourier transforms of the windows of a signal that start `hop_length` apart.
 
     As many windows as have room for `n_fft` elements; of each, the first `win_length` count and
@@ -114,14 +111,14 @@ def stft(
     `onesided` leaves out the frequencies that mirror others, `normalized` divides by the root of
     `n_fft`.
     """
-    starts = np.arange((data.shape[-1] - n_fft) // hop_length + 1) * hop_length
-    taps = np.arange(win_length)
-    frames = data[..., starts[:, None] + taps].astype(np.float64) * window[:win_length]
-    frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
-    twiddle_factors = np.exp(-2j * np.pi * np.outer(taps, frequencies) / win_length)
+    starts = np.arange((data.shape[-1] - stft.n_fft) // stft.hop_length + 1) * stft.hop_length
+    taps = np.arange(stft.win_length)
+    frames = data[..., starts[:, None] + taps].astype(np.float64) * window[: stft.win_length]
+    frequencies = np.arange(stft.n_fft // 2 + 1 if stft.onesided else stft.n_fft)
+    twiddle_factors = np.exp(-2j * np.pi * np.outer(taps, frequencies) / stft.win_length)
     result = np.swapaxes(frames @ twiddle_factors, -1, -2)
-    if normalized:
-        result = result / np.sqrt(n_fft)
+    if stft.normalized:
+        result = result / np.sqrt(stft.n_fft)
     return np.stack([result.real, result.imag], -1).astype(data.dtype)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from math import prod
 from typing import Any as AnyValue
 
@@ -26,9 +27,19 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import PRODUCT, lengths
 from serde.weights import dtype_name
 
-__all__ = ["exact_operand", "parse_equation", "product_dtype", "to_product_dtype"]
+__all__ = ["MatMul", "exact_operand", "parse_equation", "product_dtype", "to_product_dtype"]
 
 Types = tuple[TensorType | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatMul:
+    """Attributes of ``nn.matmul``."""
+
+    units: Dim | None
+    out_dtype: np.dtype[AnyValue] | None = None
+    transpose_a: bool = False
+    transpose_b: bool = False
 
 
 def product_dtype(a: TensorType, b: TensorType, out_dtype: np.dtype[AnyValue] | None) -> str:
@@ -69,44 +80,33 @@ def _multiply(a: Array, b: Array, out_dtype: np.dtype[AnyValue] | None) -> Array
     return to_product_dtype(total, a, out_dtype)
 
 
-def _matmul_type(
-    a: TensorType,
-    b: TensorType,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool = False,
-    transpose_b: bool = True,
-) -> TensorType:
+def _matmul_type(a: TensorType, b: TensorType, *, matmul: MatMul) -> TensorType:
     """The inner lengths must agree, and `units` with the columns."""
-    dtype = product_dtype(a, b, out_dtype)
-    if a.rank < (2 if transpose_a else 1) or b.rank != 2:
+    dtype = product_dtype(a, b, matmul.out_dtype)
+    if a.rank < (2 if matmul.transpose_a else 1) or b.rank != 2:
         raise TypeInferenceError(f"cannot multiply {a!r} by a matrix {b!r}")
-    rows = (*a.shape[:-2], a.shape[-1]) if transpose_a else a.shape[:-1]
-    inner = a.shape[-2] if transpose_a else a.shape[-1]
-    outer, depth = b.shape if transpose_b else b.shape[::-1]
+    rows = (*a.shape[:-2], a.shape[-1]) if matmul.transpose_a else a.shape[:-1]
+    inner = a.shape[-2] if matmul.transpose_a else a.shape[-1]
+    outer, depth = b.shape if matmul.transpose_b else b.shape[::-1]
     try:
         join_dim(inner, depth)
-        columns = outer if units is None else join_dim(outer, units)
+        columns = outer if matmul.units is None else join_dim(outer, matmul.units)
     except TypeInferenceError:
-        asked = "" if units is None else f" into {units} units"
+        asked = "" if matmul.units is None else f" into {matmul.units} units"
         raise TypeInferenceError(f"cannot multiply {a!r} by {b!r}{asked}") from None
     return TensorType((*rows, columns), dtype)
 
 
-def _complete_matmul(
-    a: TensorType | None,
-    b: TensorType | None,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool = False,
-    transpose_b: bool = True,
-) -> Types:
-    if a is None or b is not None or units is None or a.rank < (2 if transpose_a else 1):
+def _complete_matmul(a: TensorType | None, b: TensorType | None, *, matmul: MatMul) -> Types:
+    units = matmul.units
+    if a is None or b is not None or units is None or a.rank < (2 if matmul.transpose_a else 1):
         return a, b
-    inner = a.shape[-2] if transpose_a else a.shape[-1]
-    return a, TensorType((units, inner) if transpose_b else (inner, units), a.dtype)
+    inner = a.shape[-2] if matmul.transpose_a else a.shape[-1]
+    return a, TensorType((units, inner) if matmul.transpose_b else (inner, units), a.dtype)
+
+
+def _of_dense(function: Callable[..., AnyValue]) -> Callable[..., AnyValue]:
+    return lambda a, b, **attrs: function(a, b, matmul=MatMul(transpose_b=True, **attrs))
 
 
 @relay_op(
@@ -115,8 +115,8 @@ def _complete_matmul(
         PRODUCT,
         Linear,
     ),
-    infer=_matmul_type,
-    complete=_complete_matmul,
+    infer=_of_dense(_matmul_type),
+    complete=_of_dense(_complete_matmul),
     samples=[
         sample((4, 6), (5, 6), units=5),
         sample((2, 3, 6), (5, 6), units=None),
@@ -150,18 +150,10 @@ def build_dense(data: Expr, weight: Expr, units: AnyValue = None, out_dtype: Any
         sample((2, 6, 4), (5, 6), units=5, transpose_a=True, transpose_b=True),
     ],
 )
-def matmul(
-    tensor_a: Array,
-    tensor_b: Array,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None = None,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> Array:
+def matmul(tensor_a: Array, tensor_b: Array, *, matmul: MatMul) -> Array:
     """``y = tensor_a @ tensor_b``, the last two axes of each transposed as asked."""
-    left = np.swapaxes(tensor_a, -1, -2) if transpose_a else tensor_a
-    return _multiply(left, tensor_b.T if transpose_b else tensor_b, out_dtype)
+    left = np.swapaxes(tensor_a, -1, -2) if matmul.transpose_a else tensor_a
+    return _multiply(left, tensor_b.T if matmul.transpose_b else tensor_b, matmul.out_dtype)
 
 
 @builder("nn.matmul")

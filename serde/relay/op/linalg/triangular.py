@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def system(a: TensorType, b: TensorType) -> TensorType:
     return TensorType((*batch, join_dim(b.shape[-2], a.shape[-1]), b.shape[-1]), b.dtype)
 
 
-def _system_type(a: TensorType, b: TensorType, *, lower: bool, transpose: bool) -> TensorType:
+def _system_type(a: TensorType, b: TensorType, **_: AnyValue) -> TensorType:
     return system(a, b)
 
 

@@ -92,8 +92,7 @@ def _complete_layer_norm(
     beta: TensorType | None,
     *,
     axis: int,
-    epsilon: float,
-    stash_dtype: np.dtype[AnyValue],
+    **_: AnyValue,
 ) -> tuple[TensorType | None, ...]:
     if data is None:
         return data, gamma, beta

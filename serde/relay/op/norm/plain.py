@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,9 +18,43 @@ from serde.relay.ir.traits import Float32, Fusion, FusionPattern, SameAxes, Same
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
 
-__all__: list[str] = []
+__all__ = ["ChannelNorm", "GroupNorm"]
 
+T = TypeVar("T")
 Types = tuple[TensorType | None, ...]
+
+
+class _Affine:
+    center: bool
+    scale: bool
+
+    def affine(self, gamma: T, beta: T) -> tuple[T | None, T | None]:
+        """Return the factor and the term, None for what is not used."""
+        return gamma if self.scale else None, beta if self.center else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupNorm(_Affine):
+    """Attributes of ``nn.group_norm``."""
+
+    num_groups: int = 0
+    axis: int = 1
+    epsilon: float = 1e-05
+    center: bool = True
+    scale: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelNorm(_Affine):
+    """Attributes of a normalisation along channels."""
+
+    axis: int = 1
+    epsilon: float = 1e-05
+    center: bool = True
+    scale: bool = True
+
+
+_LAST = ChannelNorm(axis=-1)
 
 
 def _along(values: Array, data: Array, axis: int) -> Array:
@@ -60,17 +97,13 @@ def _batch_norm_type(
     moving_var: TensorType,
     *,
     axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    **_: AnyValue,
 ) -> tuple[TensorType, TensorType, TensorType]:
     result = _with_channels(data, (gamma, beta, moving_mean, moving_var), axis)
     return result, moving_mean, moving_var
 
 
-def _complete_norm(
-    *types: TensorType | None, axis: int, epsilon: float, center: bool, scale: bool
-) -> Types:
+def _complete_norm(*types: TensorType | None, axis: int, **_: AnyValue) -> Types:
     return _fill(types, axis)
 
 
@@ -95,23 +128,20 @@ def batch_norm(
     moving_mean: Array,
     moving_var: Array,
     *,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
+    norm: ChannelNorm,
 ) -> tuple[Array, Array, Array]:
     """``y = (x - mean) / sqrt(var + epsilon) * gamma + beta``; then the recorded mean and var.
 
     All of these are vectors along `axis`. `scale` says whether to multiply by `gamma`, `center`
     whether to add `beta`.
     """
-    variance = _along(moving_var, data, axis)
-    factor = 1 / np.sqrt(variance + variance.dtype.type(epsilon))
-    if scale:
-        factor = factor * _along(gamma, data, axis)
-    shift = -_along(moving_mean, data, axis) * factor
-    if center:
-        shift = shift + _along(beta, data, axis)
+    variance = _along(moving_var, data, norm.axis)
+    factor = 1 / np.sqrt(variance + variance.dtype.type(norm.epsilon))
+    if norm.scale:
+        factor = factor * _along(gamma, data, norm.axis)
+    shift = -_along(moving_mean, data, norm.axis) * factor
+    if norm.center:
+        shift = shift + _along(beta, data, norm.axis)
     result = widen(data) * factor
     result += shift
     return result.astype(data.dtype, copy=False), moving_mean, moving_var
@@ -146,14 +176,7 @@ def build_batch_norm(
 
 
 def _affine_type(
-    data: TensorType,
-    gamma: TensorType,
-    beta: TensorType,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    data: TensorType, gamma: TensorType, beta: TensorType, *, axis: int, **_: AnyValue
 ) -> TensorType:
     return _infer_affine(data, gamma, beta, axis)
 
@@ -174,11 +197,14 @@ def _standardize(data: Array, axes: tuple[int, ...], epsilon: float) -> Array:
 
 
 def _affine(
-    values: Array, gamma: Array, beta: Array, axis: int, *, center: bool, scale: bool
+    data: Array, values: Array, gamma: Array, beta: Array, norm: ChannelNorm | GroupNorm
 ) -> Array:
-    if scale:
-        values = values * _along(gamma, values, axis)
-    return values + _along(beta, values, axis) if center else values
+    """Return normal values scaled and shifted, in the dtype of `data`."""
+    if norm.scale:
+        values = values * _along(gamma, values, norm.axis)
+    if norm.center:
+        values = values + _along(beta, values, norm.axis)
+    return values.astype(data.dtype, copy=False)
 
 
 @relay_op(
@@ -192,20 +218,10 @@ def _affine(
         sample(tensor((2, 4), "float16"), tensor((4,), "float16"), tensor((4,), "float16")),
     ],
 )
-def layer_norm(
-    data: Array,
-    gamma: Array,
-    beta: Array,
-    *,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> Array:
+def layer_norm(data: Array, gamma: Array, beta: Array, *, norm: ChannelNorm = _LAST) -> Array:
     """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta`` over one axis."""
-    values = _standardize(widen(data), (axis,), epsilon)
-    result = _affine(values, gamma, beta, axis, center=center, scale=scale)
-    return result.astype(data.dtype, copy=False)
+    values = _standardize(widen(data), (norm.axis,), norm.epsilon)
+    return _affine(data, values, gamma, beta, norm)
 
 
 @relay_op(
@@ -218,25 +234,15 @@ def layer_norm(
         sample((2, 4, 3), (3,), (3,), axis=-1, center=False),
     ],
 )
-def instance_norm(
-    data: Array,
-    gamma: Array,
-    beta: Array,
-    *,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> Array:
+def instance_norm(data: Array, gamma: Array, beta: Array, *, norm: ChannelNorm) -> Array:
     """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta``, for each channel and sample.
 
     Mean and variance are over all axes but `axis` and axis 0.
     """
-    kept = (0, axis % data.ndim)
+    kept = (0, norm.axis % data.ndim)
     axes = tuple(i for i in range(data.ndim) if i not in kept)
-    values = _standardize(widen(data), axes, epsilon)
-    result = _affine(values, gamma, beta, axis, center=center, scale=scale)
-    return result.astype(data.dtype, copy=False)
+    values = _standardize(widen(data), axes, norm.epsilon)
+    return _affine(data, values, gamma, beta, norm)
 
 
 def _group_norm_type(
@@ -246,9 +252,7 @@ def _group_norm_type(
     *,
     num_groups: int,
     axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    **_: AnyValue,
 ) -> TensorType:
     result = _infer_affine(data, gamma, beta, axis)
     channels = result.shape[normalize_axis(axis, data.rank)]
@@ -257,14 +261,7 @@ def _group_norm_type(
     return result
 
 
-def _complete_group_norm(
-    *types: TensorType | None,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Types:
+def _complete_group_norm(*types: TensorType | None, axis: int, **_: AnyValue) -> Types:
     return _fill(types, axis)
 
 
@@ -278,33 +275,21 @@ def _complete_group_norm(
         sample((2, 4, 4), (4,), (4,), num_groups=2, axis=2, scale=False),
     ],
 )
-def group_norm(
-    data: Array,
-    gamma: Array,
-    beta: Array,
-    *,
-    num_groups: int = 0,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> Array:
+def group_norm(data: Array, gamma: Array, beta: Array, *, norm: GroupNorm) -> Array:
     """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta``.
 
     Mean and variance are over each of `num_groups` groups of adjacent channels of each sample.
     """
-    axis %= data.ndim
+    axis = norm.axis % data.ndim
     channels = data.shape[axis]
-    split = (*data.shape[:axis], num_groups, channels // num_groups, *data.shape[axis + 1 :])
+    groups = norm.num_groups
+    split = (*data.shape[:axis], groups, channels // groups, *data.shape[axis + 1 :])
     axes = tuple(i for i in range(1, data.ndim + 1) if i != axis)
-    values = _standardize(widen(data).reshape(split), axes, epsilon).reshape(data.shape)
-    result = _affine(values, gamma, beta, axis, center=center, scale=scale)
-    return result.astype(data.dtype, copy=False)
+    values = _standardize(widen(data).reshape(split), axes, norm.epsilon).reshape(data.shape)
+    return _affine(data, values, gamma, beta, norm)
 
 
-def _lrn_type(
-    data: TensorType, *, size: int, axis: int, bias: float, alpha: float, beta: float
-) -> TensorType:
+def _lrn_type(data: TensorType, *, size: int, axis: int, **_: AnyValue) -> TensorType:
     require_float(data)
     normalize_axis(axis, data.rank)
     if size < 1 or size % 2 == 0:

@@ -8,14 +8,13 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import filters, spreads
 from serde.relay.op.conv.direct import run_convolution
 from serde.relay.op.conv.transposed import TRANSPOSED_ORDER, run_transposed
-from serde.relay.op.conv.windows import window_arguments
+from serde.relay.op.conv.windows import Convolution, TransposedConvolution, window_arguments
 from serde.relay.op.qnn.parameters import require_dtype, require_parameters
 from serde.relay.op.qnn.product import (
     KERNEL_NAMES,
@@ -29,6 +28,8 @@ from serde.relay.op.qnn.product import (
 )
 
 __all__ = ["channel_zero_point"]
+
+_USUAL, _TRANSPOSED = Convolution.usual(2), TransposedConvolution.usual(2)
 
 
 def channel_zero_point(
@@ -148,36 +149,15 @@ def conv2d(
     input_scale: Array,
     weight_scale: Array,
     *,
-    strides: tuple[int, ...] = (1, 1),
-    padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    groups: int = 1,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: np.dtype[AnyValue] | None = None,
+    conv: Convolution = _USUAL,
 ) -> Array:
     """``nn.conv2d(data - input_zero_point, weight - weight_zero_point)`` in integers.
 
     Padding consists of the zero point.
     """
-    return run_convolution(
-        subtract_zero_point(data, input_zero_point),
-        subtract_zero_point(
-            weight, channel_zero_point(weight_zero_point, weight.shape, kernel_layout)
-        ),
-        rank=2,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
+    zero = channel_zero_point(weight_zero_point, weight.shape, conv.kernel_layout)
+    levels = subtract_zero_point(data, input_zero_point)
+    return run_convolution(levels, subtract_zero_point(weight, zero), rank=2, conv=conv)
 
 
 def _conv2d_transpose_type(
@@ -226,32 +206,9 @@ def conv2d_transpose(
     input_scale: Array,
     weight_scale: Array,
     *,
-    channels: Dim | None = None,
-    kernel_size: tuple[int, ...] | None = None,
-    strides: tuple[int, ...] = (1, 1),
-    output_padding: tuple[int, ...] = (0, 0),
-    padding: tuple[int, ...] = (0, 0),
-    dilation: tuple[int, ...] = (1, 1),
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: str = "",
-    out_dtype: np.dtype[AnyValue] | None = None,
+    conv: TransposedConvolution = _TRANSPOSED,
 ) -> Array:
     """``nn.conv2d_transpose(data - input_zero_point, weight - weight_zero_point)`` in integers."""
-    return run_transposed(
-        subtract_zero_point(data, input_zero_point.reshape(())),
-        subtract_zero_point(
-            weight, channel_zero_point(weight_zero_point, weight.shape, kernel_layout, "I")
-        ),
-        rank=2,
-        strides=strides,
-        output_padding=output_padding,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
+    zero = channel_zero_point(weight_zero_point, weight.shape, conv.kernel_layout, "I")
+    levels = subtract_zero_point(data, input_zero_point.reshape(()))
+    return run_transposed(levels, subtract_zero_point(weight, zero), rank=2, conv=conv)

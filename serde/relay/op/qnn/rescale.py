@@ -155,9 +155,8 @@ def _requantize_type(
     output_zero_point: TensorType,
     *,
     axis: int,
-    rounding: Rounding,
-    compute_dtype: ComputeDtype,
     out_dtype: np.dtype[AnyValue] | None,
+    **_: AnyValue,
 ) -> TensorType:
     """Input parameters may be vectors along `axis`, output parameters are scalars."""
     require_dtype(data, ("int8", "uint8", "int16", "int32", "int64"), "data")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Final
 
@@ -15,9 +16,29 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_window, split_padding
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
+__all__ = ["Columns"]
 
 _MOST_BLOCKS: Final = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Attributes of ``serde.col2im``.
+
+    Attributes:
+        image_shape: Lengths of the images.
+        block_shape: Lengths of a block.
+        strides: Steps from one block to the next; 1 each if None.
+        padding: Elements around the image that blocks cover too, and that are dropped: one for
+            all sides, one for each axis, or all those before and then all those after.
+        dilation: Steps between the elements of a block; 1 each if None.
+    """
+
+    image_shape: tuple[Dim, ...]
+    block_shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    padding: tuple[int, ...] = (0,)
+    dilation: tuple[int, ...] | None = None
 
 
 class _Blocks:
@@ -31,69 +52,40 @@ class _Blocks:
         after: Elements of the padding after it.
     """
 
-    def __init__(
-        self,
-        image_shape: tuple[Dim, ...],
-        block_shape: tuple[int, ...],
-        strides: tuple[int, ...] | None,
-        padding: tuple[int, ...],
-        dilation: tuple[int, ...] | None,
-    ) -> None:
+    def __init__(self, col2im: Columns) -> None:
+        image_shape, block_shape = col2im.image_shape, col2im.block_shape
         rank = len(block_shape)
         if not rank or len(image_shape) != rank:
             raise TypeInferenceError(f"blocks of {block_shape} do not cover an image {image_shape}")
-        self.strides = strides or (1,) * rank
-        self.dilation = dilation or (1,) * rank
+        self.strides = col2im.strides or (1,) * rank
+        self.dilation = col2im.dilation or (1,) * rank
         require_window(rank, block_shape=block_shape, strides=self.strides, dilation=self.dilation)
-        self.before, self.after = split_padding(padding, rank)
-        spans = zip(
-            image_shape,
-            block_shape,
-            self.strides,
-            self.dilation,
-            self.before,
-            self.after,
-            strict=True,
-        )
+        self.before, self.after = split_padding(col2im.padding, rank)
+        sides = (self.strides, self.dilation, self.before, self.after)
+        spans = zip(image_shape, block_shape, *sides, strict=True)
         self.counts = [(n + b + a - d * (k - 1) - 1) // s + 1 for n, k, s, d, b, a in spans]
         if any(isinstance(count, int) and count < 1 for count in self.counts):
             raise TypeInferenceError(f"no block of {block_shape} fits an image of {image_shape}")
 
 
-def _col2im_type(
-    data: TensorType,
-    *,
-    image_shape: tuple[Dim, ...],
-    block_shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...] | None,
-) -> TensorType:
-    blocks = _Blocks(image_shape, block_shape, strides, padding, dilation)
+def _col2im_type(data: TensorType, *, col2im: Columns) -> TensorType:
+    blocks = _Blocks(col2im)
     if data.rank != 3:
         raise TypeInferenceError(f"expected (batch, channels and elements, blocks), found {data!r}")
     join_dim(data.shape[2], product(blocks.counts))
-    rows, size = data.shape[1], prod(block_shape)
+    rows, size = data.shape[1], prod(col2im.block_shape)
     if isinstance(rows, int) and rows % size:
         raise TypeInferenceError(f"{rows} rows are no whole number of blocks of {size} elements")
-    return TensorType((data.shape[0], rows // size, *image_shape), data.dtype)
+    return TensorType((data.shape[0], rows // size, *col2im.image_shape), data.dtype)
 
 
-def _decompose_col2im(
-    data: Expr,
-    *,
-    image_shape: tuple[Dim, ...],
-    block_shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...] | None,
-) -> Expr:
+def _decompose_col2im(data: Expr, *, col2im: Columns) -> Expr:
     """Every element of a block is an image of its own, spread and moved; they are added."""
-    blocks = _Blocks(image_shape, block_shape, strides, padding, dilation)
-    type_, size = data.type, prod(block_shape)
-    lengths = [dim for dim in image_shape if isinstance(dim, int)]
+    blocks = _Blocks(col2im)
+    type_, size = data.type, prod(col2im.block_shape)
+    lengths = [dim for dim in col2im.image_shape if isinstance(dim, int)]
     counts = [count for count in blocks.counts if isinstance(count, int)]
-    if not isinstance(type_, TensorType) or len(lengths) != len(image_shape):
+    if not isinstance(type_, TensorType) or len(lengths) != len(col2im.image_shape):
         raise TypeInferenceError("the image needs fixed lengths to be put together")
     if size > _MOST_BLOCKS or isinstance(type_.shape[1], Any):
         raise TypeInferenceError(f"blocks of {size} elements are too large to be taken apart")
@@ -101,7 +93,7 @@ def _decompose_col2im(
     apart = call("reshape", data, newshape=(0, type_.shape[1] // size, size, *counts))
     parts = call("split", apart, indices_or_sections=size, axis=2)
     total: Expr | None = None
-    for number, place in enumerate(np.ndindex(*block_shape)):
+    for number, place in enumerate(np.ndindex(*col2im.block_shape)):
         part: Expr = call("squeeze", TupleGetItem(parts, number), axis=(2,))
         if max(blocks.strides) > 1:
             part = call("nn.dilate", part, strides=(1, 1, *blocks.strides))
@@ -140,39 +132,26 @@ def _decompose_col2im(
         sample((1, 8, 2), image_shape=(3, 2, 2), block_shape=(2, 2, 2)),
     ],
 )
-def col2im(
-    data: Array,
-    *,
-    image_shape: tuple[Dim, ...],
-    block_shape: tuple[int, ...],
-    strides: tuple[int, ...] | None = None,
-    padding: tuple[int, ...] = (0,),
-    dilation: tuple[int, ...] | None = None,
-) -> Array:
+def col2im(data: Array, *, col2im: Columns) -> Array:
     """Images in which blocks lie next to or over each other; what lies over each other is added.
 
     Args:
         data: (batch, channels times elements of a block, blocks), blocks and their elements in
             row-major order.
-        image_shape: Lengths of the images.
-        block_shape: Lengths of a block.
-        strides: Steps from one block to the next; 1 each if None.
-        padding: Elements around the image that blocks cover too, and that are dropped: one for
-            all sides, one for each axis, or all those before and then all those after.
-        dilation: Steps between the elements of a block; 1 each if None.
+        col2im: Where blocks lie.
 
     Returns:
         (batch, channels, image), as ``fold`` of PyTorch and Col2Im of ONNX yield.
     """
-    blocks = _Blocks(image_shape, block_shape, strides, padding, dilation)
+    blocks = _Blocks(col2im)
     counts = [int(count) for count in blocks.counts if isinstance(count, int)]
-    lengths = [int(dim) for dim in image_shape if isinstance(dim, int)]
+    lengths = [int(dim) for dim in col2im.image_shape if isinstance(dim, int)]
     wide = widen(data)
-    columns = wide.reshape(len(data), -1, prod(block_shape), *counts)
+    columns = wide.reshape(len(data), -1, prod(col2im.block_shape), *counts)
     around = [n + b + a for n, b, a in zip(lengths, blocks.before, blocks.after, strict=True)]
     result = np.zeros((*columns.shape[:2], *around), wide.dtype)
     whole = (slice(None), slice(None))
-    for number, place in enumerate(np.ndindex(*block_shape)):
+    for number, place in enumerate(np.ndindex(*col2im.block_shape)):
         spots = zip(place, counts, blocks.strides, blocks.dilation, strict=True)
         cuts = tuple(slice(p * d, p * d + (n - 1) * s + 1, s) for p, n, s, d in spots)
         result[(*whole, *cuts)] += columns[:, :, number]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -13,7 +14,17 @@ from serde.relay.ir.shapes import is_float, join_dim, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Values
 from serde.relay.ir.types import TensorType
 
-__all__: list[str] = []
+__all__ = ["Diagonals"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagonals:
+    """Attributes of ``matrix_set_diag``."""
+
+    k1: int = 0
+    k2: int = 0
+    super_diag_right_align: bool = True
+    sub_diag_right_align: bool = False
 
 
 def _longest(rows: int, columns: int, k1: int, k2: int) -> int:
@@ -22,13 +33,7 @@ def _longest(rows: int, columns: int, k1: int, k2: int) -> int:
 
 
 def _set_diag_type(
-    input: TensorType,
-    diagonal: TensorType,
-    *,
-    k1: int,
-    k2: int,
-    super_diag_right_align: bool,
-    sub_diag_right_align: bool,
+    input: TensorType, diagonal: TensorType, *, k1: int, k2: int, **_: AnyValue
 ) -> TensorType:
     """One diagonal has no axis of diagonals; several are rows of the longest."""
     require_same_dtype(input, diagonal)
@@ -60,28 +65,20 @@ def _set_diag_type(
         sample((5, 3), (2, 3), k1=-3, k2=-2, sub_diag_right_align=True),
     ],
 )
-def matrix_set_diag(
-    input: Array,
-    diagonal: Array,
-    *,
-    k1: int = 0,
-    k2: int = 0,
-    super_diag_right_align: bool = True,
-    sub_diag_right_align: bool = False,
-) -> Array:
+def matrix_set_diag(input: Array, diagonal: Array, *, diagonals: Diagonals) -> Array:
     """The matrices with diagonals `k1` to `k2` replaced; the rows of `diagonal` go from `k2` down.
 
     A diagonal shorter than its row stands at the right or at the left of it.
     """
     result = input.copy()
     rows, columns = input.shape[-2:]
-    lines = diagonal[..., None, :] if k1 == k2 else diagonal
-    for k in range(k1, k2 + 1):
+    lines = diagonal[..., None, :] if diagonals.k1 == diagonals.k2 else diagonal
+    for k in range(diagonals.k1, diagonals.k2 + 1):
         length = min(rows + min(k, 0), columns - max(k, 0))
-        right = super_diag_right_align if k >= 0 else sub_diag_right_align
+        right = diagonals.super_diag_right_align if k >= 0 else diagonals.sub_diag_right_align
         skip = lines.shape[-1] - length if right else 0
         steps = np.arange(length)
-        line = lines[..., k2 - k, skip : skip + length]
+        line = lines[..., diagonals.k2 - k, skip : skip + length]
         result[..., steps - min(k, 0), steps + max(k, 0)] = line
     return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -24,7 +25,17 @@ from serde.relay.ir.traits import (
 )
 from serde.relay.ir.types import TensorType
 
-__all__ = ["integers", "lengths", "new_shape"]
+__all__ = ["ReshapeLike", "integers", "lengths", "new_shape"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReshapeLike:
+    """Attributes of ``reshape_like``."""
+
+    lhs_begin: int = 0
+    lhs_end: int | None = None
+    rhs_begin: int = 0
+    rhs_end: int | None = None
 
 
 def integers(value: AnyValue) -> AnyValue:
@@ -251,17 +262,9 @@ def _reshape_like_type(data: TensorType, shape_like: TensorType, **attrs: AnyVal
         sample((2, 12, 5), (3, 4, 9), lhs_begin=1, lhs_end=2, rhs_begin=0, rhs_end=-1),
     ],
 )
-def reshape_like(
-    data: Array,
-    shape_like: Array,
-    *,
-    lhs_begin: int = 0,
-    lhs_end: int | None = None,
-    rhs_begin: int = 0,
-    rhs_end: int | None = None,
-) -> Array:
+def reshape_like(data: Array, shape_like: Array, *, ranges: ReshapeLike) -> Array:
     """`data` with its axes `lhs_begin` to `lhs_end` shaped as axes of the second operand."""
-    spans = (lhs_begin, lhs_end, rhs_begin, rhs_end)
+    spans = (ranges.lhs_begin, ranges.lhs_end, ranges.rhs_begin, ranges.rhs_end)
     return data.reshape(lengths(_like_shape(data.shape, shape_like.shape, *spans)))
 
 

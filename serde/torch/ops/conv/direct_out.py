@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, layout_axes, split_padding
 from serde.relay.ir.types import TensorType
+from serde.relay.op.conv.windows import Convolution
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.shape.pad_out import flat_widths
 from serde.torch.ops.table import OPS
@@ -23,20 +23,8 @@ from serde.walk.expansion.tensors import has_filters_of_channels
 SPATIAL: Final = {1: "W", 2: "HW", 3: "DHW"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Convolution:
-    """Attributes that the convolutions share."""
-
-    strides: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    groups: int
-    channels: Dim | None
-    kernel_size: tuple[int, ...] | None
-    data_layout: str
-    kernel_layout: str
-    out_layout: str
-    out_dtype: DType | None
+class RelayConv(Convolution):
+    """Attributes of Relay's convolutions."""
 
     def options(self) -> dict[str, object]:
         """Return what differs from PyTorch's defaults, padding left out."""
@@ -138,12 +126,7 @@ def _is_exact_in_float64(ctx: ExportContext, data: Value, weight: Value) -> bool
 
 
 def export_convolution(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None,
-    conv: Convolution,
-    rank: int,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None, conv: RelayConv, rank: int
 ) -> Value:
     """Integers are multiplied as float64, which holds their sums."""
     work = compute_dtype(ctx, data, conv.out_dtype)
@@ -178,14 +161,14 @@ def _make_conv_exporter(rank: int) -> Callable[..., Value]:
         weight: Value,
         bias: Value | None = None,
         *,
-        conv: Convolution,
+        conv: RelayConv,
     ) -> Value:
         return export_convolution(ctx, data, weight, bias, conv, rank)
 
     return export_conv
 
 
-def _splits(ctx: ExportContext, weight: Value, conv: Convolution, inputs: Dim) -> int | None:
+def _splits(ctx: ExportContext, weight: Value, conv: RelayConv, inputs: Dim) -> int | None:
     """Return the groups where outputs of a group are the second axis of the weight, else None.
 
     Raises:
@@ -248,7 +231,7 @@ def export_transposed_convolution(
     data: Value,
     weight: Value,
     bias: Value | None,
-    conv: Convolution,
+    conv: RelayConv,
     output_padding: tuple[int, ...],
     rank: int,
 ) -> Value:
@@ -290,7 +273,7 @@ def _make_transposed_exporter(rank: int) -> Callable[..., Value]:
         weight: Value,
         bias: Value | None = None,
         *,
-        conv: Convolution,
+        conv: RelayConv,
         output_padding: tuple[int, ...],
     ) -> Value:
         return export_transposed_convolution(ctx, data, weight, bias, conv, output_padding, rank)
@@ -304,7 +287,7 @@ for _rank in SPATIAL:
 
 @OPS.exports("nn.conv2d_backward_weight")
 def export_conv2d_backward_weight(
-    ctx: ExportContext, grad: Value, data: Value, *, conv: Convolution
+    ctx: ExportContext, grad: Value, data: Value, *, conv: RelayConv
 ) -> Value:
     """Data are in the layout that is called the kernel's; the result is in that of the output."""
     g = to_channels_first(ctx, grad, conv.data_layout, 2)
@@ -328,7 +311,7 @@ def export_deformable_conv2d(
     offset: Value,
     weight: Value,
     *,
-    conv: Convolution,
+    conv: RelayConv,
     deformable_groups: int,
 ) -> Value:
     """Places before the first pixel are zero; those after the last fade to zero."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from serde.relay.ir.expr import Call
+from serde.relay.op.image.grid import GridSample
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import from_channels_first, to_channels_first
 from serde.torch.ops.index.slicing_out import write_slices
@@ -41,20 +42,13 @@ def _sample(
 
 @OPS.exports("image.grid_sample", when=_is_sampled_alike)
 def export_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, grid: Value, *, sampling: GridSample
 ) -> Value:
     rank = ctx.type(data).rank - 2
-    x = to_channels_first(ctx, data, layout, rank)
+    x = to_channels_first(ctx, data, sampling.layout, rank)
     places = ctx.method(grid, "movedim", 1, -1)
-    result = _sample(ctx, x, places, method, padding_mode, align_corners)
-    return from_channels_first(ctx, result, layout, rank)
+    result = _sample(ctx, x, places, sampling.method, sampling.padding_mode, sampling.align_corners)
+    return from_channels_first(ctx, result, sampling.layout, rank)
 
 
 def _has_mode(call: Call) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -15,10 +14,13 @@ from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
+from serde.relay.op.image.resampling import Resampling
+from serde.relay.op.image.resize import ImageResize
+from serde.relay.op.image.upsampling import Upsampling, Upsampling3d
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import SPATIAL, from_channels_first, to_channels_first
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import DType, cast
+from serde.torch.ops.written import cast
 from serde.weights import Array
 
 _LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
@@ -170,26 +172,15 @@ def _make_resize_exporter(rank: int) -> Callable[..., Value]:
         *,
         size: tuple[Dim, ...] | None,
         roi: tuple[float, ...] | None,
-        layout: str,
-        method: str,
-        coordinate_transformation_mode: str,
-        rounding_method: str,
-        cubic_alpha: float,
-        cubic_exclude: int,
-        extrapolation_value: float,
-        out_dtype: DType | None,
+        resize: ImageResize,
     ) -> Value:
-        x = to_channels_first(ctx, data, layout, rank)
+        x = to_channels_first(ctx, data, resize.layout, rank)
         bounds = roi or (0.0,) * (2 * rank)
-        how = Interpolation(
-            method, coordinate_transformation_mode, rounding_method, cubic_alpha,
-            bool(cubic_exclude),
-        )  # fmt: skip
         region = [(bounds[i], bounds[rank + i]) for i in range(rank)]
-        resizing = _Resizing(how, 1e-5, region, extrapolation_value)
+        resizing = _Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
         written = resizing.write(ctx, x, range(2, 2 + rank), size or ())
         result = _finish(ctx, written, ctx.type(data).dtype, ctx.result_type().dtype)
-        return from_channels_first(ctx, result, layout, rank)
+        return from_channels_first(ctx, result, resize.layout, rank)
 
     return export_resize
 
@@ -199,10 +190,10 @@ for _rank in SPATIAL:
 
 
 def _upsample(
-    ctx: ExportContext, data: Value, layout: str, scales: Sequence[float], how: Interpolation
+    ctx: ExportContext, data: Value, scales: Sequence[float], upsampling: Upsampling | Upsampling3d
 ) -> Value:
     """A factor that is whole is told as it is, where lengths are open."""
-    rank = len(scales)
+    rank, layout, how = len(scales), upsampling.layout, upsampling.interpolation
     x = to_channels_first(ctx, data, layout, rank)
     type_ = ctx.type(x)
     sizes = [ctx.result_type().shape[layout.index(letter)] for letter in SPATIAL[rank]]
@@ -228,19 +219,9 @@ def _is_exact_factor(scale: float) -> bool:
 
 @OPS.exports("nn.upsampling")
 def export_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:
-    how = Interpolation(
-        method.removeprefix("bi"), "align_corners" if align_corners else "asymmetric"
-    )
-    return _upsample(ctx, data, layout, (scale_h, scale_w), how)
+    return _upsample(ctx, data, (scale_h, scale_w), upsampling)
 
 
 @OPS.exports("nn.upsampling3d")
@@ -251,12 +232,9 @@ def export_upsampling3d(
     scale_d: float,
     scale_h: float,
     scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    upsampling: Upsampling3d,
 ) -> Value:
-    how = Interpolation(method.removeprefix("tri"), coordinate_transformation_mode)
-    return _upsample(ctx, data, layout, (scale_d, scale_h, scale_w), how)
+    return _upsample(ctx, data, (scale_d, scale_h, scale_w), upsampling)
 
 
 def _resize_at_run_time(
@@ -276,32 +254,15 @@ def _resize_at_run_time(
 
 @OPS.exports("dyn.image.resize2d")
 def export_dyn_resize2d(
-    ctx: ExportContext,
-    data: Value,
-    size: Value,
-    roi: Value,
-    *,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: int,
-    extrapolation_value: float,
-    out_dtype: DType | None,
+    ctx: ExportContext, data: Value, size: Value, roi: Value, *, resize: ImageResize
 ) -> Value:
-    if coordinate_transformation_mode == "tf_crop_and_resize":
+    bounds = [0.0] * 4
+    if resize.coordinate_transformation_mode == "tf_crop_and_resize":
         bounds = [float(each) for each in ctx.constant(roi).reshape(-1)]
-    else:
-        bounds = [0.0] * 4
-    how = Interpolation(
-        method, coordinate_transformation_mode, rounding_method, cubic_alpha, bool(cubic_exclude)
-    )
     region = [(bounds[0], bounds[2]), (bounds[1], bounds[3])]
     sizes = [ctx.call("int", ctx.index(size, place)) for place in range(2)]
-    return _resize_at_run_time(
-        ctx, data, layout, sizes, _Resizing(how, 1e-5, region, extrapolation_value)
-    )
+    resizing = _Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
+    return _resize_at_run_time(ctx, data, resize.layout, sizes, resizing)
 
 
 def _upsample_at_run_time(
@@ -319,19 +280,10 @@ def _upsample_at_run_time(
 
 @OPS.exports("dyn.nn.upsampling")
 def export_dyn_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    scale_h: Value,
-    scale_w: Value,
-    *,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, scale_h: Value, scale_w: Value, *, upsampling: Upsampling
 ) -> Value:
-    how = Interpolation(
-        method.removeprefix("bi"), "align_corners" if align_corners else "asymmetric"
-    )
-    return _upsample_at_run_time(ctx, data, layout, (scale_h, scale_w), how)
+    scales, how = (scale_h, scale_w), upsampling.interpolation
+    return _upsample_at_run_time(ctx, data, upsampling.layout, scales, how)
 
 
 @OPS.exports("dyn.nn.upsampling3d")
@@ -342,12 +294,10 @@ def export_dyn_upsampling3d(
     scale_h: Value,
     scale_w: Value,
     *,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    upsampling: Upsampling3d,
 ) -> Value:
-    how = Interpolation(method.removeprefix("tri"), coordinate_transformation_mode)
-    return _upsample_at_run_time(ctx, data, layout, (scale_d, scale_h, scale_w), how)
+    scales, how = (scale_d, scale_h, scale_w), upsampling.interpolation
+    return _upsample_at_run_time(ctx, data, upsampling.layout, scales, how)
 
 
 def _is_written(call: Call) -> bool:
@@ -363,32 +313,21 @@ def export_serde_resize(
     scales: Value | None,
     sizes: Value | None,
     *,
-    size: tuple[Dim, ...] | None,
-    scale: tuple[float, ...] | None,
-    region: tuple[float, ...] | None,
-    axes: tuple[int, ...],
-    method: Literal["nearest", "linear", "cubic"],
-    mode: str,
-    rounding: str,
-    cubic_alpha: float,
-    exclude_outside: bool,
-    extrapolation_value: float,
-    antialias: bool,
-    policy: str,
+    resize: Resampling,
 ) -> Value:
     """Axes that nothing happens to are left alone."""
     type_ = ctx.type(data)
-    named = [axis % type_.rank for axis in axes] if axes else list(range(type_.rank))
+    named = [axis % type_.rank for axis in resize.axes] if resize.axes else list(range(type_.rank))
     wanted = ctx.result_type()
     bounds: list[tuple[AnyValue, AnyValue]] = [(0.0, 1.0)] * len(named)
-    cropped = mode == "tf_crop_and_resize"
-    if region is not None and cropped:
-        bounds = [(region[i], region[len(named) + i]) for i in range(len(named))]
+    cropped = resize.mode == "tf_crop_and_resize"
+    if resize.region is not None and cropped:
+        bounds = [(resize.region[i], resize.region[len(named) + i]) for i in range(len(named))]
     computed = sizes is not None or scales is not None or (roi is not None and cropped)
     if roi is not None and cropped:
         ends = [ctx.call("float", ctx.index(roi, i)) for i in range(2 * len(named))]
         bounds = [(ends[i], ends[len(named) + i]) for i in range(len(named))]
-    ratios: Sequence[AnyValue] | None = _ratios(type_, named, scale, wanted)
+    ratios: Sequence[AnyValue] | None = _ratios(type_, named, resize.scale, wanted)
     lengths: list[AnyValue] = [wanted.shape[axis] for axis in named]
     if sizes is not None:
         lengths = [ctx.call("int", ctx.index(sizes, i)) for i in range(len(named))]
@@ -407,26 +346,28 @@ def export_serde_resize(
     if not rest:
         return data
     order = sorted(rest, key=lambda i: named[i])
-    name = "nearest_neighbor" if method == "nearest" else method
-    how = Interpolation(name, mode, rounding, cubic_alpha, exclude_outside)
+    name = "nearest_neighbor" if resize.method == "nearest" else resize.method
+    how = Interpolation(
+        name, resize.mode, resize.rounding, resize.cubic_alpha, resize.exclude_outside
+    )
     resizing = _Resizing(
         how,
         0.0,
         [bounds[i] for i in order],
-        extrapolation_value,
+        resize.extrapolation_value,
         None if ratios is None else [ratios[i] for i in order],
     )
     found = [named[i] for i in order]
     if not computed:
         given: list[Dim] = [wanted.shape[axis] for axis in found]
         spatial = list(range(2, type_.rank))
-        if resizing.ratios is None and set(found) < set(spatial) and method != "nearest":
+        if resizing.ratios is None and set(found) < set(spatial) and resize.method != "nearest":
             found, given = spatial, [wanted.shape[axis] for axis in spatial]
-            resizing = _Resizing(how, 0.0, [(0.0, 1.0)] * len(spatial), extrapolation_value)
+            resizing = _Resizing(how, 0.0, [(0.0, 1.0)] * len(spatial), resize.extrapolation_value)
         written: object = resizing.write(ctx, data, found, given)
     else:
         work = type_.dtype
-        if method != "nearest" and work != "float64":
+        if resize.method != "nearest" and work != "float64":
             data, work = cast(ctx, data, "float32"), "float32"
         written = resizing.write_axes(ctx, data, found, [lengths[i] for i in order]), work
     result, work = written if isinstance(written, tuple) else (written, type_.dtype)

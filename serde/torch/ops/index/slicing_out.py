@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from serde.relay.ir.dims import Dim, same_length
+from serde.relay.op.index.slicing import StridedSlice
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import in_signed
@@ -52,23 +53,10 @@ def _backward(length: Dim, first: int, last: int, step: int) -> slice:
 
 @OPS.exports("strided_slice")
 @in_signed
-def export_strided_slice(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    begin: tuple[int, ...],
-    end: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    slice_mode: str,
-    axes: tuple[int, ...] | None,
-) -> Value:
+def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
     shape = ctx.type(data).shape
-    chosen = [axis % len(shape) for axis in axes] if axes is not None else range(len(begin))
-    steps = [*(strides or ()), *[1] * len(begin)]
     slices, flipped = [slice(None)] * len(shape), []
-    for axis, first, last, step in zip(chosen, begin, end, steps, strict=False):
-        if slice_mode == "size":
-            last, step = FAR if last < 0 else first + last, 1
+    for axis, (first, last, step) in region.cuts(len(shape)).items():
         if step > 0:
             slices[axis] = _forward(shape[axis], first, last, step)
         else:

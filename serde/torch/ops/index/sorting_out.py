@@ -7,6 +7,7 @@ from functools import partial
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call
+from serde.relay.op.index.sorting import TopK
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast, dims_of, in_signed
@@ -38,30 +39,22 @@ def export_argsort(
 
 @OPS.exports("topk")
 @partial(in_signed, ordered=True)
-def export_topk(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    k: int | None,
-    axis: int,
-    ret_type: str,
-    is_ascend: bool,
-    dtype: DType | None,
-) -> Value | tuple[Value, ...]:
+def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
     """``torch.topk`` leaves open which of equal elements it names; their order tells it."""
+    axis = topk.axis
     type_, axis = ctx.type(data), axis % ctx.type(data).rank
-    whole = k is None or k < 1
-    if ret_type == "values" and not whole and type_.dtype != "bool":
-        options = {} if not is_ascend else {"largest": False}
-        return ctx.call_tuple("torch.topk", data, k, dim=axis, **options, outputs=2)[0]
-    found = _sort(ctx, data, axis, is_ascend)
-    if not whole and type_.shape[axis] != k:
-        cut = (*[slice(None)] * axis, slice(None, k))
+    whole = topk.k is None or topk.k < 1
+    if topk.ret_type == "values" and not whole and type_.dtype != "bool":
+        options = {} if not topk.is_ascend else {"largest": False}
+        return ctx.call_tuple("torch.topk", data, topk.k, dim=axis, **options, outputs=2)[0]
+    found = _sort(ctx, data, axis, topk.is_ascend)
+    if not whole and type_.shape[axis] != topk.k:
+        cut = (*[slice(None)] * axis, slice(None, topk.k))
         found = tuple(ctx.index(each, cut if axis else cut[0]) for each in found)
-    if ret_type == "values":
+    if topk.ret_type == "values":
         return found[0]
     places = cast(ctx, found[1], ctx.result_types()[-1].dtype, "int64")
-    return places if ret_type == "indices" else (found[0], places)
+    return places if topk.ret_type == "indices" else (found[0], places)
 
 
 @OPS.exports("searchsorted")

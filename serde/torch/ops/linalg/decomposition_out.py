@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.types import TensorType
+from serde.relay.op.linalg.fourier import ShortTimeFourier
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast
@@ -120,19 +121,9 @@ def export_serde_dft(
 
 
 @OPS.exports("stft")
-def export_stft(
-    ctx: ExportContext,
-    data: Value,
-    window: Value,
-    *,
-    n_fft: int,
-    hop_length: int,
-    win_length: int,
-    normalized: bool,
-    onesided: bool,
-) -> Value:
+def export_stft(ctx: ExportContext, data: Value, window: Value, *, stft: ShortTimeFourier) -> Value:
     """Of each window the first elements count alone, so the transform is as long as they are."""
-    options = [n_fft, hop_length, win_length, normalized, onesided]
+    options = list(vars(stft).values())
     return ctx.call(ctx.helper("short_time_fourier"), data, window, *options)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
+from serde.relay.op.linalg.product import MatMul
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
@@ -68,15 +69,12 @@ def export_nn_matmul(
     tensor_b: Value,
     bias: Value | None = None,
     *,
-    units: Dim | None,
-    out_dtype: DType | None,
-    transpose_a: bool,
-    transpose_b: bool,
+    matmul: MatMul,
 ) -> Value:
     a, b, work = _widened(ctx, tensor_a, tensor_b)
-    if transpose_a:
+    if matmul.transpose_a:
         a = _transposed(ctx, a, ctx.type(tensor_a).rank)
-    if transpose_b:
+    if matmul.transpose_b:
         b = _transposed(ctx, b, ctx.type(tensor_b).rank)
     result = cast(ctx, ctx.infix("@", a, b), ctx.result_type().dtype, work)
     return result if bias is None else ctx.infix("+", result, bias)
@@ -92,15 +90,8 @@ def export_batch_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
-    return export_nn_matmul(
-        ctx,
-        tensor_a,
-        tensor_b,
-        units=None,
-        out_dtype=out_dtype,
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-    )
+    matmul = MatMul(units=None, transpose_a=transpose_a, transpose_b=transpose_b)
+    return export_nn_matmul(ctx, tensor_a, tensor_b, matmul=matmul)
 
 
 @OPS.exports("serde.matmul")

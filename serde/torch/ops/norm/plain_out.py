@@ -12,6 +12,7 @@ import serde.allocation as allocation
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import itemsize
+from serde.relay.op.norm.plain import ChannelNorm, GroupNorm
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast, dims_of
@@ -48,13 +49,11 @@ def export_batch_norm(
     moving_mean: Value,
     moving_var: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: ChannelNorm,
 ) -> tuple[Value, Value, Value]:
     """A factor or a shift that does not count is the constant that it is, in a layer."""
-    used = [moving_mean, moving_var, *([gamma] if scale else []), *([beta] if center else [])]
+    given = (moving_mean, moving_var, *norm.affine(gamma, beta))
+    used = [each for each in given if each is not None]
     (count,) = ctx.type(moving_mean).shape
     always = bool(ctx.in_training().get("use_global_stats"))
 
@@ -67,23 +66,22 @@ def export_batch_norm(
                 x,
                 moving_mean,
                 moving_var,
-                gamma if scale else None,
-                beta if center else None,
-                eps=epsilon,
+                *norm.affine(gamma, beta),
+                eps=norm.epsilon,
             )
         weights = {"running_mean": moving_mean, "running_var": moving_var}
-        options: dict[str, object] = {} if epsilon == 1e-5 else {"eps": epsilon}
+        options: dict[str, object] = {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
         options |= _momentum(ctx)
-        if scale or center:
-            weights["weight"] = gamma if scale else _vector(ctx, gamma, 1.0)
-            weights["bias"] = beta if center else _vector(ctx, beta, 0.0)
+        if norm.scale or norm.center:
+            weights["weight"] = gamma if norm.scale else _vector(ctx, gamma, 1.0)
+            weights["bias"] = beta if norm.center else _vector(ctx, beta, 0.0)
         else:
             options["affine"] = False
         weights["num_batches_tracked"] = ctx.const(0, "int64")
         name = f"nn.BatchNorm{max(rank - 2, 1)}d"
         return ctx.layer(name, (x,), weights, num_features=count, **options)
 
-    return _on_axis(ctx, data, axis, 1, write), moving_mean, moving_var
+    return _on_axis(ctx, data, norm.axis, 1, write), moving_mean, moving_var
 
 
 def _momentum(ctx: ExportContext) -> dict[str, object]:
@@ -129,25 +127,15 @@ def _layer_norm(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     """PyTorch normalises the last axes."""
 
     def write(x: Value) -> Value:
         lengths = (ctx.type(x).shape[-1],)
-        return _layer_norm(
-            ctx, x, gamma if scale else None, beta if center else None, lengths, epsilon
-        )
+        return _layer_norm(ctx, x, *norm.affine(gamma, beta), lengths, norm.epsilon)
 
-    return _on_axis(ctx, data, axis, -1, write)
+    return _on_axis(ctx, data, norm.axis, -1, write)
 
 
 def _has_wide_statistics(call: Call) -> bool:
@@ -197,45 +185,32 @@ def export_rms_norm(
 
 @OPS.exports("nn.group_norm")
 def export_group_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: GroupNorm
 ) -> Value:
     (count,) = ctx.type(gamma).shape
 
     def write(x: Value) -> Value:
-        if scale and center and ctx.is_weight(gamma, beta) and isinstance(count, int):
-            options = {} if epsilon == 1e-5 else {"eps": epsilon}
+        if norm.scale and norm.center and ctx.is_weight(gamma, beta) and isinstance(count, int):
+            options = {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
             weights = {"weight": gamma, "bias": beta}
             return ctx.layer(
-                "nn.GroupNorm", (x,), weights, num_groups=num_groups, num_channels=count, **options
+                "nn.GroupNorm",
+                (x,),
+                weights,
+                num_groups=norm.num_groups,
+                num_channels=count,
+                **options,
             )
         return ctx.call(
-            "F.group_norm", x, num_groups, gamma if scale else None, beta if center else None,
-            epsilon,
+            "F.group_norm", x, norm.num_groups, *norm.affine(gamma, beta), norm.epsilon
         )  # fmt: skip
 
-    return _on_axis(ctx, data, axis, 1, write)
+    return _on_axis(ctx, data, norm.axis, 1, write)
 
 
 @OPS.exports("nn.instance_norm")
 def export_instance_norm(
-    ctx: ExportContext,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: ChannelNorm
 ) -> Value:
     """The layer and its function refuse a single element; what they call does not."""
     (count,) = ctx.type(gamma).shape
@@ -244,20 +219,22 @@ def export_instance_norm(
         rank = ctx.type(x).rank
         spatial = ctx.type(x).shape[2:]
         several = any(isinstance(length, int) and length > 1 for length in spatial)
-        affine = scale and center and several and isinstance(count, int)
+        affine = norm.scale and norm.center and several and isinstance(count, int)
         if affine and 3 <= rank <= 5 and ctx.is_weight(gamma, beta):
-            options = {} if epsilon == 1e-5 else {"eps": epsilon}
+            options = {} if norm.epsilon == 1e-5 else {"eps": norm.epsilon}
             weights = {"weight": gamma, "bias": beta}
             return ctx.layer(
                 f"nn.InstanceNorm{rank - 2}d", (x,), weights, num_features=count, affine=True,
                 **options,
             )  # fmt: skip
-        given = (gamma if scale else None, beta if center else None)
+        given = norm.affine(gamma, beta)
         if several:
-            return ctx.call("F.instance_norm", x, weight=given[0], bias=given[1], eps=epsilon)
-        return ctx.call("torch.instance_norm", x, *given, None, None, True, 0.0, epsilon, False)
+            return ctx.call("F.instance_norm", x, weight=given[0], bias=given[1], eps=norm.epsilon)
+        return ctx.call(
+            "torch.instance_norm", x, *given, None, None, True, 0.0, norm.epsilon, False
+        )
 
-    return _on_axis(ctx, data, axis, 1, write)
+    return _on_axis(ctx, data, norm.axis, 1, write)
 
 
 @OPS.exports("nn.l2_normalize")

@@ -13,7 +13,7 @@ from serde.relay.op.qnn.conv import channel_zero_point
 from serde.relay.op.qnn.parameters import fixed_point
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import (
-    Convolution,
+    RelayConv,
     export_convolution,
     export_transposed_convolution,
     from_compute_dtype,
@@ -161,7 +161,7 @@ def export_qnn_conv2d(
     input_scale: Value,
     weight_scale: Value,
     *,
-    conv: Convolution,
+    conv: RelayConv,
 ) -> Value:
     """Sums of products of such narrow integers are exact in float64."""
     x = _shifted(ctx, data, _scalar(ctx, input_zero_point), "float64")
@@ -181,7 +181,7 @@ def export_qnn_conv2d_transpose(
     input_scale: Value,
     weight_scale: Value,
     *,
-    conv: Convolution,
+    conv: RelayConv,
     output_padding: tuple[int, ...],
 ) -> Value:
     x = _shifted(ctx, data, _scalar(ctx, input_zero_point), "float64")

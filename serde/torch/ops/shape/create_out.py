@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from serde.relay.ir.dims import Dim, same_shape
 from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.op.shape.matrix import Diagonals
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
@@ -182,16 +183,11 @@ def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> V
 
 @OPS.exports("matrix_set_diag")
 def export_matrix_set_diag(
-    ctx: ExportContext,
-    input: Value,
-    diagonal: Value,
-    *,
-    k1: int,
-    k2: int,
-    super_diag_right_align: bool,
-    sub_diag_right_align: bool,
+    ctx: ExportContext, input: Value, diagonal: Value, *, diagonals: Diagonals
 ) -> Value:
-    if k1 == k2:
+    if diagonals.k1 == diagonals.k2:
         diagonal = ctx.method(diagonal, "unsqueeze", -2)
-    flags = super_diag_right_align, sub_diag_right_align
-    return ctx.call(ctx.helper("set_diagonals"), input, diagonal, k1, k2, *flags)
+    flags = diagonals.super_diag_right_align, diagonals.sub_diag_right_align
+    return ctx.call(
+        ctx.helper("set_diagonals"), input, diagonal, diagonals.k1, diagonals.k2, *flags
+    )

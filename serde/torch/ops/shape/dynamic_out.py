@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from serde.relay.ir.types import TensorType
+from serde.relay.op.index.dynamic import DynamicTopK
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
@@ -127,24 +128,17 @@ def export_dyn_one_hot(
 
 @OPS.exports("dyn.topk")
 def export_dyn_topk(
-    ctx: ExportContext,
-    data: Value,
-    k: Value,
-    *,
-    axis: int,
-    ret_type: str,
-    is_ascend: bool,
-    dtype: DType | None,
+    ctx: ExportContext, data: Value, k: Value, *, topk: DynamicTopK
 ) -> Value | tuple[Value, ...]:
     rank = ctx.type(data).rank
     found = ctx.call_tuple(
-        ctx.helper("first_sorted"), data, k, axis % rank, not is_ascend, outputs=2
+        ctx.helper("first_sorted"), data, k, topk.axis % rank, not topk.is_ascend, outputs=2
     )
     types = ctx.result_types()
-    if ret_type == "values":
+    if topk.ret_type == "values":
         return found[0]
     places = cast(ctx, found[1], types[-1].dtype, "int64")
-    return places if ret_type == "indices" else (found[0], places)
+    return places if topk.ret_type == "indices" else (found[0], places)
 
 
 @OPS.exports("dyn.sparse_to_dense")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
+from serde.relay.op.shape.columns import Columns
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import cast
@@ -82,23 +82,14 @@ def _is_plain_fold(call: Call) -> bool:
 
 
 @OPS.exports("serde.col2im", when=_is_plain_fold)
-def export_col2im(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    image_shape: tuple[Dim, ...],
-    block_shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...] | None,
-) -> Value:
-    before = (padding * 2)[:2]
+def export_col2im(ctx: ExportContext, data: Value, *, col2im: Columns) -> Value:
+    before = (col2im.padding * 2)[:2]
     return ctx.call(
         "F.fold",
         data,
-        tuple(ctx.sizes(image_shape)),
-        block_shape,
-        dilation=dilation or 1,
+        tuple(ctx.sizes(col2im.image_shape)),
+        col2im.block_shape,
+        dilation=col2im.dilation or 1,
         padding=before,
-        stride=strides or 1,
+        stride=col2im.strides or 1,
     )

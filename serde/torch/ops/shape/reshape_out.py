@@ -10,6 +10,7 @@ from serde.relay.ir.dims import Any, Dim, SymDim, product, same_length, symbol
 from serde.relay.ir.layout import LayoutPlan
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import TensorType
+from serde.relay.op.shape.reshape import ReshapeLike
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, dims_of, in_signed, permute, unsqueeze
@@ -147,24 +148,17 @@ def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.exports("reshape_like")
 def export_reshape_like(
-    ctx: ExportContext,
-    data: Value,
-    shape_like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
+    ctx: ExportContext, data: Value, shape_like: Value, *, ranges: ReshapeLike
 ) -> Value:
-    if (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None):
+    if ranges == ReshapeLike():
         return ctx.method(data, "reshape_as", shape_like)
     dims = ctx.result_type().shape
     if not any(isinstance(dim, Any) for dim in dims):
         return write_reshape(ctx, data, dims)
     spans = [range(ctx.type(x).rank) for x in (data, shape_like)]
-    replaced = spans[0][lhs_begin:lhs_end]
+    replaced = spans[0][ranges.lhs_begin : ranges.lhs_end]
     sizes = [ctx.size(data, axis) for axis in range(replaced.start)]
-    sizes += [ctx.size(shape_like, axis) for axis in spans[1][rhs_begin:rhs_end]]
+    sizes += [ctx.size(shape_like, axis) for axis in spans[1][ranges.rhs_begin : ranges.rhs_end]]
     sizes += [ctx.size(data, axis) for axis in range(replaced.stop, len(spans[0]))]
     return ctx.method(data, "reshape", tuple(sizes))
 

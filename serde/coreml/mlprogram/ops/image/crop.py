@@ -19,6 +19,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.types import TensorType
+from serde.relay.op.image.crop import CropAndResize
 from serde.weights import dtype_name
 
 Corners = Literal[
@@ -192,19 +193,10 @@ def _boxes_count(node: Call) -> Dim | None:
 
 
 def _export_boxes(
-    ctx: ExportContext,
-    data: Value,
-    boxes: Value,
-    box_indices: Value,
-    *,
-    crop_size: tuple[Dim, ...] | None,
-    layout: str,
-    method: str,
-    extrapolation_value: float,
-    out_dtype: AnyValue,
+    ctx: ExportContext, data: Value, boxes: Value, box_indices: Value, *, crop: CropAndResize
 ) -> Value:
     """Before iOS17 boxes lie in five axes and have the dtype of the images."""
-    height, width = (length for length in crop_size or () if isinstance(length, int))
+    height, width = (length for length in crop.crop_size or () if isinstance(length, int))
     wanted, dtype = ctx.result_type(), ctx.type(data).dtype
     inputs: dict[str, AnyValue] = {
         "target_height": height,
@@ -215,7 +207,7 @@ def _export_boxes(
         "sampling_mode": "ALIGN_CORNERS",
     }
     if ctx.version >= 16:
-        inputs["pad_value"] = ctx.const(extrapolation_value, dtype)
+        inputs["pad_value"] = ctx.const(crop.extrapolation_value, dtype)
     if ctx.version >= 17:
         indices = ctx.cast(box_indices, "int32")
         return ctx.emit("crop_resize", x=data, boxes=boxes, box_indices=indices, **inputs)

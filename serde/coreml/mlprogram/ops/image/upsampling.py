@@ -15,6 +15,7 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.types import TensorType
+from serde.relay.op.image.upsampling import Upsampling
 from serde.walk.expansion.resizing import expand_upsampling, expand_upsampling3d
 
 
@@ -89,19 +90,12 @@ def _open_and_whole(node: Call) -> bool:
 
 @OPS.exports("nn.upsampling", when=_open_and_whole)
 def export_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, upsampling: Upsampling
 ) -> Value:
     factors = {
         "scale_factor_height": ctx.const(int(scale_h), "int32"),
         "scale_factor_width": ctx.const(int(scale_w), "int32"),
     }
-    if method == "nearest_neighbor":
+    if upsampling.method == "nearest_neighbor":
         return ctx.emit("upsample_nearest_neighbor", x=data, **factors)
     return ctx.emit("upsample_bilinear", x=data, align_corners=True, **factors)

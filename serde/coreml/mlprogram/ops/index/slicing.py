@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.index.slicing import StridedSlice
 
 FAR = 2**31 - 1
 """From here on a bound is the end of its axis, whatever its length."""
@@ -210,42 +211,11 @@ def _one(
     return begin, relay.where(chosen, stop, end)
 
 
-def cuts_of(
-    rank: int,
-    begin: Sequence[int],
-    end: Sequence[int],
-    strides: Sequence[int] | None,
-    slice_mode: str,
-    axes: Sequence[int] | None,
-) -> dict[int, tuple[int, int, int]]:
-    """Return begin, end and stride of each axis that Relay's attributes cut.
-
-    In mode "size" the ends are lengths, and -1 means all that follows.
-    """
-    positions = [axis % rank for axis in axes] if axes is not None else list(range(len(begin)))
-    steps = [*(strides or ()), *[1] * len(positions)][: len(positions)]
-    stops = list(end)
-    if slice_mode == "size":
-        steps = [1] * len(positions)
-        stops = [FAR if size < 0 else start + size for start, size in zip(begin, end, strict=True)]
-    bounds = zip(begin, stops, steps, strict=True)
-    return dict(zip(positions, bounds, strict=True))
-
-
 @OPS.exports("strided_slice")
-def export_strided_slice(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    begin: tuple[int, ...],
-    end: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    slice_mode: Literal["end", "size"],
-    axes: tuple[int, ...] | None,
-) -> Value:
+def export_strided_slice(ctx: ExportContext, data: Value, *, region: StridedSlice) -> Value:
     type_ = ctx.type(data)
-    region = Region.of(type_.shape, cuts_of(type_.rank, begin, end, strides, slice_mode, axes))
-    return emit_in(ctx, MOVE_DTYPES, "slice_by_index", {"x": data}, **region.inputs)
+    inputs = Region.of(type_.shape, region.cuts(type_.rank)).inputs
+    return emit_in(ctx, MOVE_DTYPES, "slice_by_index", {"x": data}, **inputs)
 
 
 @OPS.exports("dyn.strided_slice")
@@ -372,7 +342,8 @@ def export_strided_set(
     type_ = ctx.type(data)
     bounds = [ctx.constant(bound).tolist() for bound in (begin, end, strides)]
     begins, ends, steps = bounds
-    region = Region.of(type_.shape, cuts_of(type_.rank, begins, ends, steps, "end", None))
+    cuts = StridedSlice(begin=begins, end=ends, strides=steps, axes=None).cuts(type_.rank)
+    region = Region.of(type_.shape, cuts)
     work = compute_dtype(ctx, type_.dtype, MOVE_DTYPES)
     tensors = {"x": cast_to(ctx, data, work), "update": cast_to(ctx, v, work)}
     found = ctx.emit("slice_update", TensorType(type_.shape, work), **tensors, **region.inputs)
@@ -388,7 +359,7 @@ def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Exp
     if shape is None or len(bounds) < 3:
         raise Unsupported("a region that is not fixed")
     begins, ends, steps = bounds
-    cuts = cuts_of(len(shape), begins, ends, steps, "end", None)
+    cuts = StridedSlice(begin=begins, end=ends, strides=steps, axes=None).cuts(len(shape))
     ranges = tuple(slice(*cuts.get(axis, (None, None, None))) for axis in range(len(shape)))
     positions = flat_places(shape, ranges)
     flat = relay.reshape(relay.broadcast_to(v, positions.shape), [-1])

@@ -26,6 +26,8 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.relay.op.index.dynamic import DynamicTopK
+from serde.relay.op.index.sorting import TopK
 
 
 @OPS.imports("argsort")
@@ -101,58 +103,47 @@ def import_topk(
 
 
 @OPS.exports("topk")
-def export_topk(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    k: int | None,
-    axis: int,
-    ret_type: Literal["both", "values", "indices"],
-    is_ascend: bool,
-    dtype: AnyValue,
-) -> Value | tuple[Value, ...]:
+def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple[Value, ...]:
     """A number below 1 means all; of these MIL has an order where their number is not fixed."""
     type_ = ctx.type(data)
-    place = normalize_axis(axis, type_.rank)
+    place = normalize_axis(topk.axis, type_.rank)
     length = type_.shape[place]
-    count = k if k is not None and k > 0 else length
+    count = topk.k if topk.k is not None and topk.k > 0 else length
     work = compute_dtype(ctx, type_.dtype, GATHER_DTYPES)
     x = cast_to(ctx, data, work)
     if isinstance(count, int):
         dims: list[Dim] = [*type_.shape[:place], count, *type_.shape[place + 1 :]]
         types = [TensorType(dims, work), TensorType(dims, "int32")]
         values, indices = ctx.emit_tuple(
-            "topk", types, x=x, k=count, axis=place, ascending=is_ascend
+            "topk", types, x=x, k=count, axis=place, ascending=topk.is_ascend
         )
     else:
-        indices = _order(ctx, x, place, is_ascend)
+        indices = _order(ctx, x, place, topk.is_ascend)
         made = TensorType(type_.shape, work)
         values = ctx.emit("gather_along_axis", made, x=x, indices=indices, axis=place)
     types_ = ctx.result_types()
     found = cast_to(ctx, values, type_.dtype), cast_to(ctx, indices, types_[-1].dtype)
-    if ret_type == "both":
+    if topk.ret_type == "both":
         return found
-    return found[0] if ret_type == "values" else cast_to(ctx, indices, types_[0].dtype)
+    return found[0] if topk.ret_type == "values" else cast_to(ctx, indices, types_[0].dtype)
 
 
 @OPS.expands("dyn.topk")
-def expand_dyn_topk(
-    data: Expr, k: Expr, *, axis: int, ret_type: str, is_ascend: bool, dtype: AnyValue
-) -> Expr:
+def expand_dyn_topk(data: Expr, k: Expr, *, topk: DynamicTopK) -> Expr:
     """All in order, of which as many as are asked for are kept."""
     type_ = data.checked_type
     if not isinstance(type_, TensorType):
         raise Unsupported(f"expected a tensor, found {type_!r}")
-    place = normalize_axis(axis, type_.rank)
+    place = normalize_axis(topk.axis, type_.rank)
     length = relay.take(relay.shape_of(data), relay.const([place], "int32"), axis=0, mode="fast")
     asked = relay.reshape(relay.cast(k, "int32"), newshape=(1,))
     below = relay.less(asked, relay.const(1, "int32"))
     end = relay.where(below, length, relay.minimum(asked, length))
-    parts = list(relay.topk(data, -1, place, "both", is_ascend, dtype or "int32"))
+    parts = list(relay.topk(data, -1, place, "both", topk.is_ascend, topk.dtype or "int32"))
     cut = [relay.strided_slice(part, [0], end, axes=[place]) for part in parts]
-    if ret_type == "both":
+    if topk.ret_type == "both":
         return relay.Tuple(cut)
-    return cut[0] if ret_type == "values" else cut[1]
+    return cut[0] if topk.ret_type == "values" else cut[1]
 
 
 @OPS.expands("searchsorted")

@@ -17,6 +17,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+from serde.relay.op.linalg.product import MatMul
 from serde.walk.expansion.einsum import expand_einsum
 
 WHOLE = ("nchw,nwhu->nchu", "chw,whr->chr")
@@ -103,19 +104,10 @@ def _transpose_matrices(x: Expr, rank: int) -> Expr:
 
 
 @OPS.exports("nn.matmul")
-def export_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    units: AnyValue,
-    out_dtype: AnyValue,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
+def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
     return export_batch_matmul(
         ctx, tensor_a, tensor_b,
-        out_dtype=out_dtype, transpose_a=transpose_a, transpose_b=transpose_b,
+        out_dtype=matmul.out_dtype, transpose_a=matmul.transpose_a, transpose_b=matmul.transpose_b,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.shape.reshape import new_shape
+from serde.relay.op.shape.reshape import ReshapeLike, new_shape
 
 
 def emit_moved(
@@ -170,16 +170,9 @@ def export_reshape(
 
 @OPS.exports("reshape_like")
 def export_reshape_like(
-    ctx: ExportContext,
-    data: Value,
-    like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
+    ctx: ExportContext, data: Value, like: Value, *, ranges: ReshapeLike
 ) -> Value:
-    whole = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None)
+    whole = ranges == ReshapeLike()
     dims = ctx.result_type().shape
     if whole and any(isinstance(dim, Any) for dim in dims):
         shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)

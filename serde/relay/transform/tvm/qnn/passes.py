@@ -1,4 +1,4 @@
-"""Quantised operators for a target, and in plain Relay."""
+"""Quantised operators in plain Relay, or in part."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CanonicalizeOps(RewriteByAttribute):
 
 @dataclass(frozen=True)
 class Legalize(RewriteByAttribute):
-    """Write quantised operators in the form that suits the current target.
+    """Write quantised operators in the form that suits every target.
 
     What stands for an operator is its attribute ``FTVMQnnLegalize``: see
     :mod:`serde.relay.transform.tvm.qnn.legalizations`. Results are equal to those of the operators.
