@@ -14,6 +14,7 @@ from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Ordering, Values
 from serde.relay.ir.types import TensorType
+from serde.relay.lowering.sparse import decompose_dyn_sparse_to_dense
 from serde.relay.op.index import scatter, select, slicing, sorting
 from serde.relay.op.shape.dynamic import Given, count_of, integers_of, scalar_of, static_type
 
@@ -194,6 +195,7 @@ def _sparse_to_dense_type(
 @relay_op(
     "dyn.sparse_to_dense",
     infer=_sparse_to_dense_type,
+    decompose=decompose_dyn_sparse_to_dense,
     by_value=["output_shape"],
     samples=[
         sample(np.array([[0, 1], [2, 2]]), (2,), _OFF, np.array([3, 4], np.int64)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from serde.relay.ir.types import TensorType
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
@@ -145,19 +144,3 @@ def export_dyn_topk(
         return found[0]
     places = cast(ctx, found[1], types[-1].dtype, "int64")
     return places if ret_type == "indices" else (found[0], places)
-
-
-@OPS.exports("dyn.sparse_to_dense")
-def export_dyn_sparse_to_dense(
-    ctx: ExportContext,
-    sparse_indices: Value,
-    sparse_values: Value,
-    default_value: Value,
-    output_shape: Value,
-) -> Value:
-    base = ctx.method(default_value, "expand", integers(ctx, output_shape))
-    type_ = ctx.type(sparse_indices)
-    if type_.rank < 2:
-        sparse_indices = ctx.method(sparse_indices, "reshape", -1, 1)
-    typed = ctx.typed(sparse_indices, TensorType([1, 1], type_.dtype))
-    return ctx.call(ctx.helper("put_at"), base, typed, sparse_values)

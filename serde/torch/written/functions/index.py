@@ -101,15 +101,6 @@ def reduce_at(x: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Te
     return rows.scatter_reduce(0, places, given, reduction).reshape(x.shape)
 
 
-def put_at(x: Tensor, indices: Tensor, values: Tensor) -> Tensor:
-    """Write values at indices, one index a row."""
-    flat = torch.zeros_like(indices[:, 0])
-    for axis in range(x.dim()):
-        flat = flat * x.shape[axis] + indices[:, axis] % x.shape[axis]
-    given = values.expand(flat.shape)
-    return x.reshape(-1).scatter(0, flat.to(torch.int64), given).reshape(x.shape)
-
-
 def first_sorted(
     x: Tensor, k: Tensor, axis: int, descending: bool
 ) -> tuple[Tensor, Tensor]:

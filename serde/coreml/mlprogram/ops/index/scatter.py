@@ -25,7 +25,6 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 
@@ -179,35 +178,6 @@ def export_scatter_nd(
         raise Unsupported("one index alone", hint="give it an axis in front")
     tensors = {"data": data, "updates": updates}
     return emit_in(ctx, NUMBERS, "scatter_nd", tensors, indices=rows, mode=mode)
-
-
-def _dense(indices: Expr, values: Expr, target: Expr, rank: int) -> Expr:
-    rows = relay.reshape(indices, [-1, rank])
-    count = _shape(rows)[0]
-    if not _shape(values):
-        if not isinstance(count, int):
-            raise Unsupported("one value for a number of places that is not fixed")
-        values = relay.broadcast_to(values, [count])
-    return relay.scatter_nd(target, relay.transpose(rows, axes=[1, 0]), values, "update")
-
-
-@OPS.expands("sparse_to_dense")
-def expand_sparse_to_dense(
-    sparse_indices: Expr, sparse_values: Expr, default_value: Expr, *, output_shape: Sequence[Dim]
-) -> Expr:
-    target = relay.full(default_value, output_shape, _dtype(sparse_values))
-    return _dense(sparse_indices, sparse_values, target, len(output_shape))
-
-
-@OPS.expands("dyn.sparse_to_dense")
-def expand_dyn_sparse_to_dense(
-    sparse_indices: Expr, sparse_values: Expr, default_value: Expr, output_shape: Expr
-) -> Expr:
-    target = call("dyn.full", default_value, output_shape, dtype=_dtype(sparse_values))
-    (rank,) = _shape(output_shape)
-    if not isinstance(rank, int):
-        raise Unsupported("a shape of unknown rank")
-    return _dense(sparse_indices, sparse_values, target, rank)
 
 
 def flat_places(shape: Sequence[int], cuts: tuple[slice, ...]) -> np.ndarray[AnyValue, AnyValue]:
