@@ -8,10 +8,7 @@ import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
-from serde.allocation import iterations
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.shape.arrange import axes_last
@@ -138,54 +135,3 @@ def import_diag_indices_from(ctx: ImportContext, data: Expr) -> Expr:
     if len(shape) < 2 or len(set(shape)) > 1:
         raise Unsupported(f"expected axes of equal lengths, found {ctx.type(data)!r}")
     return relay.Constant(allocation.tile(allocation.arange(shape[0]), (len(shape), 1)))
-
-
-@OPS.exports("trilu")
-def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
-    """The two last axes must be fixed: their positions are compared with `k`."""
-    rows, columns = ctx.static_lengths(data, (-2, -1))
-    offsets = ctx.const(
-        allocation.outer_sum(-allocation.arange(rows), allocation.arange(columns)), "int64"
-    )
-    compare = relay.greater_equal if upper else relay.less_equal
-
-    def build(x: Expr, diagonal: Expr, indices: Expr) -> Expr:
-        kept = compare(indices, relay.cast(diagonal, "int64"))
-        return relay.where(kept, x, relay.zeros_like(x))
-
-    return ctx.spell(build, data, k, offsets)
-
-
-@OPS.exports("matrix_set_diag")
-def export_matrix_set_diag(
-    ctx: ExportContext,
-    input: Value,
-    diagonal: Value,
-    *,
-    k1: int,
-    k2: int,
-    super_diag_right_align: bool,
-    sub_diag_right_align: bool,
-) -> Value:
-    """Every place of a diagonal takes its element of `diagonal`, whose two last axes are one."""
-    rows, columns = ctx.static_lengths(input, (-2, -1))
-    lines = ctx.type(diagonal).shape
-    (width,) = ctx.static_lengths(diagonal, [-1])
-    indices = allocation.zeros((rows, columns), np.int64)
-    on = allocation.zeros((rows, columns), np.bool_)
-    iterations(k2 - k1 + 1, f"diagonals {k1} to {k2}")
-    for k in range(k1, k2 + 1):
-        length = min(rows + min(k, 0), columns - max(k, 0))
-        right = super_diag_right_align if k >= 0 else sub_diag_right_align
-        steps = allocation.arange(max(length, 0))
-        where = (steps - min(k, 0), steps + max(k, 0))
-        indices[where] = (k2 - k) * width + (width - length if right else 0) + steps
-        on[where] = True
-    outer = lines[:-1] if k1 == k2 else lines[:-2]
-    flat = ctx.reshape(diagonal, (*outer, (k2 - k1 + 1) * width))
-
-    def build(x: Expr, values: Expr) -> Expr:
-        chosen = relay.take(values, relay.Constant(indices), axis=-1, mode="clip")
-        return relay.where(relay.Constant(on), chosen, x)
-
-    return ctx.spell(build, input, flat)

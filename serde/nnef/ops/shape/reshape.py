@@ -78,20 +78,6 @@ def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
     return _reshape(ctx, data)
 
 
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext,
-    data: Value,
-    shape_like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
-) -> Value:
-    return _reshape(ctx, data)
-
-
 @OPS.imports("transpose")
 def import_transpose(ctx: ImportContext, input: Expr, *, axes: tuple[int, ...]) -> Expr:
     """Axes behind those that are named stay."""

@@ -226,23 +226,6 @@ def export_reverse_reshape(
     return ctx.emit("Reshape", x, ctx.emit("Concat", *parts, axis=0))
 
 
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext,
-    x: Value,
-    like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
-) -> Value:
-    whole = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None)
-    if whole and any(isinstance(dim, Any) for dim in ctx.result_type().shape):
-        return ctx.emit("Reshape", x, ctx.emit("Shape", like))
-    return emit_reshape(ctx, x, ctx.result_type().shape)
-
-
 @OPS.exports("nn.batch_flatten")
 def export_batch_flatten(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Flatten", x, axis=1)

@@ -57,28 +57,6 @@ def _make_exporter(op: str) -> AnyValue:
 OPS.exports("contrib_reverse_reshape")(_make_exporter("contrib_reverse_reshape"))
 
 
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext,
-    data: Value,
-    shape_like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
-) -> Value:
-    type_ = get("reshape_like").infer(
-        _named_type(ctx, data),
-        _named_type(ctx, shape_like),
-        lhs_begin=lhs_begin,
-        lhs_end=lhs_end,
-        rhs_begin=rhs_begin,
-        rhs_end=rhs_end,
-    )
-    return reshape(ctx, data, type_.shape)
-
-
 @OPS.exports("nn.batch_flatten")
 def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
     shape = ctx.named_shape(data)

@@ -168,25 +168,6 @@ def export_reshape(
     return reshape(ctx, data, ctx.result_type().shape)
 
 
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext,
-    data: Value,
-    like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
-) -> Value:
-    whole = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None)
-    dims = ctx.result_type().shape
-    if whole and any(isinstance(dim, Any) for dim in dims):
-        shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)
-        return emit_moved(ctx, "reshape", data, dims, shape=shape)
-    return reshape(ctx, data, dims)
-
-
 @OPS.imports("reshape_like", since=(16, 17))
 def import_reshape_like(
     ctx: ImportContext,
