@@ -91,3 +91,37 @@ def test_shapes_and_layouts(dim: Callable[[str], Dim]) -> None:
     padded = np.pad(data, ((0, 0), (0, 2), (0, 0), (0, 0)))
     want = padded.reshape(2, 2, 4, 3, 2).transpose(0, 1, 3, 4, 2)
     np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("dim", OPEN)
+def test_fourier_transforms(dim: Callable[[str], Dim]) -> None:
+    real, imaginary = (relay.var(name, shape=(2, dim("n"))) for name in ("re", "im"))
+    given = {
+        "re": np.random.default_rng(1).standard_normal((2, 6)).astype(np.float32),
+        "im": np.random.default_rng(2).standard_normal((2, 6)).astype(np.float32),
+    }
+    signal = given["re"] + 1j * given["im"]
+    for inverse, want in ((False, np.fft.fft(signal)), (True, np.fft.ifft(signal))):
+        body = relay.dft(real, imaginary, inverse=inverse).astuple()
+        found = run(given, [real, imaginary], body)
+        np.testing.assert_allclose(found, [want.real, want.imag], rtol=1e-5, atol=1e-5)
+    x, window = relay.var("x", shape=(dim("b"), dim("t"))), relay.var("w", shape=(dim("w"),))
+    data, weights = np.arange(20, dtype=np.float32).reshape(2, 10), np.hanning(6).astype(np.float32)
+    (found,) = run({"x": data, "w": weights}, [x, window], relay.stft(x, 4, 2, 4, window))
+    frames = np.stack([data[:, at : at + 4] * weights[:4] for at in range(0, 7, 2)], -1)
+    waves = np.fft.rfft(frames, axis=1)
+    want = np.stack([waves.real, waves.imag], -1)
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("dim", OPEN)
+@pytest.mark.parametrize("axis", [0, (0, 1), ()])
+def test_variances(dim: Callable[[str], Dim], axis: tuple[int, ...] | int) -> None:
+    x = relay.var("x", shape=(dim("a"), dim("b")))
+    data = np.random.default_rng(3).standard_normal((4, 5)).astype(np.float32)
+    if axis == ():
+        (found,) = run({"x": data}, [x], relay.variance(x, axis))
+        np.testing.assert_array_equal(found, np.zeros_like(data))
+        return
+    (found,) = run({"x": data}, [x], relay.variance(x, axis, unbiased=True))
+    np.testing.assert_allclose(found, data.var(axis, ddof=1), rtol=1e-5)
