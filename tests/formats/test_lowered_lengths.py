@@ -125,3 +125,55 @@ def test_variances(dim: Callable[[str], Dim], axis: tuple[int, ...] | int) -> No
         return
     (found,) = run({"x": data}, [x], relay.variance(x, axis, unbiased=True))
     np.testing.assert_allclose(found, data.var(axis, ddof=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dim", OPEN)
+def test_indices(dim: Callable[[str], Dim]) -> None:
+    x = relay.var("x", shape=(dim("a"), dim("b"), 2))
+    rows = relay.var("rows", shape=(dim("i"), 1), dtype="int64")
+    columns = relay.var("columns", shape=(dim("j"),), dtype="int32")
+    given = {
+        "x": np.arange(60, dtype=np.float32).reshape(5, 6, 2),
+        "rows": np.array([[0], [4], [2]], np.int64),
+        "columns": np.array([5, 0, 1, 3], np.int32),
+    }
+    (found,) = run(given, [x, rows, columns], relay.adv_index([x, rows, columns]))
+    np.testing.assert_array_equal(found, given["x"][given["rows"], given["columns"]])
+
+
+@pytest.mark.parametrize("dim", OPEN)
+def test_regions(dim: Callable[[str], Dim]) -> None:
+    x, v = relay.var("x", shape=(dim("a"), dim("b"))), relay.var("v", shape=(dim("c"), dim("d")))
+    ends = relay.var("ends", shape=(2,), dtype="int64")
+    data, new = np.zeros((4, 5), np.float32), np.arange(1, 5, dtype=np.float32).reshape(2, 2)
+    want = data.copy()
+    want[3:0:-2, 1:5:3] = new
+    body = relay.strided_set(x, v, [3, 1], [0, 5], [-2, 3])
+    (found,) = run({"x": data, "v": new}, [x, v], body)
+    np.testing.assert_array_equal(found, want)
+    body = relay.strided_set(x, v, [3, 1], ends, [-2, 3])
+    (found,) = run({"x": data, "v": new, "ends": np.array([0, 5])}, [x, v, ends], body)
+    np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("dim", OPEN)
+def test_masks_and_marks(dim: Callable[[str], Dim]) -> None:
+    x = relay.var("x", shape=(dim("t"), dim("b"), 2))
+    lengths = relay.var("lengths", shape=(dim("b"),), dtype="int32")
+    given = {"x": np.ones((4, 3, 2), np.float32), "lengths": np.array([2, 4, 1], np.int32)}
+    (found,) = run(given, [x, lengths], relay.sequence_mask(x, lengths, -1.0, 0))
+    inside = np.arange(4)[:, None] < given["lengths"]
+    np.testing.assert_array_equal(found, np.where(inside[:, :, None], given["x"], -1))
+    depth = relay.var("depth", shape=(), dtype="int64")
+    marks = relay.one_hot(lengths, relay.const(2.0), relay.const(1.0), depth, 0, "float32")
+    (found,) = run({"lengths": given["lengths"], "depth": np.array(4)}, [lengths, depth], marks)
+    np.testing.assert_array_equal(found, 1 + (np.arange(4)[:, None] == given["lengths"]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint64"])
+def test_marks_beyond_a_narrow_dtype(dtype: str) -> None:
+    x = relay.var("x", shape=(2,), dtype=dtype)
+    marks = relay.one_hot(x, relay.const(1.0), relay.const(0.0), 300, -1, "float32")
+    given = np.array([3, 120], dtype)
+    (found,) = run({"x": given}, [x], marks)
+    np.testing.assert_array_equal(found, np.arange(300) == given[:, None].astype(np.int64))

@@ -80,13 +80,6 @@ def expand_scatter_nd(data: Expr, indices: Expr, updates: Expr, *, mode: str) ->
     return _look_up("scatter_nd", [data, updates], [old, places, new], mode=mode)
 
 
-@OPS.expands("strided_set")
-def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Expr) -> Expr:
-    bounds = _known(begin, end, strides)
-    old, new = _numbers(data, v)
-    return _look_up("strided_set", [data, v], [old, new, *bounds])
-
-
 @OPS.expands("serde.tensor_scatter")
 def expand_tensor_scatter(
     data: Expr, update: Expr, write_indices: Expr | None, *, axis: int, mode: str

@@ -165,20 +165,3 @@ def export_scatter_nd(
         return ctx.emit_te(_make_scatter(ctx, how, locate), x, indices, new)
 
     return _accumulate(ctx, write, data, updates, mode)
-
-
-@OPS.exports("invert_permutation")
-def export_invert_permutation(ctx: ExportContext, data: Value) -> Value:
-    """Each place is written where its entry says."""
-    framework = ctx.framework
-    statements = framework.statements
-    dtype = ctx.type(data).dtype
-
-    def invert(x: AnyValue) -> AnyValue:
-        def write(given: AnyValue, out: AnyValue) -> None:
-            with statements.serial(0, x.shape[0]) as place:
-                out[given[place]] = place.astype(dtype)
-
-        return framework.extern("invert", [x], [x.shape], [dtype], write)[0]
-
-    return ctx.emit_te(invert, data)

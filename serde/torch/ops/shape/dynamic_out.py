@@ -106,24 +106,6 @@ def export_dyn_strided_slice(
     )
 
 
-@OPS.exports("dyn.one_hot")
-def export_dyn_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on_value: Value,
-    off_value: Value,
-    depth: Value,
-    *,
-    axis: int,
-    dtype: DType | None,
-) -> Value:
-    rank = ctx.type(indices).rank + 1
-    count = ctx.call("int", depth)
-    hot = ctx.call(ctx.helper("is_hot"), indices, count, axis % rank)
-    wanted = ctx.result_type().dtype
-    return ctx.call("torch.where", hot, cast(ctx, on_value, wanted), cast(ctx, off_value, wanted))
-
-
 @OPS.exports("dyn.topk")
 def export_dyn_topk(
     ctx: ExportContext,

@@ -5,14 +5,10 @@ Where updates meet, Relay keeps the last; MIL leaves that open and its runtimes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any as AnyValue
 from typing import Literal
 
-import numpy as np
-
-import serde.allocation as allocation
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.import_context import ImportContext
@@ -178,8 +174,3 @@ def export_scatter_nd(
         raise Unsupported("one index alone", hint="give it an axis in front")
     tensors = {"data": data, "updates": updates}
     return emit_in(ctx, NUMBERS, "scatter_nd", tensors, indices=rows, mode=mode)
-
-
-def flat_places(shape: Sequence[int], cuts: tuple[slice, ...]) -> np.ndarray[AnyValue, AnyValue]:
-    """Return the row-major indices of a region of a tensor."""
-    return allocation.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)[cuts]
