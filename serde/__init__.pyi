@@ -455,7 +455,7 @@ class _View(TypedDict, total=False):
     storage_options: Mapping[str, AnyValue] | None
     report: Report | None
 
-class _Reading_1(
+class _ReadingSet1(
     _Reading,
     _ReadingCoreml,
     _ReadingMxnet,
@@ -465,24 +465,24 @@ class _Reading_1(
     _ReadingTorch,
     total=False,
 ): ...
-class _Passes_2(_Passes, _Passes2, total=False): ...
-class _Writing_3(_Writing, _WritingCoreml, total=False): ...
-class _Options_4(_Batch, _Reading_1, _Passes_2, _Writing_3, total=False): ...
-class _Writing_5(_Writing, _WritingMxnet, total=False): ...
-class _Options_6(_Batch, _Reading_1, _Passes_2, _Writing_5, total=False): ...
-class _Writing_7(_Writing, _WritingNnef, total=False): ...
-class _Options_8(_Batch, _Reading_1, _Passes_2, _Writing_7, total=False): ...
-class _Writing_9(_Writing, _WritingOnnx, total=False): ...
-class _Options_10(_Batch, _Reading_1, _Passes_2, _Writing_9, total=False): ...
-class _Writing_11(_Writing, _WritingRelax, total=False): ...
-class _Options_12(_Batch, _Reading_1, _Passes_2, _Writing_11, total=False): ...
-class _Writing_13(_Writing, _WritingRelay, total=False): ...
-class _Options_14(_Batch, _Reading_1, _Passes_2, _Writing_13, total=False): ...
-class _Writing_15(_Writing, _WritingTorch, total=False): ...
-class _Options_16(_Batch, _Reading_1, _Passes_2, _Writing_15, total=False): ...
-class _Writing_17(_Writing, _WritingTvm, _WritingTvm2, total=False): ...
-class _Options_18(_Batch, _Reading_1, _Passes_2, _Writing_17, total=False): ...
-class _Writing_19(
+class _PassesSet2(_Passes, _Passes2, total=False): ...
+class _WritingSet3(_Writing, _WritingCoreml, total=False): ...
+class _OptionsSet4(_Batch, _ReadingSet1, _PassesSet2, _WritingSet3, total=False): ...
+class _WritingSet5(_Writing, _WritingMxnet, total=False): ...
+class _OptionsSet6(_Batch, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _WritingSet7(_Writing, _WritingNnef, total=False): ...
+class _OptionsSet8(_Batch, _ReadingSet1, _PassesSet2, _WritingSet7, total=False): ...
+class _WritingSet9(_Writing, _WritingOnnx, total=False): ...
+class _OptionsSet10(_Batch, _ReadingSet1, _PassesSet2, _WritingSet9, total=False): ...
+class _WritingSet11(_Writing, _WritingRelax, total=False): ...
+class _OptionsSet12(_Batch, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
+class _WritingSet13(_Writing, _WritingRelay, total=False): ...
+class _OptionsSet14(_Batch, _ReadingSet1, _PassesSet2, _WritingSet13, total=False): ...
+class _WritingSet15(_Writing, _WritingTorch, total=False): ...
+class _OptionsSet16(_Batch, _ReadingSet1, _PassesSet2, _WritingSet15, total=False): ...
+class _WritingSet17(_Writing, _WritingTvm, _WritingTvm2, total=False): ...
+class _OptionsSet18(_Batch, _ReadingSet1, _PassesSet2, _WritingSet17, total=False): ...
+class _WritingSet19(
     _Writing,
     _WritingCoreml,
     _WritingMxnet,
@@ -494,82 +494,82 @@ class _Writing_19(
     _WritingTvm2,
     total=False,
 ): ...
-class _Options_20(_Batch, _Reading_1, _Passes_2, _Writing_19, total=False): ...
-class _Options_21(_Batch, _Reading_1, _Passes_2, total=False): ...
-class _Reading_22(_Reading, _ReadingCoreml, total=False): ...
-class _Options_23(_Bisect, _Reading_22, total=False): ...
-class _Reading_24(_Reading, _ReadingMxnet, total=False): ...
-class _Options_25(_Bisect, _Reading_24, total=False): ...
-class _Reading_26(_Reading, _ReadingNnef, total=False): ...
-class _Options_27(_Bisect, _Reading_26, total=False): ...
-class _Reading_28(_Reading, _ReadingOnnx, total=False): ...
-class _Options_29(_Bisect, _Reading_28, total=False): ...
-class _Reading_30(_Reading, _ReadingRelax, total=False): ...
-class _Options_31(_Bisect, _Reading_30, total=False): ...
-class _Reading_32(_Reading, _ReadingRelay, total=False): ...
-class _Options_33(_Bisect, _Reading_32, total=False): ...
-class _Reading_34(_Reading, _ReadingTorch, _ReadingTorch2, total=False): ...
-class _Options_35(_Bisect, _Reading_34, total=False): ...
-class _Options_36(_Bisect, _Reading_1, total=False): ...
-class _Options_37(_Bisect, _Reading, total=False): ...
-class _Options_38(_Check, _Reading_22, total=False): ...
-class _Options_39(_Check, _Reading_24, total=False): ...
-class _Options_40(_Check, _Reading_26, total=False): ...
-class _Options_41(_Check, _Reading_28, total=False): ...
-class _Options_42(_Check, _Reading_30, total=False): ...
-class _Options_43(_Check, _Reading_32, total=False): ...
-class _Options_44(_Check, _Reading_34, total=False): ...
-class _Options_45(_Check, _Reading_1, total=False): ...
-class _Options_46(_Check, _Reading, total=False): ...
-class _Options_47(_Compile, _Reading_22, _Passes_2, _Writing_11, total=False): ...
-class _Options_48(_Compile, _Reading_24, _Passes_2, _Writing_11, total=False): ...
-class _Options_49(_Compile, _Reading_26, _Passes_2, _Writing_11, total=False): ...
-class _Options_50(_Compile, _Reading_28, _Passes_2, _Writing_11, total=False): ...
-class _Options_51(_Compile, _Reading_30, _Passes_2, _Writing_11, total=False): ...
-class _Options_52(_Compile, _Reading_32, _Passes_2, _Writing_11, total=False): ...
-class _Options_53(_Compile, _Reading_34, _Passes_2, _Writing_11, total=False): ...
-class _Options_54(_Compile, _Reading_1, _Passes_2, _Writing_11, total=False): ...
-class _Options_55(_Compile, _Reading, _Passes_2, _Writing_11, total=False): ...
-class _Passes_56(_Passes, _Passes2, _Passes3, total=False): ...
-class _Options_57(_Convert, _Reading_1, _Passes_56, _Writing_3, total=False): ...
-class _Options_58(_Convert, _Reading_1, _Passes_56, _Writing_5, total=False): ...
-class _Options_59(_Convert, _Reading_1, _Passes_56, _Writing_7, total=False): ...
-class _Options_60(_Convert, _Reading_1, _Passes_56, _Writing_9, total=False): ...
-class _Options_61(_Convert, _Reading_1, _Passes_56, _Writing_11, total=False): ...
-class _Options_62(_Convert, _Reading_1, _Passes_56, _Writing_13, total=False): ...
-class _Options_63(_Convert, _Reading_1, _Passes_56, _Writing_15, total=False): ...
-class _Options_64(_Convert, _Reading_1, _Passes_56, _Writing_17, total=False): ...
-class _Options_65(_Convert, _Reading_1, _Passes_56, _Writing_19, total=False): ...
-class _Options_66(_Convert, _Reading_1, _Passes_56, total=False): ...
-class _Options_67(_Diff, _Reading_1, total=False): ...
-class _Options_68(_ExportModel, _Reading_1, _Passes_56, _Writing_3, total=False): ...
-class _Options_69(_ExportModel, _Reading_1, _Passes_56, _Writing_5, total=False): ...
-class _Options_70(_ExportModel, _Reading_1, _Passes_56, _Writing_7, total=False): ...
-class _Options_71(_ExportModel, _Reading_1, _Passes_56, _Writing_9, total=False): ...
-class _Options_72(_ExportModel, _Reading_1, _Passes_56, _Writing_11, total=False): ...
-class _Options_73(_ExportModel, _Reading_1, _Passes_56, _Writing_13, total=False): ...
-class _Options_74(_ExportModel, _Reading_1, _Passes_56, _Writing_15, total=False): ...
-class _Options_75(_ExportModel, _Reading_1, _Passes_56, _Writing_17, total=False): ...
-class _Options_76(_ExportModel, _Reading_1, _Passes_56, _Writing_19, total=False): ...
-class _Options_77(_ExportModel2, _ExportModel, _Reading_1, _Passes_56, total=False): ...
-class _Passes_78(_Passes, _Passes2, _Passes4, total=False): ...
-class _Writing_79(_Writing2, _Writing, _WritingCoreml, total=False): ...
-class _Options_80(_FromRelay, _Passes_78, _Writing_79, total=False): ...
-class _Writing_81(_Writing2, _Writing, _WritingMxnet, total=False): ...
-class _Options_82(_FromRelay, _Passes_78, _Writing_81, total=False): ...
-class _Writing_83(_Writing2, _Writing, _WritingNnef, total=False): ...
-class _Options_84(_FromRelay, _Passes_78, _Writing_83, total=False): ...
-class _Writing_85(_Writing2, _Writing, _WritingOnnx, total=False): ...
-class _Options_86(_FromRelay, _Passes_78, _Writing_85, total=False): ...
-class _Writing_87(_Writing2, _Writing, _WritingRelax, total=False): ...
-class _Options_88(_FromRelay, _Passes_78, _Writing_87, total=False): ...
-class _Writing_89(_Writing2, _Writing, _WritingRelay, total=False): ...
-class _Options_90(_FromRelay, _Passes_78, _Writing_89, total=False): ...
-class _Writing_91(_Writing2, _Writing, _WritingTorch, total=False): ...
-class _Options_92(_FromRelay, _Passes_78, _Writing_91, total=False): ...
-class _Writing_93(_Writing2, _Writing, _WritingTvm, _WritingTvm2, total=False): ...
-class _Options_94(_FromRelay, _Passes_78, _Writing_93, total=False): ...
-class _Writing_95(
+class _OptionsSet20(_Batch, _ReadingSet1, _PassesSet2, _WritingSet19, total=False): ...
+class _OptionsSet21(_Batch, _ReadingSet1, _PassesSet2, total=False): ...
+class _ReadingSet22(_Reading, _ReadingCoreml, total=False): ...
+class _OptionsSet23(_Bisect, _ReadingSet22, total=False): ...
+class _ReadingSet24(_Reading, _ReadingMxnet, total=False): ...
+class _OptionsSet25(_Bisect, _ReadingSet24, total=False): ...
+class _ReadingSet26(_Reading, _ReadingNnef, total=False): ...
+class _OptionsSet27(_Bisect, _ReadingSet26, total=False): ...
+class _ReadingSet28(_Reading, _ReadingOnnx, total=False): ...
+class _OptionsSet29(_Bisect, _ReadingSet28, total=False): ...
+class _ReadingSet30(_Reading, _ReadingRelax, total=False): ...
+class _OptionsSet31(_Bisect, _ReadingSet30, total=False): ...
+class _ReadingSet32(_Reading, _ReadingRelay, total=False): ...
+class _OptionsSet33(_Bisect, _ReadingSet32, total=False): ...
+class _ReadingSet34(_Reading, _ReadingTorch, _ReadingTorch2, total=False): ...
+class _OptionsSet35(_Bisect, _ReadingSet34, total=False): ...
+class _OptionsSet36(_Bisect, _ReadingSet1, total=False): ...
+class _OptionsSet37(_Bisect, _Reading, total=False): ...
+class _OptionsSet38(_Check, _ReadingSet22, total=False): ...
+class _OptionsSet39(_Check, _ReadingSet24, total=False): ...
+class _OptionsSet40(_Check, _ReadingSet26, total=False): ...
+class _OptionsSet41(_Check, _ReadingSet28, total=False): ...
+class _OptionsSet42(_Check, _ReadingSet30, total=False): ...
+class _OptionsSet43(_Check, _ReadingSet32, total=False): ...
+class _OptionsSet44(_Check, _ReadingSet34, total=False): ...
+class _OptionsSet45(_Check, _ReadingSet1, total=False): ...
+class _OptionsSet46(_Check, _Reading, total=False): ...
+class _OptionsSet47(_Compile, _ReadingSet22, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet48(_Compile, _ReadingSet24, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet49(_Compile, _ReadingSet26, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet50(_Compile, _ReadingSet28, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet51(_Compile, _ReadingSet30, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet52(_Compile, _ReadingSet32, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet53(_Compile, _ReadingSet34, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet54(_Compile, _ReadingSet1, _PassesSet2, _WritingSet11, total=False): ...
+class _OptionsSet55(_Compile, _Reading, _PassesSet2, _WritingSet11, total=False): ...
+class _PassesSet56(_Passes, _Passes2, _Passes3, total=False): ...
+class _OptionsSet57(_Convert, _ReadingSet1, _PassesSet56, _WritingSet3, total=False): ...
+class _OptionsSet58(_Convert, _ReadingSet1, _PassesSet56, _WritingSet5, total=False): ...
+class _OptionsSet59(_Convert, _ReadingSet1, _PassesSet56, _WritingSet7, total=False): ...
+class _OptionsSet60(_Convert, _ReadingSet1, _PassesSet56, _WritingSet9, total=False): ...
+class _OptionsSet61(_Convert, _ReadingSet1, _PassesSet56, _WritingSet11, total=False): ...
+class _OptionsSet62(_Convert, _ReadingSet1, _PassesSet56, _WritingSet13, total=False): ...
+class _OptionsSet63(_Convert, _ReadingSet1, _PassesSet56, _WritingSet15, total=False): ...
+class _OptionsSet64(_Convert, _ReadingSet1, _PassesSet56, _WritingSet17, total=False): ...
+class _OptionsSet65(_Convert, _ReadingSet1, _PassesSet56, _WritingSet19, total=False): ...
+class _OptionsSet66(_Convert, _ReadingSet1, _PassesSet56, total=False): ...
+class _OptionsSet67(_Diff, _ReadingSet1, total=False): ...
+class _OptionsSet68(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet3, total=False): ...
+class _OptionsSet69(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet5, total=False): ...
+class _OptionsSet70(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet7, total=False): ...
+class _OptionsSet71(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet9, total=False): ...
+class _OptionsSet72(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet11, total=False): ...
+class _OptionsSet73(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet13, total=False): ...
+class _OptionsSet74(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet15, total=False): ...
+class _OptionsSet75(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet17, total=False): ...
+class _OptionsSet76(_ExportModel, _ReadingSet1, _PassesSet56, _WritingSet19, total=False): ...
+class _OptionsSet77(_ExportModel2, _ExportModel, _ReadingSet1, _PassesSet56, total=False): ...
+class _PassesSet78(_Passes, _Passes2, _Passes4, total=False): ...
+class _WritingSet79(_Writing2, _Writing, _WritingCoreml, total=False): ...
+class _OptionsSet80(_FromRelay, _PassesSet78, _WritingSet79, total=False): ...
+class _WritingSet81(_Writing2, _Writing, _WritingMxnet, total=False): ...
+class _OptionsSet82(_FromRelay, _PassesSet78, _WritingSet81, total=False): ...
+class _WritingSet83(_Writing2, _Writing, _WritingNnef, total=False): ...
+class _OptionsSet84(_FromRelay, _PassesSet78, _WritingSet83, total=False): ...
+class _WritingSet85(_Writing2, _Writing, _WritingOnnx, total=False): ...
+class _OptionsSet86(_FromRelay, _PassesSet78, _WritingSet85, total=False): ...
+class _WritingSet87(_Writing2, _Writing, _WritingRelax, total=False): ...
+class _OptionsSet88(_FromRelay, _PassesSet78, _WritingSet87, total=False): ...
+class _WritingSet89(_Writing2, _Writing, _WritingRelay, total=False): ...
+class _OptionsSet90(_FromRelay, _PassesSet78, _WritingSet89, total=False): ...
+class _WritingSet91(_Writing2, _Writing, _WritingTorch, total=False): ...
+class _OptionsSet92(_FromRelay, _PassesSet78, _WritingSet91, total=False): ...
+class _WritingSet93(_Writing2, _Writing, _WritingTvm, _WritingTvm2, total=False): ...
+class _OptionsSet94(_FromRelay, _PassesSet78, _WritingSet93, total=False): ...
+class _WritingSet95(
     _Writing2,
     _Writing,
     _WritingCoreml,
@@ -582,44 +582,44 @@ class _Writing_95(
     _WritingTvm2,
     total=False,
 ): ...
-class _Options_96(_FromRelay, _Passes_78, _Writing_95, total=False): ...
-class _Options_97(_FromRelay2, _FromRelay, _Passes_78, total=False): ...
-class _Options_98(_ImportModel, _Reading_22, _Passes_2, _Writing_5, total=False): ...
-class _Options_99(_ImportModel, _Reading_24, _Passes_2, _Writing_5, total=False): ...
-class _Options_100(_ImportModel, _Reading_26, _Passes_2, _Writing_5, total=False): ...
-class _Options_101(_ImportModel, _Reading_28, _Passes_2, _Writing_5, total=False): ...
-class _Options_102(_ImportModel, _Reading_30, _Passes_2, _Writing_5, total=False): ...
-class _Options_103(_ImportModel, _Reading_32, _Passes_2, _Writing_5, total=False): ...
-class _Options_104(_ImportModel, _Reading_34, _Passes_2, _Writing_5, total=False): ...
-class _Options_105(_ImportModel, _Reading_1, _Passes_2, _Writing_5, total=False): ...
-class _Options_106(_ImportModel, _Reading, _Passes_2, _Writing_5, total=False): ...
-class _Options_107(_ImportToGluon, _Reading_22, _Passes_2, _Writing_5, total=False): ...
-class _Options_108(_ImportToGluon, _Reading_24, _Passes_2, _Writing_5, total=False): ...
-class _Options_109(_ImportToGluon, _Reading_26, _Passes_2, _Writing_5, total=False): ...
-class _Options_110(_ImportToGluon, _Reading_28, _Passes_2, _Writing_5, total=False): ...
-class _Options_111(_ImportToGluon, _Reading_30, _Passes_2, _Writing_5, total=False): ...
-class _Options_112(_ImportToGluon, _Reading_32, _Passes_2, _Writing_5, total=False): ...
-class _Options_113(_ImportToGluon, _Reading_34, _Passes_2, _Writing_5, total=False): ...
-class _Options_114(_ImportToGluon, _Reading_1, _Passes_2, _Writing_5, total=False): ...
-class _Options_115(_ImportToGluon, _Reading, _Passes_2, _Writing_5, total=False): ...
-class _Options_116(_ToRelay, _Reading_22, _Passes, total=False): ...
-class _Options_117(_ToRelay, _Reading_24, _Passes, total=False): ...
-class _Options_118(_ToRelay, _Reading_26, _Passes, total=False): ...
-class _Options_119(_ToRelay, _Reading_28, _Passes, total=False): ...
-class _Options_120(_ToRelay, _Reading_30, _Passes, total=False): ...
-class _Options_121(_ToRelay, _Reading_32, _Passes, total=False): ...
-class _Options_122(_ToRelay, _Reading_34, _Passes, total=False): ...
-class _Options_123(_ToRelay, _Reading_1, _Passes, total=False): ...
-class _Options_124(_ToRelay, _Reading, _Passes, total=False): ...
-class _Options_125(_View, _Reading_22, total=False): ...
-class _Options_126(_View, _Reading_24, total=False): ...
-class _Options_127(_View, _Reading_26, total=False): ...
-class _Options_128(_View, _Reading_28, total=False): ...
-class _Options_129(_View, _Reading_30, total=False): ...
-class _Options_130(_View, _Reading_32, total=False): ...
-class _Options_131(_View, _Reading_34, total=False): ...
-class _Options_132(_View, _Reading_1, total=False): ...
-class _Options_133(_View, _Reading, total=False): ...
+class _OptionsSet96(_FromRelay, _PassesSet78, _WritingSet95, total=False): ...
+class _OptionsSet97(_FromRelay2, _FromRelay, _PassesSet78, total=False): ...
+class _OptionsSet98(_ImportModel, _ReadingSet22, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet99(_ImportModel, _ReadingSet24, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet100(_ImportModel, _ReadingSet26, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet101(_ImportModel, _ReadingSet28, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet102(_ImportModel, _ReadingSet30, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet103(_ImportModel, _ReadingSet32, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet104(_ImportModel, _ReadingSet34, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet105(_ImportModel, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet106(_ImportModel, _Reading, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet107(_ImportToGluon, _ReadingSet22, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet108(_ImportToGluon, _ReadingSet24, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet109(_ImportToGluon, _ReadingSet26, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet110(_ImportToGluon, _ReadingSet28, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet111(_ImportToGluon, _ReadingSet30, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet112(_ImportToGluon, _ReadingSet32, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet113(_ImportToGluon, _ReadingSet34, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet114(_ImportToGluon, _ReadingSet1, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet115(_ImportToGluon, _Reading, _PassesSet2, _WritingSet5, total=False): ...
+class _OptionsSet116(_ToRelay, _ReadingSet22, _Passes, total=False): ...
+class _OptionsSet117(_ToRelay, _ReadingSet24, _Passes, total=False): ...
+class _OptionsSet118(_ToRelay, _ReadingSet26, _Passes, total=False): ...
+class _OptionsSet119(_ToRelay, _ReadingSet28, _Passes, total=False): ...
+class _OptionsSet120(_ToRelay, _ReadingSet30, _Passes, total=False): ...
+class _OptionsSet121(_ToRelay, _ReadingSet32, _Passes, total=False): ...
+class _OptionsSet122(_ToRelay, _ReadingSet34, _Passes, total=False): ...
+class _OptionsSet123(_ToRelay, _ReadingSet1, _Passes, total=False): ...
+class _OptionsSet124(_ToRelay, _Reading, _Passes, total=False): ...
+class _OptionsSet125(_View, _ReadingSet22, total=False): ...
+class _OptionsSet126(_View, _ReadingSet24, total=False): ...
+class _OptionsSet127(_View, _ReadingSet26, total=False): ...
+class _OptionsSet128(_View, _ReadingSet28, total=False): ...
+class _OptionsSet129(_View, _ReadingSet30, total=False): ...
+class _OptionsSet130(_View, _ReadingSet32, total=False): ...
+class _OptionsSet131(_View, _ReadingSet34, total=False): ...
+class _OptionsSet132(_View, _ReadingSet1, total=False): ...
+class _OptionsSet133(_View, _Reading, total=False): ...
 
 @overload
 def batch(
@@ -630,7 +630,7 @@ def batch(
     *,
     to: Literal["coreml"],
     out: str | PathLike[str],
-    **options: Unpack[_Options_4],
+    **options: Unpack[_OptionsSet4],
 ) -> BatchReport: ...
 @overload
 def batch(
@@ -641,7 +641,7 @@ def batch(
     *,
     to: Literal["mxnet"],
     out: str | PathLike[str],
-    **options: Unpack[_Options_6],
+    **options: Unpack[_OptionsSet6],
 ) -> BatchReport: ...
 @overload
 def batch(
@@ -652,7 +652,7 @@ def batch(
     *,
     to: Literal["nnef"],
     out: str | PathLike[str],
-    **options: Unpack[_Options_8],
+    **options: Unpack[_OptionsSet8],
 ) -> BatchReport: ...
 @overload
 def batch(
@@ -663,7 +663,7 @@ def batch(
     *,
     to: Literal["onnx"],
     out: str | PathLike[str],
-    **options: Unpack[_Options_10],
+    **options: Unpack[_OptionsSet10],
 ) -> BatchReport: ...
 @overload
 def batch(
@@ -674,7 +674,7 @@ def batch(
     *,
     to: Literal["relax"],
     out: str | PathLike[str],
-    **options: Unpack[_Options_12],
+    **options: Unpack[_OptionsSet12],
 ) -> BatchReport: ...
 @overload
 def batch(
@@ -685,7 +685,7 @@ def batch(
     *,
     to: Literal["relay"],
     out: str | PathLike[str],
-    **options: Unpack[_Options_14],
+    **options: Unpack[_OptionsSet14],
 ) -> BatchReport: ...
 @overload
 def batch(
@@ -696,7 +696,7 @@ def batch(
     *,
     to: Literal["torch"],
     out: str | PathLike[str],
-    **options: Unpack[_Options_16],
+    **options: Unpack[_OptionsSet16],
 ) -> BatchReport: ...
 @overload
 def batch(
@@ -707,7 +707,7 @@ def batch(
     *,
     to: Literal["tvm"],
     out: str | PathLike[str],
-    **options: Unpack[_Options_18],
+    **options: Unpack[_OptionsSet18],
 ) -> BatchReport: ...
 @overload
 def batch(
@@ -718,7 +718,7 @@ def batch(
     *,
     to: None,
     out: str | PathLike[str],
-    **options: Unpack[_Options_20],
+    **options: Unpack[_OptionsSet20],
 ) -> BatchReport:
     """Convert many models, each in a process of its own, and go on where an earlier run ended.
 
@@ -802,7 +802,7 @@ def batch(
     *,
     to: str,
     out: str | PathLike[str],
-    **options: Unpack[_Options_21],
+    **options: Unpack[_OptionsSet21],
 ) -> BatchReport: ...
 @overload
 def bisect(
@@ -810,7 +810,7 @@ def bisect(
     target: str | PathLike[str],
     *,
     source_format: Literal["coreml"],
-    **options: Unpack[_Options_23],
+    **options: Unpack[_OptionsSet23],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -818,7 +818,7 @@ def bisect(
     target: str | PathLike[str],
     *,
     source_format: Literal["mxnet"],
-    **options: Unpack[_Options_25],
+    **options: Unpack[_OptionsSet25],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -826,7 +826,7 @@ def bisect(
     target: str | PathLike[str],
     *,
     source_format: Literal["nnef"],
-    **options: Unpack[_Options_27],
+    **options: Unpack[_OptionsSet27],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -834,7 +834,7 @@ def bisect(
     target: str | PathLike[str],
     *,
     source_format: Literal["onnx"],
-    **options: Unpack[_Options_29],
+    **options: Unpack[_OptionsSet29],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -842,7 +842,7 @@ def bisect(
     target: str | PathLike[str],
     *,
     source_format: Literal["relax"],
-    **options: Unpack[_Options_31],
+    **options: Unpack[_OptionsSet31],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -850,7 +850,7 @@ def bisect(
     target: str | PathLike[str],
     *,
     source_format: Literal["relay"],
-    **options: Unpack[_Options_33],
+    **options: Unpack[_OptionsSet33],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -858,7 +858,7 @@ def bisect(
     target: str | PathLike[str],
     *,
     source_format: Literal["torch"],
-    **options: Unpack[_Options_35],
+    **options: Unpack[_OptionsSet35],
 ) -> Bisection: ...
 @overload
 def bisect(
@@ -866,7 +866,7 @@ def bisect(
     target: str | PathLike[str],
     *,
     source_format: None = None,
-    **options: Unpack[_Options_36],
+    **options: Unpack[_OptionsSet36],
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name.
 
@@ -923,7 +923,7 @@ def bisect(
     target: str | PathLike[str],
     *,
     source_format: str,
-    **options: Unpack[_Options_37],
+    **options: Unpack[_OptionsSet37],
 ) -> Bisection: ...
 @overload
 def check(
@@ -931,7 +931,7 @@ def check(
     target: str | PathLike[str],
     *,
     source_format: Literal["coreml"],
-    **options: Unpack[_Options_38],
+    **options: Unpack[_OptionsSet38],
 ) -> Report: ...
 @overload
 def check(
@@ -939,7 +939,7 @@ def check(
     target: str | PathLike[str],
     *,
     source_format: Literal["mxnet"],
-    **options: Unpack[_Options_39],
+    **options: Unpack[_OptionsSet39],
 ) -> Report: ...
 @overload
 def check(
@@ -947,7 +947,7 @@ def check(
     target: str | PathLike[str],
     *,
     source_format: Literal["nnef"],
-    **options: Unpack[_Options_40],
+    **options: Unpack[_OptionsSet40],
 ) -> Report: ...
 @overload
 def check(
@@ -955,7 +955,7 @@ def check(
     target: str | PathLike[str],
     *,
     source_format: Literal["onnx"],
-    **options: Unpack[_Options_41],
+    **options: Unpack[_OptionsSet41],
 ) -> Report: ...
 @overload
 def check(
@@ -963,7 +963,7 @@ def check(
     target: str | PathLike[str],
     *,
     source_format: Literal["relax"],
-    **options: Unpack[_Options_42],
+    **options: Unpack[_OptionsSet42],
 ) -> Report: ...
 @overload
 def check(
@@ -971,7 +971,7 @@ def check(
     target: str | PathLike[str],
     *,
     source_format: Literal["relay"],
-    **options: Unpack[_Options_43],
+    **options: Unpack[_OptionsSet43],
 ) -> Report: ...
 @overload
 def check(
@@ -979,7 +979,7 @@ def check(
     target: str | PathLike[str],
     *,
     source_format: Literal["torch"],
-    **options: Unpack[_Options_44],
+    **options: Unpack[_OptionsSet44],
 ) -> Report: ...
 @overload
 def check(
@@ -987,7 +987,7 @@ def check(
     target: str | PathLike[str],
     *,
     source_format: None = None,
-    **options: Unpack[_Options_45],
+    **options: Unpack[_OptionsSet45],
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs.
 
@@ -1066,7 +1066,7 @@ def check(
     target: str | PathLike[str],
     *,
     source_format: str,
-    **options: Unpack[_Options_46],
+    **options: Unpack[_OptionsSet46],
 ) -> Report: ...
 @overload
 def compile(
@@ -1074,7 +1074,7 @@ def compile(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_Options_47],
+    **options: Unpack[_OptionsSet47],
 ) -> Runnable: ...
 @overload
 def compile(
@@ -1082,7 +1082,7 @@ def compile(
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    **options: Unpack[_Options_48],
+    **options: Unpack[_OptionsSet48],
 ) -> Runnable: ...
 @overload
 def compile(
@@ -1090,7 +1090,7 @@ def compile(
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    **options: Unpack[_Options_49],
+    **options: Unpack[_OptionsSet49],
 ) -> Runnable: ...
 @overload
 def compile(
@@ -1098,7 +1098,7 @@ def compile(
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    **options: Unpack[_Options_50],
+    **options: Unpack[_OptionsSet50],
 ) -> Runnable: ...
 @overload
 def compile(
@@ -1106,7 +1106,7 @@ def compile(
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    **options: Unpack[_Options_51],
+    **options: Unpack[_OptionsSet51],
 ) -> Runnable: ...
 @overload
 def compile(
@@ -1114,7 +1114,7 @@ def compile(
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    **options: Unpack[_Options_52],
+    **options: Unpack[_OptionsSet52],
 ) -> Runnable: ...
 @overload
 def compile(
@@ -1122,7 +1122,7 @@ def compile(
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    **options: Unpack[_Options_53],
+    **options: Unpack[_OptionsSet53],
 ) -> Runnable: ...
 @overload
 def compile(
@@ -1130,7 +1130,7 @@ def compile(
     params: AnyValue = None,
     *,
     format: None = None,
-    **options: Unpack[_Options_54],
+    **options: Unpack[_OptionsSet54],
 ) -> Runnable:
     """Compile a model of any format with TVM, in a process of its own.
 
@@ -1169,7 +1169,7 @@ def compile(
 ) -> Runnable: ...
 @overload
 def compile(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_Options_55]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet55]
 ) -> Runnable: ...
 @overload
 def convert(
@@ -1177,7 +1177,7 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: Literal["coreml"],
-    **options: Unpack[_Options_57],
+    **options: Unpack[_OptionsSet57],
 ) -> Report: ...
 @overload
 def convert(
@@ -1185,7 +1185,7 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: Literal["mxnet"],
-    **options: Unpack[_Options_58],
+    **options: Unpack[_OptionsSet58],
 ) -> Report: ...
 @overload
 def convert(
@@ -1193,7 +1193,7 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: Literal["nnef"],
-    **options: Unpack[_Options_59],
+    **options: Unpack[_OptionsSet59],
 ) -> Report: ...
 @overload
 def convert(
@@ -1201,7 +1201,7 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: Literal["onnx"],
-    **options: Unpack[_Options_60],
+    **options: Unpack[_OptionsSet60],
 ) -> Report: ...
 @overload
 def convert(
@@ -1209,7 +1209,7 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: Literal["relax"],
-    **options: Unpack[_Options_61],
+    **options: Unpack[_OptionsSet61],
 ) -> Report: ...
 @overload
 def convert(
@@ -1217,7 +1217,7 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: Literal["relay"],
-    **options: Unpack[_Options_62],
+    **options: Unpack[_OptionsSet62],
 ) -> Report: ...
 @overload
 def convert(
@@ -1225,7 +1225,7 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: Literal["torch"],
-    **options: Unpack[_Options_63],
+    **options: Unpack[_OptionsSet63],
 ) -> Report: ...
 @overload
 def convert(
@@ -1233,7 +1233,7 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: Literal["tvm"],
-    **options: Unpack[_Options_64],
+    **options: Unpack[_OptionsSet64],
 ) -> Report: ...
 @overload
 def convert(
@@ -1241,7 +1241,7 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: None = None,
-    **options: Unpack[_Options_65],
+    **options: Unpack[_OptionsSet65],
 ) -> Report:
     """Convert a model and write it.
 
@@ -1328,10 +1328,10 @@ def convert(
     target: str | PathLike[str],
     *,
     target_format: str,
-    **options: Unpack[_Options_66],
+    **options: Unpack[_OptionsSet66],
 ) -> Report: ...
 @overload
-def diff(left: AnyValue, right: AnyValue, **options: Unpack[_Options_67]) -> ModelDiff:
+def diff(left: AnyValue, right: AnyValue, **options: Unpack[_OptionsSet67]) -> ModelDiff:
     """Return what differs between two models of any formats.
 
     Both are read as Relay, as their formats say it, before any pass. Weights are compared in
@@ -1386,7 +1386,7 @@ def export_model(
     *,
     format: Literal["coreml"],
     path: None = None,
-    **options: Unpack[_Options_68],
+    **options: Unpack[_OptionsSet68],
 ) -> coremltools.models.MLModel: ...
 @overload
 def export_model(
@@ -1395,7 +1395,7 @@ def export_model(
     *,
     format: Literal["coreml"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_68],
+    **options: Unpack[_OptionsSet68],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1404,7 +1404,7 @@ def export_model(
     *,
     format: Literal["mxnet"],
     path: None = None,
-    **options: Unpack[_Options_69],
+    **options: Unpack[_OptionsSet69],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def export_model(
@@ -1413,7 +1413,7 @@ def export_model(
     *,
     format: Literal["mxnet"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_69],
+    **options: Unpack[_OptionsSet69],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1422,7 +1422,7 @@ def export_model(
     *,
     format: Literal["nnef"],
     path: None = None,
-    **options: Unpack[_Options_70],
+    **options: Unpack[_OptionsSet70],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1431,7 +1431,7 @@ def export_model(
     *,
     format: Literal["nnef"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_70],
+    **options: Unpack[_OptionsSet70],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1440,7 +1440,7 @@ def export_model(
     *,
     format: Literal["onnx"],
     path: None = None,
-    **options: Unpack[_Options_71],
+    **options: Unpack[_OptionsSet71],
 ) -> onnx.ModelProto: ...
 @overload
 def export_model(
@@ -1449,7 +1449,7 @@ def export_model(
     *,
     format: Literal["onnx"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_71],
+    **options: Unpack[_OptionsSet71],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1458,7 +1458,7 @@ def export_model(
     *,
     format: Literal["relax"],
     path: None = None,
-    **options: Unpack[_Options_72],
+    **options: Unpack[_OptionsSet72],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1467,7 +1467,7 @@ def export_model(
     *,
     format: Literal["relax"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_72],
+    **options: Unpack[_OptionsSet72],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1476,7 +1476,7 @@ def export_model(
     *,
     format: Literal["relay"],
     path: None = None,
-    **options: Unpack[_Options_73],
+    **options: Unpack[_OptionsSet73],
 ) -> tuple[IRModule, dict[str, Array]]: ...
 @overload
 def export_model(
@@ -1485,7 +1485,7 @@ def export_model(
     *,
     format: Literal["relay"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_73],
+    **options: Unpack[_OptionsSet73],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1494,7 +1494,7 @@ def export_model(
     *,
     format: Literal["torch"],
     path: None = None,
-    **options: Unpack[_Options_74],
+    **options: Unpack[_OptionsSet74],
 ) -> AnyValue: ...
 @overload
 def export_model(
@@ -1503,7 +1503,7 @@ def export_model(
     *,
     format: Literal["torch"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_74],
+    **options: Unpack[_OptionsSet74],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1512,7 +1512,7 @@ def export_model(
     *,
     format: Literal["tvm"],
     path: None = None,
-    **options: Unpack[_Options_75],
+    **options: Unpack[_OptionsSet75],
 ) -> Runnable: ...
 @overload
 def export_model(
@@ -1521,7 +1521,7 @@ def export_model(
     *,
     format: Literal["tvm"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_75],
+    **options: Unpack[_OptionsSet75],
 ) -> Path: ...
 @overload
 def export_model(
@@ -1530,7 +1530,7 @@ def export_model(
     *,
     format: None = None,
     path: str | PathLike[str],
-    **options: Unpack[_Options_76],
+    **options: Unpack[_OptionsSet76],
 ) -> Path:
     """Return a framework's model in another format, or write it.
 
@@ -1566,11 +1566,15 @@ def export_model(
 ) -> AnyValue: ...
 @overload
 def export_model(
-    model: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_Options_77]
+    model: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet77]
 ) -> AnyValue: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["coreml"], path: None = None, **options: Unpack[_Options_80]
+    model: AnyValue,
+    *,
+    format: Literal["coreml"],
+    path: None = None,
+    **options: Unpack[_OptionsSet80],
 ) -> coremltools.models.MLModel: ...
 @overload
 def from_relay(
@@ -1578,11 +1582,15 @@ def from_relay(
     *,
     format: Literal["coreml"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_80],
+    **options: Unpack[_OptionsSet80],
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["mxnet"], path: None = None, **options: Unpack[_Options_82]
+    model: AnyValue,
+    *,
+    format: Literal["mxnet"],
+    path: None = None,
+    **options: Unpack[_OptionsSet82],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def from_relay(
@@ -1590,11 +1598,11 @@ def from_relay(
     *,
     format: Literal["mxnet"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_82],
+    **options: Unpack[_OptionsSet82],
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["nnef"], path: None = None, **options: Unpack[_Options_84]
+    model: AnyValue, *, format: Literal["nnef"], path: None = None, **options: Unpack[_OptionsSet84]
 ) -> AnyValue: ...
 @overload
 def from_relay(
@@ -1602,11 +1610,11 @@ def from_relay(
     *,
     format: Literal["nnef"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_84],
+    **options: Unpack[_OptionsSet84],
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["onnx"], path: None = None, **options: Unpack[_Options_86]
+    model: AnyValue, *, format: Literal["onnx"], path: None = None, **options: Unpack[_OptionsSet86]
 ) -> onnx.ModelProto: ...
 @overload
 def from_relay(
@@ -1614,11 +1622,15 @@ def from_relay(
     *,
     format: Literal["onnx"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_86],
+    **options: Unpack[_OptionsSet86],
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["relax"], path: None = None, **options: Unpack[_Options_88]
+    model: AnyValue,
+    *,
+    format: Literal["relax"],
+    path: None = None,
+    **options: Unpack[_OptionsSet88],
 ) -> AnyValue: ...
 @overload
 def from_relay(
@@ -1626,11 +1638,15 @@ def from_relay(
     *,
     format: Literal["relax"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_88],
+    **options: Unpack[_OptionsSet88],
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["relay"], path: None = None, **options: Unpack[_Options_90]
+    model: AnyValue,
+    *,
+    format: Literal["relay"],
+    path: None = None,
+    **options: Unpack[_OptionsSet90],
 ) -> tuple[IRModule, dict[str, Array]]: ...
 @overload
 def from_relay(
@@ -1638,11 +1654,15 @@ def from_relay(
     *,
     format: Literal["relay"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_90],
+    **options: Unpack[_OptionsSet90],
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["torch"], path: None = None, **options: Unpack[_Options_92]
+    model: AnyValue,
+    *,
+    format: Literal["torch"],
+    path: None = None,
+    **options: Unpack[_OptionsSet92],
 ) -> AnyValue: ...
 @overload
 def from_relay(
@@ -1650,11 +1670,11 @@ def from_relay(
     *,
     format: Literal["torch"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_92],
+    **options: Unpack[_OptionsSet92],
 ) -> Path: ...
 @overload
 def from_relay(
-    model: AnyValue, *, format: Literal["tvm"], path: None = None, **options: Unpack[_Options_94]
+    model: AnyValue, *, format: Literal["tvm"], path: None = None, **options: Unpack[_OptionsSet94]
 ) -> Runnable: ...
 @overload
 def from_relay(
@@ -1662,7 +1682,7 @@ def from_relay(
     *,
     format: Literal["tvm"],
     path: str | PathLike[str],
-    **options: Unpack[_Options_94],
+    **options: Unpack[_OptionsSet94],
 ) -> Path: ...
 @overload
 def from_relay(
@@ -1670,7 +1690,7 @@ def from_relay(
     *,
     format: None = None,
     path: str | PathLike[str],
-    **options: Unpack[_Options_96],
+    **options: Unpack[_OptionsSet96],
 ) -> Path:
     """Return a Relay model in a format, or write it.
 
@@ -1701,14 +1721,14 @@ def from_relay(
     **options: AnyValue,
 ) -> AnyValue: ...
 @overload
-def from_relay(model: AnyValue, *, format: str, **options: Unpack[_Options_97]) -> AnyValue: ...
+def from_relay(model: AnyValue, *, format: str, **options: Unpack[_OptionsSet97]) -> AnyValue: ...
 @overload
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_Options_98],
+    **options: Unpack[_OptionsSet98],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1716,7 +1736,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    **options: Unpack[_Options_99],
+    **options: Unpack[_OptionsSet99],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1724,7 +1744,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    **options: Unpack[_Options_100],
+    **options: Unpack[_OptionsSet100],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1732,7 +1752,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    **options: Unpack[_Options_101],
+    **options: Unpack[_OptionsSet101],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1740,7 +1760,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    **options: Unpack[_Options_102],
+    **options: Unpack[_OptionsSet102],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1748,7 +1768,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    **options: Unpack[_Options_103],
+    **options: Unpack[_OptionsSet103],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1756,7 +1776,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    **options: Unpack[_Options_104],
+    **options: Unpack[_OptionsSet104],
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
@@ -1764,7 +1784,7 @@ def import_model(
     params: AnyValue = None,
     *,
     format: None = None,
-    **options: Unpack[_Options_105],
+    **options: Unpack[_OptionsSet105],
 ) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
 
@@ -1796,7 +1816,7 @@ def import_model(
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_model(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_Options_106]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet106]
 ) -> tuple[mxnet.Symbol, Params]: ...
 @overload
 def import_to_gluon(
@@ -1804,7 +1824,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_Options_107],
+    **options: Unpack[_OptionsSet107],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1812,7 +1832,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    **options: Unpack[_Options_108],
+    **options: Unpack[_OptionsSet108],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1820,7 +1840,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    **options: Unpack[_Options_109],
+    **options: Unpack[_OptionsSet109],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1828,7 +1848,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    **options: Unpack[_Options_110],
+    **options: Unpack[_OptionsSet110],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1836,7 +1856,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    **options: Unpack[_Options_111],
+    **options: Unpack[_OptionsSet111],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1844,7 +1864,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    **options: Unpack[_Options_112],
+    **options: Unpack[_OptionsSet112],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1852,7 +1872,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    **options: Unpack[_Options_113],
+    **options: Unpack[_OptionsSet113],
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
@@ -1860,7 +1880,7 @@ def import_to_gluon(
     params: AnyValue = None,
     *,
     format: None = None,
-    **options: Unpack[_Options_114],
+    **options: Unpack[_OptionsSet114],
 ) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
@@ -1893,7 +1913,7 @@ def import_to_gluon(
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def import_to_gluon(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_Options_115]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet115]
 ) -> mxnet.gluon.SymbolBlock: ...
 @overload
 def to_relay(
@@ -1901,7 +1921,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["coreml"],
-    **options: Unpack[_Options_116],
+    **options: Unpack[_OptionsSet116],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1909,7 +1929,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["mxnet"],
-    **options: Unpack[_Options_117],
+    **options: Unpack[_OptionsSet117],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1917,7 +1937,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["nnef"],
-    **options: Unpack[_Options_118],
+    **options: Unpack[_OptionsSet118],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1925,7 +1945,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["onnx"],
-    **options: Unpack[_Options_119],
+    **options: Unpack[_OptionsSet119],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1933,7 +1953,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["relax"],
-    **options: Unpack[_Options_120],
+    **options: Unpack[_OptionsSet120],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1941,7 +1961,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["relay"],
-    **options: Unpack[_Options_121],
+    **options: Unpack[_OptionsSet121],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1949,7 +1969,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: Literal["torch"],
-    **options: Unpack[_Options_122],
+    **options: Unpack[_OptionsSet122],
 ) -> RelayModel: ...
 @overload
 def to_relay(
@@ -1957,7 +1977,7 @@ def to_relay(
     params: AnyValue = None,
     *,
     format: None = None,
-    **options: Unpack[_Options_123],
+    **options: Unpack[_OptionsSet123],
 ) -> RelayModel:
     """Return a model as Relay, as its format says it, before any pass.
 
@@ -1985,7 +2005,7 @@ def to_relay(
 ) -> RelayModel: ...
 @overload
 def to_relay(
-    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_Options_124]
+    source: AnyValue, params: AnyValue = None, *, format: str, **options: Unpack[_OptionsSet124]
 ) -> RelayModel: ...
 @overload
 def view(
@@ -1993,7 +2013,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["coreml"],
-    **options: Unpack[_Options_125],
+    **options: Unpack[_OptionsSet125],
 ) -> Page: ...
 @overload
 def view(
@@ -2001,7 +2021,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["mxnet"],
-    **options: Unpack[_Options_126],
+    **options: Unpack[_OptionsSet126],
 ) -> Page: ...
 @overload
 def view(
@@ -2009,7 +2029,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["nnef"],
-    **options: Unpack[_Options_127],
+    **options: Unpack[_OptionsSet127],
 ) -> Page: ...
 @overload
 def view(
@@ -2017,7 +2037,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["onnx"],
-    **options: Unpack[_Options_128],
+    **options: Unpack[_OptionsSet128],
 ) -> Page: ...
 @overload
 def view(
@@ -2025,7 +2045,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["relax"],
-    **options: Unpack[_Options_129],
+    **options: Unpack[_OptionsSet129],
 ) -> Page: ...
 @overload
 def view(
@@ -2033,7 +2053,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["relay"],
-    **options: Unpack[_Options_130],
+    **options: Unpack[_OptionsSet130],
 ) -> Page: ...
 @overload
 def view(
@@ -2041,7 +2061,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: Literal["torch"],
-    **options: Unpack[_Options_131],
+    **options: Unpack[_OptionsSet131],
 ) -> Page: ...
 @overload
 def view(
@@ -2049,7 +2069,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: None = None,
-    **options: Unpack[_Options_132],
+    **options: Unpack[_OptionsSet132],
 ) -> Page:
     """Show a model as a page of HTML, or what differs between two.
 
@@ -2125,7 +2145,7 @@ def view(
     target: AnyValue = None,
     *,
     source_format: str,
-    **options: Unpack[_Options_133],
+    **options: Unpack[_OptionsSet133],
 ) -> Page: ...
 
 __all__ = [

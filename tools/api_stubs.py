@@ -192,7 +192,7 @@ class Joined:
     def _join(self, bases: Sequence[str], stem: str) -> str:
         if len(bases) < 2:
             return "".join(bases)
-        made = f"{stem}_{len(self._known) + 1}"
+        made = f"{stem}Set{len(self._known) + 1}"
         return self._known.setdefault(tuple(bases), made)
 
     def lines(self) -> str:

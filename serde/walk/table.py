@@ -397,7 +397,7 @@ class ConverterTable:
         """
         if not isinstance(node.op, OpDef):
             raise Unsupported("a call of a function has no counterpart")
-        body = self.expansion(node.op.name)
+        body = self.expansion(node.op.name) or node.op.decompose
         if body is not None and not self.can_export(node, version):
             decompose(node, body)  # raises the reason for which it was not expanded
         converter = self.exporter(node.op.name, version)

@@ -114,28 +114,6 @@ def export_any(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Va
     return ctx.emit("Greater", greatest, ctx.const(0, np.int32))
 
 
-@OPS.exports("variance")
-def export_variance(
-    ctx: ExportContext,
-    x: Value,
-    mean: Value,
-    *,
-    reduction: RelayReduction,
-    unbiased: bool,
-) -> Value:
-    distance = ctx.emit("Sub", x, mean)
-    axes = reduction.axes(ctx.type(x).rank)
-    result = emit_reduce(
-        ctx, "ReduceMean", ctx.emit("Mul", distance, distance), axes, reduction.keepdims
-    )
-    if not unbiased:
-        return result
-    count = int(np.prod(ctx.static_lengths(x, axes)))
-    if count < 2:
-        raise Unsupported("the unbiased variance of a single value")
-    return ctx.emit("Mul", result, ctx.scalar_like(x, count / (count - 1)))
-
-
 ARG_DTYPES = {"bool": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
 """Dtypes of which ONNX Runtime has no ArgMax, and one that holds each."""
 

@@ -183,32 +183,6 @@ for _op, _target in EXTREMES.items():
     OPS.exports(_target)(_extreme_exporter(_op))
 
 
-@OPS.expands("variance")
-def expand_variance(
-    data: Expr,
-    mean: Expr,
-    *,
-    axis: tuple[int, ...] | None,
-    keepdims: bool,
-    exclude: bool,
-    unbiased: bool,
-) -> Expr:
-    """The mean of the squared distances, or their sum over one less than their number."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType) or not is_float(type_.dtype):
-        raise Unsupported(f"expected a tensor of floats, found {type_!r}")
-    axes = reduced_axes(type_.rank, axis, exclude)
-    apart = relay.subtract(data, mean)
-    squares = relay.multiply(apart, apart)
-    if not unbiased:
-        return relay.mean(squares, axis=axes, keepdims=keepdims)
-    count = product(type_.shape[each] for each in axes)
-    if not isinstance(count, int):
-        raise Unsupported("an unbiased variance over a length that is not fixed")
-    total = relay.sum(squares, axis=axes, keepdims=keepdims)
-    return relay.divide(total, relay.const(float(count - 1), type_.dtype))
-
-
 @OPS.expands("nn.nll_loss")
 def expand_nll_loss(
     predictions: Expr, targets: Expr, weights: Expr, *, reduction: str, ignore_index: int

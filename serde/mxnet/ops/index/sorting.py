@@ -163,11 +163,6 @@ def export_topk(ctx: ExportContext, data: Value, *, topk: TopK) -> Value | tuple
     return indices() if topk.ret_type == "indices" else (values(), indices())
 
 
-@OPS.exports("invert_permutation")
-def export_invert_permutation(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("argsort", data, axis=0, is_ascend=True, dtype=ctx.type(data).dtype)
-
-
 @OPS.exports("searchsorted")
 def export_searchsorted(
     ctx: ExportContext,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -200,27 +199,6 @@ _declare_truth_export("all", "min")
 
 
 _declare_truth_export("any", "max")
-
-
-@OPS.exports("variance")
-def export_variance(
-    ctx: ExportContext, data: Value, mean: Value, *, reduction: RelayReduction, unbiased: bool
-) -> Value:
-    """``mean((x - mean) ** 2)``, or ``sum((x - mean) ** 2) / (n - 1)`` if unbiased."""
-    type_ = ctx.type(data)
-    axes, keepdims = reduction.axes(type_.rank), reduction.keepdims
-    wide = "float32" if type_.dtype == "float16" else type_.dtype
-    count = prod(ctx.static_lengths(data, axes)) - int(unbiased) if unbiased else None
-
-    def build(x: Expr, center: Expr) -> Expr:
-        distance = relay.subtract(relay.cast(x, wide), relay.cast(center, wide))
-        squares = relay.multiply(distance, distance)
-        if count is None:
-            return relay.cast(relay.mean(squares, axes, keepdims), type_.dtype)
-        total = relay.sum(squares, axes, keepdims)
-        return relay.cast(relay.divide(total, relay.const(float(count), wide)), type_.dtype)
-
-    return ctx.spell(build, data, mean)
 
 
 EXACT = 2**24

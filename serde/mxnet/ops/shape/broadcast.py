@@ -13,7 +13,7 @@ from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.dims import Dim, same_length
+from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
@@ -153,31 +153,3 @@ def import_repeat(ctx: ImportContext, data: Expr, *, repeats: int, axis: int | N
 @OPS.exports("repeat")
 def export_repeat(ctx: ExportContext, data: Value, *, repeats: int, axis: int | None) -> Value:
     return ctx.emit_bytes("repeat", data, repeats=repeats, axis=axis)
-
-
-def summed_to(data: Expr, shape: Sequence[Dim]) -> Expr:
-    """Return `data` summed down to a shape that broadcasts to its own."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    more = type_.rank - len(shape)
-    pairs = enumerate(zip(type_.shape[more:], shape, strict=True), more)
-    inner = [i for i, (have, want) in pairs if not same_length(have, want)]
-    if any(shape[i - more] != 1 for i in inner):
-        raise Unsupported("a sum over axes that only the model's run shows")
-    if inner:
-        data = relay.sum(data, axis=inner, keepdims=True)
-    return relay.sum(data, axis=tuple(range(more))) if more else data
-
-
-@OPS.exports("collapse_sum_like")
-def export_collapse_sum_like(ctx: ExportContext, data: Value, collapse_type: Value) -> Value:
-    return ctx.spell(lambda x: summed_to(x, ctx.type(collapse_type).shape), data)
-
-
-@OPS.exports("collapse_sum_to")
-def export_collapse_sum_to(
-    ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue
-) -> Value:
-    wanted = [int(length) for length in ctx.constant(shape)]
-    return ctx.spell(lambda x: summed_to(x, wanted), data)

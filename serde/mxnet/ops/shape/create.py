@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -312,24 +312,6 @@ def import_indices(
         column = relay.expand_dims(line, 1, len(lengths) - axis - 1)
         grids.append(relay.broadcast_to(column, lengths))
     return _cast(relay.stack(grids, 0), dtype)
-
-
-@OPS.exports("meshgrid")
-def export_meshgrid(
-    ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
-) -> tuple[Value, ...]:
-    shape = ctx.result_types()[0].shape
-    indices = list(range(len(data)))
-    if indexing == "xy":
-        indices[:2] = reversed(indices[:2])
-
-    def spread(place: int) -> Value:
-        ones = tuple(length if axis == place else 1 for axis, length in enumerate(shape))
-        return ctx.spell(
-            lambda x: relay.broadcast_to(relay.reshape(x, ones), shape), data[indices.index(place)]
-        )
-
-    return tuple(spread(place) for place in indices)
 
 
 WINDOWS: dict[str, Callable[[Array], Array]] = {

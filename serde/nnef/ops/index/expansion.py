@@ -13,7 +13,7 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.walk.expansion.arrangement import running
-from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import fixed_shape, tensor_type
 from serde.weights import dtype_name, numpy_dtype
 
 __all__ = ["whole_numbers"]
@@ -31,38 +31,6 @@ def whole_numbers(count: int, shape: list[int], dtype: str) -> Expr:
     if count > 2 ** (np.finfo(numpy_dtype(dtype)).nmant + 1):
         raise Unsupported(f"numbers up to {count} are compared in {dtype}")
     return relay.const(allocation.arange(count).reshape(shape), dtype)
-
-
-@OPS.expands("one_hot")
-def expand_one_hot(
-    indices: Expr, on_value: Expr, off_value: Expr, *, depth: int, axis: int, dtype: AnyValue
-) -> Expr:
-    """Indices are compared as scalars: however these round others, none comes to be in range."""
-    rank = len(fixed_shape(indices)) + 1
-    place = normalize_axis(axis, rank)
-    name = dtype_name(dtype)
-    scalar = name if is_float(name) else "float32"
-    numbers = relay.expand_dims(relay.cast(indices, scalar), axis=place)
-    shape = [1] * rank
-    shape[place] = depth
-    return relay.where(
-        relay.equal(numbers, whole_numbers(depth, shape, scalar)),
-        converted(on_value, name),
-        converted(off_value, name),
-    )
-
-
-@OPS.expands("sequence_mask")
-def expand_sequence_mask(data: Expr, valid_length: Expr, *, mask_value: float, axis: int) -> Expr:
-    """Positions run along `axis` (0 or 1), sequences along the other of the two."""
-    shape, dtype = fixed_shape(data), tensor_type(data).dtype
-    lengths = tensor_type(valid_length).dtype
-    scalar = next((each for each in (lengths, dtype) if is_float(each)), "float32")
-    position_shape, length_shape = [1] * len(shape), [1] * len(shape)
-    position_shape[axis], length_shape[1 - axis] = shape[axis], shape[1 - axis]
-    steps = whole_numbers(shape[axis], position_shape, scalar)
-    bounds = relay.reshape(converted(valid_length, scalar), length_shape)
-    return relay.where(relay.less(steps, bounds), data, relay.const(np.array(mask_value), dtype))
 
 
 @OPS.expands("serde.one_hot")

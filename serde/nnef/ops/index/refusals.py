@@ -23,8 +23,6 @@ refuse_calls(
     reason="the length of the result depends on values, and NNEF has fixed shapes only",
 )
 refuse_calls(
-    "dyn.sparse_to_dense",
     "serde.sparse_to_dense",
-    "sparse_fill_empty_rows",
     reason="NNEF has no fragment that writes elements to places that are computed",
 )

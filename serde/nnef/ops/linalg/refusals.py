@@ -12,12 +12,3 @@ refuse_calls(
     "serde.svd",
     reason="NNEF has no fragment for eigenvalues and singular values",
 )
-refuse_calls(
-    "nn.internal.sparse_dense_padded",
-    "nn.sparse_add",
-    "nn.sparse_conv2d",
-    "nn.sparse_dense",
-    "nn.sparse_transpose",
-    "sparse_reshape",
-    reason="NNEF has no sparse matrices",
-)

@@ -12,7 +12,6 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.relay.op.shape.reshape import ReshapeLike
 
 __all__ = ["insert_axes"]
 
@@ -76,13 +75,6 @@ def export_reshape(
 
 @OPS.exports("nn.batch_flatten")
 def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
-    return _reshape(ctx, data)
-
-
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, ranges: ReshapeLike
-) -> Value:
     return _reshape(ctx, data)
 
 

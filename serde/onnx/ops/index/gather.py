@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.allocation import iterations
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
@@ -157,38 +156,6 @@ def _emit_gather_nd(
         steps = reshape_along(ctx, emit_range(ctx, count), axis, rank)
         parts.append(ctx.emit("Expand", steps, single))
     return ctx.emit("GatherND", x, ctx.emit("Concat", *parts, indices, axis=-1))
-
-
-@OPS.exports("adv_index")
-def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
-    """The indices broadcast, then stand side by side as rows."""
-    x, indices = operands[0], operands[1:]
-    wide = [to_int64(ctx, each) for each in indices]
-    if len(wide) == 1:
-        return ctx.emit("Gather", x, wide[0], axis=0)
-    rank = max(ctx.type(each).rank for each in indices)
-    total = wide[0]
-    for each in wide[1:]:
-        total = ctx.emit("Add", total, each)
-    shape = ctx.emit("Shape", total)
-    spread = [unsqueeze(ctx, ctx.emit("Expand", each, shape), [rank]) for each in wide]
-    return ctx.emit("GatherND", x, ctx.emit("Concat", *spread, axis=-1))
-
-
-@OPS.exports("unravel_index")
-def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
-    """From the last axis on: ``index[k] = x % shape[k]``, then ``x = x // shape[k]``."""
-    (count,) = ctx.static_shape(shape, 1)
-    rest, sizes = to_int64(ctx, x), to_int64(ctx, shape)
-    coordinates = []
-    for axis in reversed(iterations(count, f"{count} coordinates")):
-        size = ctx.emit("Gather", sizes, ctx.const(axis, np.int64), axis=0)
-        position = ctx.emit("Mod", rest, size, fmod=0)
-        rest = ctx.emit("Div", ctx.emit("Sub", rest, position), size)
-        coordinates.append(unsqueeze(ctx, position, [0]))
-    found = ctx.emit("Concat", *coordinates[::-1], axis=0)
-    dtype = ctx.result_type().dtype
-    return found if dtype == "int64" else cast(ctx, found, dtype)
 
 
 @OPS.exports("serde.take", when=has_dtype("int32", "int64", operand=1))

@@ -107,12 +107,6 @@ def _build_topk(ctx: ImportContext, x: Expr, k: Expr, axis: int, is_ascend: bool
     return [relay.strided_slice(each, [0], end, axes=[position]) for each in found]
 
 
-@OPS.exports("invert_permutation")
-def export_invert_permutation(ctx: ExportContext, x: Value) -> Value:
-    indices = emit_topk(ctx, x, emit_lengths(ctx, x, [0]), 0, ascending=True)[1]
-    return _cast_from_int64(ctx, indices, ctx.type(x).dtype)
-
-
 def _cast_from_int64(ctx: ExportContext, indices: Value, dtype: str) -> Value:
     """Return indices, which are int64 in ONNX, in `dtype`."""
     return indices if dtype == "int64" else cast(ctx, indices, dtype)

@@ -17,7 +17,6 @@ from serde.relay.ir.dims import Any, Dim, product, same_length
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
-from serde.relay.op.shape.reshape import ReshapeLike
 
 
 def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
@@ -225,14 +224,6 @@ def export_reverse_reshape(
         for position, code in enumerate(newshape)
     ]
     return ctx.emit("Reshape", x, ctx.emit("Concat", *parts, axis=0))
-
-
-@OPS.exports("reshape_like")
-def export_reshape_like(ctx: ExportContext, x: Value, like: Value, *, ranges: ReshapeLike) -> Value:
-    whole = ranges == ReshapeLike()
-    if whole and any(isinstance(dim, Any) for dim in ctx.result_type().shape):
-        return ctx.emit("Reshape", x, ctx.emit("Shape", like))
-    return emit_reshape(ctx, x, ctx.result_type().shape)
 
 
 @OPS.exports("nn.batch_flatten")

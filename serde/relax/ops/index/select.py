@@ -68,60 +68,6 @@ def _write_place(
         place = tir.floordiv(place, shape[axis])
 
 
-def _one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on_value: Value,
-    off_value: Value,
-    depth: AnyValue,
-    axis: int,
-    dtype: str,
-) -> Value:
-    te, tir = ctx.framework.te, ctx.framework.tir
-    at = axis % (ctx.type(indices).rank + 1)
-
-    def one_hot(x: AnyValue, on: AnyValue, off: AnyValue) -> AnyValue:
-        shape = [*x.shape[:at], *ctx.wide([depth]), *x.shape[at:]]
-
-        def one(*places: AnyValue) -> AnyValue:
-            own = x(*places[:at], *places[at + 1 :]).astype("int64")
-            hit = own == places[at]
-            return tir.Select(hit, on().astype(dtype), off().astype(dtype))
-
-        return te.compute(shape, one, name="one_hot")
-
-    return ctx.emit_te(one_hot, indices, on_value, off_value)
-
-
-@OPS.exports("one_hot")
-def export_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on_value: Value,
-    off_value: Value,
-    *,
-    depth: int,
-    axis: int,
-    dtype: AnyValue,
-) -> Value:
-    return _one_hot(ctx, indices, on_value, off_value, depth, axis, str(dtype))
-
-
-@OPS.exports("dyn.one_hot")
-def export_dyn_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on_value: Value,
-    off_value: Value,
-    depth: Value,
-    *,
-    axis: int,
-    dtype: AnyValue,
-) -> Value:
-    length = read_scalar(ctx, depth)
-    return _one_hot(ctx, indices, on_value, off_value, length, axis, str(dtype))
-
-
 def read_scalar(ctx: ExportContext, x: Value) -> AnyValue:
     """Return the integer that a scalar, or a vector of one, holds, for an argument."""
     if x.data is not None:
@@ -129,25 +75,6 @@ def read_scalar(ctx: ExportContext, x: Value) -> AnyValue:
     rank = ctx.type(x).rank
     (found,) = compute_lengths(ctx, 1, lambda given: [given[0] if rank else given()], x)
     return found
-
-
-@OPS.exports("sequence_mask")
-def export_sequence_mask(
-    ctx: ExportContext, data: Value, valid_length: Value, *, mask_value: float, axis: int
-) -> Value:
-    te, tir = ctx.framework.te, ctx.framework.tir
-    wide = "float64" if "float" in ctx.type(valid_length).dtype else "int64"
-    fill = ctx.const(ctx.const(mask_value, ctx.type(data).dtype).data)
-
-    def sequence_mask(x: AnyValue, lengths: AnyValue, value: AnyValue) -> AnyValue:
-        def one(*places: AnyValue) -> AnyValue:
-            step = places[axis].astype(wide)
-            kept = step < lengths(places[1 - axis]).astype(wide)
-            return tir.Select(kept, x(*places), value())
-
-        return te.compute(x.shape, one, name="sequence_mask")
-
-    return ctx.emit_te(sequence_mask, data, valid_length, fill)
 
 
 @OPS.exports("serde.eye_like")

@@ -11,9 +11,8 @@ import numpy as np
 import serde.relay as relay
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
-from serde.relax.precision import NARROW, compute_wide, make_wide_expansion, widen
+from serde.relax.precision import compute_wide, make_wide_expansion, widen
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import reduced_axes
 
@@ -119,34 +118,6 @@ def export_mean(
         return relay.divide(total, relay.sum(relay.ones_like(x), axis=axes, keepdims=keepdims))
 
     return ctx.spell(of_integers, data)
-
-
-@OPS.exports("variance")
-def export_variance(
-    ctx: ExportContext,
-    data: Value,
-    mean: Value,
-    *,
-    axis: Axes,
-    keepdims: bool,
-    exclude: bool,
-    unbiased: bool,
-) -> Value:
-    """The mean is given, so that it need not be that of the data."""
-    type_ = ctx.type(data)
-    axes = reduced_axes(type_.rank, axis, exclude)
-    wide = "float32" if type_.dtype in NARROW else type_.dtype
-
-    def about(x: Expr, center: Expr) -> Expr:
-        x, center = (call("cast", each, dtype=wide) for each in (x, center))
-        distance = relay.subtract(x, center)
-        square = relay.multiply(distance, distance)
-        total = relay.sum(square, axis=axes, keepdims=keepdims)
-        ones = relay.sum(relay.ones_like(square), axis=axes, keepdims=keepdims)
-        count = relay.subtract(ones, relay.const(float(unbiased), wide))
-        return call("cast", relay.divide(total, count), dtype=type_.dtype)
-
-    return ctx.spell(about, data, mean)
 
 
 def _make_place(op: str) -> Callable[..., Value]:

@@ -15,6 +15,7 @@ from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, s
 from serde.relay.ir.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
 from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Values
 from serde.relay.ir.types import MAX_LEAVES, TensorType
+from serde.relay.lowering.shape import decompose_meshgrid
 
 __all__: list[str] = []
 
@@ -147,6 +148,7 @@ def _meshgrid_type(data: Sequence[TensorType], *, indexing: str) -> list[TensorT
     "meshgrid",
     traits=(Values(0), Fusion(FusionPattern.INJECTIVE)),
     infer=_meshgrid_type,
+    decompose=decompose_meshgrid,
     samples=[sample([(3,), (4,)]), sample([(3,), (), (2,)], indexing="xy")],
 )
 def meshgrid(data: tuple[Array, ...], *, indexing: Literal["ij", "xy"] = "ij") -> tuple[Array, ...]:

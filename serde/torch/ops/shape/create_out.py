@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from serde.relay.ir.dims import Dim, same_shape
+from serde.relay.ir.expr import Constant
 from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.relay.op.shape.matrix import Diagonals
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
@@ -172,22 +172,8 @@ def export_sliding_window(
     return data
 
 
-@OPS.exports("trilu")
+@OPS.exports("trilu", when=lambda node: isinstance(node.args[1], Constant))
 def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
-    number = ctx.scalar(k)
-    if number is None:
-        return ctx.call(ctx.helper("triangle"), data, k, upper)
+    number = int(ctx.constant(k))
     target = "torch.triu" if upper else "torch.tril"
     return ctx.call(target, data, number) if number else ctx.call(target, data)
-
-
-@OPS.exports("matrix_set_diag")
-def export_matrix_set_diag(
-    ctx: ExportContext, input: Value, diagonal: Value, *, diagonals: Diagonals
-) -> Value:
-    if diagonals.k1 == diagonals.k2:
-        diagonal = ctx.method(diagonal, "unsqueeze", -2)
-    flags = diagonals.super_diag_right_align, diagonals.sub_diag_right_align
-    return ctx.call(
-        ctx.helper("set_diagonals"), input, diagonal, diagonals.k1, diagonals.k2, *flags
-    )

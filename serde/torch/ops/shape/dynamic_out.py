@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from serde.relay.ir.types import TensorType
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
@@ -108,24 +107,6 @@ def export_dyn_strided_slice(
     )
 
 
-@OPS.exports("dyn.one_hot")
-def export_dyn_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on_value: Value,
-    off_value: Value,
-    depth: Value,
-    *,
-    axis: int,
-    dtype: DType | None,
-) -> Value:
-    rank = ctx.type(indices).rank + 1
-    count = ctx.call("int", depth)
-    hot = ctx.call(ctx.helper("is_hot"), indices, count, axis % rank)
-    wanted = ctx.result_type().dtype
-    return ctx.call("torch.where", hot, cast(ctx, on_value, wanted), cast(ctx, off_value, wanted))
-
-
 @OPS.exports("dyn.topk")
 def export_dyn_topk(
     ctx: ExportContext, data: Value, k: Value, *, topk: DynamicTopK
@@ -139,19 +120,3 @@ def export_dyn_topk(
         return found[0]
     places = cast(ctx, found[1], types[-1].dtype, "int64")
     return places if topk.ret_type == "indices" else (found[0], places)
-
-
-@OPS.exports("dyn.sparse_to_dense")
-def export_dyn_sparse_to_dense(
-    ctx: ExportContext,
-    sparse_indices: Value,
-    sparse_values: Value,
-    default_value: Value,
-    output_shape: Value,
-) -> Value:
-    base = ctx.method(default_value, "expand", integers(ctx, output_shape))
-    type_ = ctx.type(sparse_indices)
-    if type_.rank < 2:
-        sparse_indices = ctx.method(sparse_indices, "reshape", -1, 1)
-    typed = ctx.typed(sparse_indices, TensorType([1, 1], type_.dtype))
-    return ctx.call(ctx.helper("put_at"), base, typed, sparse_values)

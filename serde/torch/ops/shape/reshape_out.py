@@ -7,10 +7,8 @@ from typing import Final
 
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, SymDim, product, same_length, symbol
-from serde.relay.ir.layout import LayoutPlan
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import TensorType
-from serde.relay.op.shape.reshape import ReshapeLike
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, dims_of, in_signed, permute, unsqueeze
@@ -146,42 +144,11 @@ def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
     return data if ctx.type(data).rank == 2 else ctx.method(data, "flatten", 1)
 
 
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext, data: Value, shape_like: Value, *, ranges: ReshapeLike
-) -> Value:
-    if ranges == ReshapeLike():
-        return ctx.method(data, "reshape_as", shape_like)
-    dims = ctx.result_type().shape
-    if not any(isinstance(dim, Any) for dim in dims):
-        return write_reshape(ctx, data, dims)
-    spans = [range(ctx.type(x).rank) for x in (data, shape_like)]
-    replaced = spans[0][ranges.lhs_begin : ranges.lhs_end]
-    sizes = [ctx.size(data, axis) for axis in range(replaced.start)]
-    sizes += [ctx.size(shape_like, axis) for axis in spans[1][ranges.rhs_begin : ranges.rhs_end]]
-    sizes += [ctx.size(data, axis) for axis in range(replaced.stop, len(spans[0]))]
-    return ctx.method(data, "reshape", tuple(sizes))
-
-
 @OPS.exports("transpose")
 def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = [axis % rank for axis in axes] if axes else list(reversed(range(rank)))
     return permute(ctx, data, order)
-
-
-@OPS.exports("layout_transform")
-def export_layout_transform(
-    ctx: ExportContext, data: Value, *, src_layout: str, dst_layout: str
-) -> Value:
-    """The pieces of each axis are brought together, made one, parted anew and spread."""
-    dtype, shape = ctx.type(data).dtype, _named(ctx.type(data).shape)
-    plan = LayoutPlan(shape, src_layout, dst_layout)
-    if len(plan.parts) == len(plan.gather) == len(plan.merged):
-        return permute(ctx, data, [plan.gather[i] for i in plan.spread])
-    whole = permute(ctx, data, plan.gather)
-    whole = ctx.typed(whole, TensorType([shape[i] for i in plan.gather], dtype))
-    return permute(ctx, write_reshape(ctx, whole, plan.parts), plan.spread)
 
 
 @OPS.exports("expand_dims")

@@ -54,26 +54,6 @@ def reverse_sequence(x: Tensor, lengths: Tensor, time: int, batch: int) -> Tenso
     return moved[rows, places].movedim([0, 1], [batch, time])
 
 
-def triangle(x: Tensor, k: Tensor, upper: bool) -> Tensor:
-    """Return the triangle above a diagonal, or below it."""
-    diagonal = int(k.item())
-    return torch.triu(x, diagonal) if upper else torch.tril(x, diagonal)
-
-
-def set_diagonals(
-    x: Tensor, lines: Tensor, low: int, high: int, upper_right: bool, lower_right: bool
-) -> Tensor:
-    """Replace diagonals by lines, short ones at their right or left end."""
-    rows, columns = x.shape[-2], x.shape[-1]
-    for k in range(low, high + 1):
-        length = min(rows + min(k, 0), columns - max(k, 0))
-        right = upper_right if k >= 0 else lower_right
-        skip = lines.shape[-1] - length if right else 0
-        line = lines[..., high - k, skip : skip + length]
-        x = torch.diagonal_scatter(x, line, k, -2, -1)
-    return x
-
-
 def pad_with(x: Tensor, widths: list[int], value: Tensor) -> Tensor:
     """Pad with a value that is computed; widths are those of ``F.pad``."""
     inside = F.pad(torch.ones_like(x, dtype=torch.bool), widths)

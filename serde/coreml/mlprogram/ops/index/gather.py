@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -17,7 +16,7 @@ from serde.coreml.mlprogram.type_domains import GATHER_DTYPES, cast_to, emit_in
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim
-from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
@@ -318,42 +317,3 @@ def export_signed_gather_nd(
         other = ctx.emit("add", wide, x=rows, y=ctx.shape(lengths))
         rows = ctx.emit("select", wide, cond=below, a=other, b=rows)
     return _rows(ctx, data, rows, batch_dims) if type_.rank > 1 else _single(ctx, data, rows)
-
-
-@OPS.expands("adv_index")
-def expand_adv_index(inputs: tuple[Expr, ...]) -> Expr:
-    """The indices broadcast, then stand side by side as rows."""
-    data, *indices = inputs
-    if len(indices) == 1:
-        return call("serde.take", data, indices[0], axis=0)
-    total = indices[0]
-    for each in indices[1:]:
-        total = relay.add(total, relay.cast(each, _dtype(total)))
-    shape = total.checked_type.shape if isinstance(total.checked_type, TensorType) else ()
-    if any(isinstance(dim, Any) for dim in shape):
-        raise Unsupported("indices whose lengths have no names")
-    spread = [relay.cast(relay.broadcast_to(each, shape), "int32") for each in indices]
-    return call("serde.gather_nd", data, relay.stack(spread, axis=-1), batch_dims=0)
-
-
-def _dtype(x: Expr) -> str:
-    return x.checked_type.dtype if isinstance(x.checked_type, TensorType) else "int32"
-
-
-@OPS.expands("unravel_index")
-def expand_unravel_index(data: Expr, shape: Expr) -> Expr:
-    """Each coordinate is what remains of the place over what its axis steps over."""
-    type_ = shape.checked_type
-    count = type_.shape[0] if isinstance(type_, TensorType) else None
-    if not isinstance(count, int):
-        raise Unsupported("a shape of unknown rank")
-    rest, found = data, list[Expr]()
-    for axis in reversed(allocation.iterations(count, f"{count} coordinates")):
-        if isinstance(shape, Constant):
-            length: AnyValue = relay.const(shape.data[axis], _dtype(data))
-        else:
-            place = relay.const(np.array(axis, np.int32))
-            length = relay.cast(relay.take(shape, place, axis=0, mode="fast"), _dtype(data))
-        found.append(relay.floor_mod(rest, length))
-        rest = relay.floor_divide(rest, length)
-    return relay.stack(found[::-1], axis=0)

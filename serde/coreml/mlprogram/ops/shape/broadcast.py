@@ -13,7 +13,6 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any, Dim, same_length
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.arrangement import expand_collapse_sum_like, expand_collapse_sum_to
 
 
 def spread(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
@@ -80,9 +79,3 @@ def _spread_over(ctx: ExportContext, x: Value, shape: Value) -> Value:
         own = ctx.shape(ctx.type(x).shape)
         counts = ctx.emit("floor_div", TensorType(ctx.type(shape).shape, "int32"), x=shape, y=own)
     return emit_in(ctx, NUMBERS_OR_BOOL, "tile", {"x": x}, reps=counts)
-
-
-OPS.expands("collapse_sum_like")(expand_collapse_sum_like)
-
-
-OPS.expands("collapse_sum_to")(expand_collapse_sum_to)

@@ -20,7 +20,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.shape.reshape import ReshapeLike, new_shape
+from serde.relay.op.shape.reshape import new_shape
 
 
 def emit_moved(
@@ -166,18 +166,6 @@ def export_reshape(
     ctx: ExportContext, data: Value, *, newshape: AnyValue, allowzero: bool
 ) -> Value:
     return reshape(ctx, data, ctx.result_type().shape)
-
-
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext, data: Value, like: Value, *, ranges: ReshapeLike
-) -> Value:
-    whole = ranges == ReshapeLike()
-    dims = ctx.result_type().shape
-    if whole and any(isinstance(dim, Any) for dim in dims):
-        shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)
-        return emit_moved(ctx, "reshape", data, dims, shape=shape)
-    return reshape(ctx, data, dims)
 
 
 @OPS.imports("reshape_like", since=(16, 17))
