@@ -162,11 +162,6 @@ GAPS: dict[tuple[str, str], str] = {
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,
     **SUITE_GAPS,
-    **{
-        ("onnx-sample", f"serde.dft-{index}-{opset}"): "ONNX has a DFT from version 17 on"
-        for index in range(6)
-        for opset in ("11", "13")
-    },
     ("onnx-sample", "serde.loop-5-11"): "a Loop of ONNX carries sequences from version 13 on",
     **{
         ("onnx-sample", f"{sample}-{label}"): reason

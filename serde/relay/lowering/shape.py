@@ -158,7 +158,7 @@ def decompose_reshape_like(
     start, stop = (kept.start, kept.stop)
     wanted = (*own[:start], *like[rhs_begin:rhs_end], *own[stop:])
     if Any() not in wanted:
-        return call("reshape", data, newshape=wanted)
+        return call("reshape", data, newshape=wanted, allowzero=0 in wanted)
     new = range(len(like))[rhs_begin:rhs_end]
     parts = [
         shape_vector(data, 0, start),
