@@ -17,7 +17,7 @@ from serde.onnx.ops.elementwise.convert import as_dtype
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import call
-from serde.relay.op.recurrent.gates import PARAMETERS, Direction, count_directions, read_gates
+from serde.relay.op.recurrent.gates import PARAMETERS, Direction, RecurrentLayer, count_directions
 
 _ACTIVATIONS = {
     "sigmoid": "Sigmoid",
@@ -38,17 +38,8 @@ _RELAY_ACTIVATIONS = {name.lower(): relay_name for relay_name, name in _ACTIVATI
 """Names of functions are spelled in any case."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayLayer:
-    """Attributes that the recurrent layers of Relay share."""
-
-    hidden_size: int
-    direction: str
-    activations: tuple[str, ...]
-    activation_alpha: tuple[float, ...]
-    activation_beta: tuple[float, ...]
-    clip: float | None
-    layout: str
+class RelayLayer(RecurrentLayer):
+    """Attributes of Relay's recurrent layers."""
 
     def to_onnx(self, defaults: Sequence[str]) -> dict[str, AnyValue]:
         """Return the attributes of ONNX, whose layers have the functions `defaults`."""
@@ -62,15 +53,7 @@ class RelayLayer:
 
     def _activations(self, defaults: Sequence[str]) -> dict[str, AnyValue]:
         """ONNX lists alphas and betas of those functions alone that have one."""
-        directions = read_gates(
-            defaults,
-            direction=self.direction,
-            activations=self.activations,
-            activation_alpha=self.activation_alpha,
-            activation_beta=self.activation_beta,
-            clip=None,
-        )
-        gates = [gate for each in directions for gate in each]
+        gates = [gate for each in self.gates(defaults) for gate in each]
         counts = [len(PARAMETERS.get(gate.name, ())) for gate in gates]
         pairs = list(zip(gates, counts, strict=True))
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -17,6 +16,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 from serde.walk.expansion.tensors import converted, tensor_type
 from serde.weights import dtype_name
 
@@ -144,30 +144,20 @@ def _to_mil_seed(seed: float | None) -> int:
 
 @OPS.exports("serde.random_uniform", when=_draws_floats)
 def export_random_uniform(
-    ctx: ExportContext,
-    like: Value | None = None,
-    *,
-    shape: Sequence[int] | None,
-    low: float,
-    high: float,
-    dtype: AnyValue,
-    seed: float | None,
+    ctx: ExportContext, like: Value | None = None, *, random: RandomUniform
 ) -> Value:
-    return _export_drawn(ctx, "random_uniform", like, {"low": low, "high": high}, seed)
+    return _export_drawn(
+        ctx, "random_uniform", like, {"low": random.low, "high": random.high}, random.seed
+    )
 
 
 @OPS.exports("serde.random_normal", when=_draws_floats)
 def export_random_normal(
-    ctx: ExportContext,
-    like: Value | None = None,
-    *,
-    shape: Sequence[int] | None,
-    mean: float,
-    scale: float,
-    dtype: AnyValue,
-    seed: float | None,
+    ctx: ExportContext, like: Value | None = None, *, random: RandomNormal
 ) -> Value:
-    return _export_drawn(ctx, "random_normal", like, {"mean": mean, "stddev": scale}, seed)
+    return _export_drawn(
+        ctx, "random_normal", like, {"mean": random.mean, "stddev": random.scale}, random.seed
+    )
 
 
 @OPS.expands("serde.bernoulli")

@@ -16,6 +16,7 @@ from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
+from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 
 
 def _emit_draw(
@@ -38,30 +39,18 @@ def _emit_draw(
 
 @OPS.exports("serde.random_uniform")
 def export_random_uniform(
-    ctx: ExportContext,
-    like: Value | None,
-    *,
-    shape: tuple[int, ...] | None,
-    low: float,
-    high: float,
-    dtype: AnyValue,
-    seed: float | None,
+    ctx: ExportContext, like: Value | None, *, random: RandomUniform
 ) -> Value:
-    return _emit_draw(ctx, "_random_uniform", like, ctx.result_type(), low=low, high=high)
+    return _emit_draw(
+        ctx, "_random_uniform", like, ctx.result_type(), low=random.low, high=random.high
+    )
 
 
 @OPS.exports("serde.random_normal")
-def export_random_normal(
-    ctx: ExportContext,
-    like: Value | None,
-    *,
-    shape: tuple[int, ...] | None,
-    mean: float,
-    scale: float,
-    dtype: AnyValue,
-    seed: float | None,
-) -> Value:
-    return _emit_draw(ctx, "_random_normal", like, ctx.result_type(), loc=mean, scale=scale)
+def export_random_normal(ctx: ExportContext, like: Value | None, *, random: RandomNormal) -> Value:
+    return _emit_draw(
+        ctx, "_random_normal", like, ctx.result_type(), loc=random.mean, scale=random.scale
+    )
 
 
 @OPS.exports("serde.bernoulli")

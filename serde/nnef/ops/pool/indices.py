@@ -21,6 +21,8 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, TupleGetItem
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.pool.indices import PooledPlaces
+from serde.relay.op.pool.unpool import MaxUnpool
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import Array
 
@@ -163,43 +165,36 @@ _EXACT = 1 << 24
 
 @OPS.exports("serde.max_pool_with_places")
 def export_max_pool_with_places(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    column_major: bool,
+    ctx: ExportContext, data: Value, *, pool: PooledPlaces
 ) -> tuple[Value, Value]:
     """Relay counts in the whole tensor: where windows start is added, in scalars, which is exact.
 
     Raises:
         Unsupported: A tensor has more elements than scalars can count.
     """
-    shape, ndim = ctx.static_shape(data), len(pool_size)
+    shape, ndim = ctx.static_shape(data), len(pool.pool_size)
     size = math.prod(shape)
     if size > _EXACT:
         raise Unsupported(f"places in {size} elements; scalars count to {_EXACT}")
-    before, after = split_padding(padding, ndim)
+    before, after = split_padding(pool.padding, ndim)
     pairs = [(0, 0), (0, 0), *zip(before, after, strict=True)]
     most, index = ctx.emit_tuple(
         "max_pool_with_index",
         data,
         outputs=2,
-        size=[1, 1, *pool_size],
-        border="ignore" if any(padding) else "constant",
+        size=[1, 1, *pool.pool_size],
+        border="ignore" if any(pool.padding) else "constant",
         padding=pairs,
-        stride=steps(strides, 2),
-        dilation=steps(dilation, 2),
+        stride=steps(pool.strides, 2),
+        dilation=steps(pool.dilation, 2),
     )
     lengths, counts = shape[2:], (ctx.result_types()[0].concrete_shape or ())[2:]
-    shifts: Array = allocation.zeros(pool_size)
+    shifts: Array = allocation.zeros(pool.pool_size)
     starts: Array = allocation.zeros(counts)
-    for axis, taps in enumerate(pool_size):
-        step = math.prod(lengths[:axis] if column_major else lengths[axis + 1 :])
-        shifts = shifts + _along(allocation.arange(taps) * dilation[axis] * step, axis, ndim)
-        start = allocation.arange(counts[axis]) * strides[axis] - before[axis]
+    for axis, taps in enumerate(pool.pool_size):
+        step = math.prod(lengths[:axis] if pool.column_major else lengths[axis + 1 :])
+        shifts = shifts + _along(allocation.arange(taps) * pool.dilation[axis] * step, axis, ndim)
+        start = allocation.arange(counts[axis]) * pool.strides[axis] - before[axis]
         starts = starts + _along(start * step, axis, ndim)
     images = allocation.arange(math.prod(shape[:2])).reshape(*shape[:2], *(1,) * ndim)
     dtype = ctx.type(data).dtype
@@ -235,25 +230,18 @@ def _undoes_pool(node: Call) -> bool:
 
 @OPS.exports("serde.max_unpool", when=_undoes_pool)
 def export_max_unpool(
-    ctx: ExportContext,
-    data: Value,
-    indices: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    padding: tuple[int, ...],
-    output_shape: tuple[int, ...] | None,
+    ctx: ExportContext, data: Value, indices: Value, *, window: MaxUnpool
 ) -> Value:
     """The pooling before it knows places in windows."""
-    ndim = len(pool_size)
-    pairs = zip(*split_padding(padding, ndim), strict=True)
+    ndim = len(window.pool_size)
+    pairs = zip(*split_padding(window.padding, ndim), strict=True)
     return ctx.emit(
         "desample",
         data,
         ctx.places[indices.name],
-        size=[1, 1, *pool_size],
+        size=[1, 1, *window.pool_size],
         padding=[(0, 0), (0, 0), *pairs],
-        stride=steps(strides or (), 2),
+        stride=steps(window.strides or (), 2),
         output_shape=list(ctx.result_type().concrete_shape or ()),
     )
 

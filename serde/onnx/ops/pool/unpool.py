@@ -9,10 +9,10 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
+from serde.relay.op.pool.unpool import MaxUnpool
 
 
 def _has_inferred_shape(node: Call) -> bool:
@@ -22,24 +22,17 @@ def _has_inferred_shape(node: Call) -> bool:
 
 @OPS.exports("serde.max_unpool", when=_has_inferred_shape)
 def export_max_unpool(
-    ctx: ExportContext,
-    data: Value,
-    indices: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    padding: tuple[int, ...],
-    output_shape: tuple[Dim, ...] | None,
+    ctx: ExportContext, data: Value, indices: Value, *, window: MaxUnpool
 ) -> Value:
     if ctx.type(indices).dtype != "int64":
         indices = cast(ctx, indices, "int64")
-    before, after = split_padding(padding, len(pool_size))
+    before, after = split_padding(window.padding, len(window.pool_size))
     return ctx.emit(
         "MaxUnpool",
         data,
         indices,
-        kernel_shape=list(pool_size),
-        strides=list(strides or (1,) * len(pool_size)),
+        kernel_shape=list(window.pool_size),
+        strides=list(window.strides or (1,) * len(window.pool_size)),
         pads=[*before, *after],
     )
 

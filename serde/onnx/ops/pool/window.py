@@ -37,6 +37,7 @@ from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+from serde.relay.op.pool.indices import PooledPlaces
 from serde.weights import numpy_dtype
 
 
@@ -202,26 +203,21 @@ def _is_float(node: Call) -> bool:
 @OPS.exports("serde.max_pool_with_places", since=12)
 @OPS.exports("serde.max_pool_with_places", when=_is_float)
 def export_max_pool_with_places(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    column_major: bool,
+    ctx: ExportContext, x: Value, *, pool: PooledPlaces
 ) -> tuple[Value, ...]:
-    if min(padding, default=0) < 0:
-        raise Unsupported(f"padding {list(padding)} is negative; places count in the whole image")
+    if min(pool.padding, default=0) < 0:
+        raise Unsupported(
+            f"padding {list(pool.padding)} is negative; places count in the whole image"
+        )
     return ctx.emit_tuple(
         "MaxPool",
         x,
         outputs=2,
-        kernel_shape=list(pool_size),
-        strides=list(strides),
-        dilations=list(dilation),
-        pads=list(padding),
-        storage_order=int(column_major) or None,
+        kernel_shape=list(pool.pool_size),
+        strides=list(pool.strides),
+        dilations=list(pool.dilation),
+        pads=list(pool.padding),
+        storage_order=int(pool.column_major) or None,
     )
 
 

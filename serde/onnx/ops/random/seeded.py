@@ -15,6 +15,7 @@ from serde.onnx.ops.shape.reshape import squeeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 
 DType = np.dtype[AnyValue]
 
@@ -38,16 +39,18 @@ def _emit_random(
 
 @OPS.exports("serde.random_uniform")
 def export_random_uniform(
-    ctx: ExportContext,
-    like: Value | None,
-    *,
-    shape: tuple[int, ...] | None,
-    low: float,
-    high: float,
-    dtype: DType | None,
-    seed: float | None,
+    ctx: ExportContext, like: Value | None, *, random: RandomUniform
 ) -> Value:
-    return _emit_random(ctx, "RandomUniform", like, shape, dtype, low=low, high=high, seed=seed)
+    return _emit_random(
+        ctx,
+        "RandomUniform",
+        like,
+        random.shape,
+        random.dtype,
+        low=random.low,
+        high=random.high,
+        seed=random.seed,
+    )
 
 
 @OPS.imports("RandomUniform", since=(1, 22))
@@ -65,17 +68,17 @@ def import_random_uniform(
 
 
 @OPS.exports("serde.random_normal")
-def export_random_normal(
-    ctx: ExportContext,
-    like: Value | None,
-    *,
-    shape: tuple[int, ...] | None,
-    mean: float,
-    scale: float,
-    dtype: DType | None,
-    seed: float | None,
-) -> Value:
-    return _emit_random(ctx, "RandomNormal", like, shape, dtype, mean=mean, scale=scale, seed=seed)
+def export_random_normal(ctx: ExportContext, like: Value | None, *, random: RandomNormal) -> Value:
+    return _emit_random(
+        ctx,
+        "RandomNormal",
+        like,
+        random.shape,
+        random.dtype,
+        mean=random.mean,
+        scale=random.scale,
+        seed=random.seed,
+    )
 
 
 @OPS.imports("RandomNormal", since=(1, 22))

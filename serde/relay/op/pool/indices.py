@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,32 +16,35 @@ from serde.relay.ir.traits import Fusion, FusionPattern, Ordering, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
 
-__all__: list[str] = []
+__all__ = ["PooledPlaces"]
 
 
-def _pooled_type(
-    data: TensorType,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    column_major: bool,
-) -> tuple[TensorType, TensorType]:
+@dataclass(frozen=True, kw_only=True)
+class PooledPlaces:
+    """Attributes of ``serde.max_pool_with_places``."""
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+    column_major: bool = False
+
+
+def _pooled_type(data: TensorType, *, pool: PooledPlaces) -> tuple[TensorType, TensorType]:
     """Values and indices have the same shape; the layout is channels first."""
-    ndim = len(pool_size)
+    ndim = len(pool.pool_size)
     if data.rank != ndim + 2 or ndim not in (1, 2, 3):
-        raise TypeInferenceError(f"cannot pool {data!r} by windows of {list(pool_size)}")
-    require_window(ndim, pool_size=pool_size, strides=strides, dilation=dilation)
-    if len(padding) != 2 * ndim:
-        raise TypeInferenceError(f"expected {2 * ndim} pads, found {len(padding)}")
+        raise TypeInferenceError(f"cannot pool {data!r} by windows of {list(pool.pool_size)}")
+    require_window(ndim, pool_size=pool.pool_size, strides=pool.strides, dilation=pool.dilation)
+    if len(pool.padding) != 2 * ndim:
+        raise TypeInferenceError(f"expected {2 * ndim} pads, found {len(pool.padding)}")
     counts = [
         pool_dim(
             data.shape[2 + i],
-            pool_size[i],
-            strides[i],
-            padding[i] + padding[ndim + i],
-            dilation[i],
+            pool.pool_size[i],
+            pool.strides[i],
+            pool.padding[i] + pool.padding[ndim + i],
+            pool.dilation[i],
             ceil_mode=False,
         )
         for i in range(ndim)
@@ -50,13 +54,7 @@ def _pooled_type(
 
 
 def _windows(
-    lengths: Sequence[int],
-    counts: Sequence[int],
-    pool_size: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    column_major: bool,
+    lengths: Sequence[int], counts: Sequence[int], pool: PooledPlaces
 ) -> tuple[Array, Array, Array]:
     """Return, for each window and each place in it, which element it is, if any, and its number.
 
@@ -67,11 +65,11 @@ def _windows(
     flat: Array = np.zeros((1, 1), np.int64)
     number: Array = np.zeros((1, 1), np.int64)
     for axis in range(ndim):
-        starts = np.arange(counts[axis]) * strides[axis] - padding[axis]
-        places = starts[:, None] + np.arange(pool_size[axis]) * dilation[axis]
+        starts = np.arange(counts[axis]) * pool.strides[axis] - pool.padding[axis]
+        places = starts[:, None] + np.arange(pool.pool_size[axis]) * pool.dilation[axis]
         held = (places >= 0) & (places < lengths[axis])
         places = np.clip(places, 0, lengths[axis] - 1)
-        step = int(np.prod(lengths[:axis])) if column_major else int(np.prod(lengths[axis + 1 :]))
+        step = int(np.prod(lengths[:axis] if pool.column_major else lengths[axis + 1 :]))
 
         def spread(left: Array, right: Array, operation: np.ufunc) -> Array:
             both = operation(left[:, None, :, None], right[None, :, None, :])
@@ -84,32 +82,15 @@ def _windows(
     return flat, inside, number
 
 
-def _decompose_pooled(
-    data: Expr,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    column_major: bool,
-) -> Expr:
+def _decompose_pooled(data: Expr, *, pool: PooledPlaces) -> Expr:
     """The elements of each window are looked up at constant places."""
     type_ = data.type
     shape = type_.concrete_shape if isinstance(type_, TensorType) else None
     if shape is None or not isinstance(type_, TensorType):
         raise TypeInferenceError(f"needs a fixed shape to count places in, found {type_!r}")
-    window = {
-        "pool_size": pool_size,
-        "strides": strides,
-        "dilation": dilation,
-        "padding": padding,
-        "column_major": column_major,
-    }
-    result, _ = _pooled_type(type_, **window)  # type: ignore[arg-type]
+    result, _ = _pooled_type(type_, pool=pool)
     counts = (result.concrete_shape or ())[2:]
-    flat, inside, number = _windows(
-        shape[2:], counts, pool_size, strides, dilation, padding, column_major
-    )
+    flat, inside, number = _windows(shape[2:], counts, pool)
     windows, size = flat.shape
     rows = call("reshape", data, newshape=(*shape[:2], -1))
     found = call("take", rows, const(flat, "int64"), axis=2, mode="fast")
@@ -158,29 +139,26 @@ def _decompose_pooled(
         ),
     ],
 )
-def max_pool_with_places(
-    data: Array,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    column_major: bool = False,
-) -> tuple[Array, Array]:
+def max_pool_with_places(data: Array, *, pool: PooledPlaces) -> tuple[Array, Array]:
     """``max(x)`` and ``argmax(x)`` of each window, the index counted in the whole of `data`.
 
     Of equal ones it is the first. `column_major` numbers the spatial axes with the first fastest.
     """
-    ndim = len(pool_size)
+    ndim = len(pool.pool_size)
     lengths = data.shape[2:]
     counts = [
-        (n + padding[i] + padding[ndim + i] - (pool_size[i] - 1) * dilation[i] - 1) // strides[i]
+        (
+            n
+            + pool.padding[i]
+            + pool.padding[ndim + i]
+            - (pool.pool_size[i] - 1) * pool.dilation[i]
+            - 1
+        )
+        // pool.strides[i]
         + 1
         for i, n in enumerate(lengths)
     ]
-    flat, inside, number = _windows(
-        lengths, counts, pool_size, strides, dilation, padding, column_major
-    )
+    flat, inside, number = _windows(lengths, counts, pool)
     found = data.reshape(*data.shape[:2], -1)[..., flat]
     found = np.where(inside, found, np.array(lowest(data.dtype), data.dtype))
     which = found.argmax(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,36 +17,41 @@ from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import windows
 from serde.relay.op.pool.reduction import Window, spatial_axes, window_type
 
-__all__: list[str] = []
+__all__ = ["LpPool"]
 
 
-def _lp_pool_type(
-    data: TensorType,
-    *,
-    p: int,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    ceil_mode: bool,
-) -> TensorType:
+@dataclass(frozen=True, kw_only=True)
+class LpPool:
+    """Attributes of ``serde.lp_pool``."""
+
+    p: int = 2
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...] = (1,)
+    dilation: tuple[int, ...] = (1,)
+    padding: tuple[int, ...] = (0,)
+    layout: str = "NCHW"
+    ceil_mode: bool = False
+
+
+def _lp_pool_type(data: TensorType, *, pool: LpPool) -> TensorType:
     """Lengths are those of an average pooling."""
     require_float(data)
-    if p < 1:
-        raise TypeInferenceError(f"p: expected a positive number, found {p}")
-    rank = len(pool_size)
+    if pool.p < 1:
+        raise TypeInferenceError(f"p: expected a positive number, found {pool.p}")
+    rank = len(pool.pool_size)
     if rank not in (1, 2, 3):
-        raise TypeInferenceError(f"pool_size: expected 1 to 3 numbers, found {list(pool_size)}")
+        raise TypeInferenceError(
+            f"pool_size: expected 1 to 3 numbers, found {list(pool.pool_size)}"
+        )
     return window_type(
         data,
-        pool_size=pool_size,
-        strides=_repeat_per_axis(strides, rank),
-        dilation=_repeat_per_axis(dilation, rank),
-        padding=padding,
-        layout=layout,
+        pool_size=pool.pool_size,
+        strides=_repeat_per_axis(pool.strides, rank),
+        dilation=_repeat_per_axis(pool.dilation, rank),
+        padding=pool.padding,
+        layout=pool.layout,
         out_layout="",
-        ceil_mode=ceil_mode,
+        ceil_mode=pool.ceil_mode,
         rank=rank,
     )
 
@@ -54,35 +60,25 @@ def _repeat_per_axis(values: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return values * rank if len(values) == 1 else values
 
 
-def _decompose_lp_pool(
-    data: Expr,
-    *,
-    p: int,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    layout: str,
-    ceil_mode: bool,
-) -> Expr:
+def _decompose_lp_pool(data: Expr, *, pool: LpPool) -> Expr:
     """The mean of the powers, padding counted, times the taps of a window is their sum."""
-    dtype, rank = tensor_type(data).dtype, len(pool_size)
+    dtype, rank = tensor_type(data).dtype, len(pool.pool_size)
     powers = call("abs", data)
-    if p > 1:
-        powers = call("power", powers, const(p, dtype))
+    if pool.p > 1:
+        powers = call("power", powers, const(pool.p, dtype))
     means = call(
         f"nn.avg_pool{rank}d",
         powers,
-        pool_size=pool_size,
-        strides=_repeat_per_axis(strides, rank),
-        dilation=_repeat_per_axis(dilation, rank),
-        padding=padding,
-        layout=layout,
-        ceil_mode=ceil_mode,
+        pool_size=pool.pool_size,
+        strides=_repeat_per_axis(pool.strides, rank),
+        dilation=_repeat_per_axis(pool.dilation, rank),
+        padding=pool.padding,
+        layout=pool.layout,
+        ceil_mode=pool.ceil_mode,
         count_include_pad=True,
     )
-    sums = call("multiply", means, const(math.prod(pool_size), dtype))
-    return sums if p == 1 else call("power", sums, const(1 / p, dtype))
+    sums = call("multiply", means, const(math.prod(pool.pool_size), dtype))
+    return sums if pool.p == 1 else call("power", sums, const(1 / pool.p, dtype))
 
 
 @relay_op(
@@ -97,30 +93,20 @@ def _decompose_lp_pool(
         sample((1, 2, 4, 5, 6), pool_size=(2, 2, 2), layout="NCDHW"),
     ],
 )
-def lp_pool(
-    data: Array,
-    *,
-    p: int = 2,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...] = (1,),
-    dilation: tuple[int, ...] = (1,),
-    padding: tuple[int, ...] = (0,),
-    layout: str = "NCHW",
-    ceil_mode: bool = False,
-) -> Array:
+def lp_pool(data: Array, *, pool: LpPool) -> Array:
     """``y[i] = sum_k(abs(x[i * stride + k * dilation - padding]) ** p) ** (1 / p)``.
 
     Padding counts as zeros. `pool_size` has 1 to 3 spatial lengths, `layout` as many;
     one stride or dilation holds for all axes. As LpPool of ONNX has it.
     """
-    rank = len(pool_size)
+    rank = len(pool.pool_size)
     window = Window.of(
-        pool_size,
-        _repeat_per_axis(strides, rank),
-        _repeat_per_axis(dilation, rank),
-        padding,
-        ceil_mode=ceil_mode,
+        pool.pool_size,
+        _repeat_per_axis(pool.strides, rank),
+        _repeat_per_axis(pool.dilation, rank),
+        pool.padding,
+        ceil_mode=pool.ceil_mode,
     )
-    powers = np.abs(widen(data)) ** p
-    sums = window.reduce(powers, spatial_axes(data.ndim, layout, rank), 0, np.add)
-    return (sums ** (1 / p)).astype(data.dtype, copy=False)
+    powers = np.abs(widen(data)) ** pool.p
+    sums = window.reduce(powers, spatial_axes(data.ndim, pool.layout, rank), 0, np.add)
+    return (sums ** (1 / pool.p)).astype(data.dtype, copy=False)

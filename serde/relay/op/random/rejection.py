@@ -23,7 +23,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim, require_float
 from serde.relay.ir.traits import BitLevel, Random
 from serde.relay.ir.types import TensorType
-from serde.relay.op.random.seeded import random_uniform
+from serde.relay.op.random.seeded import RandomUniform, random_uniform
 from serde.relay.op.random.threefry import sizes
 
 __all__: list[str] = []
@@ -91,7 +91,8 @@ def _draw_rows(
 
 
 def _draw_arrays(shape: Sequence[int], counts: Sequence[int], seed: float | None) -> list[Array]:
-    drawn = random_uniform(None, shape=(sum(counts), *shape), dtype=_DOUBLE, seed=seed)
+    random = RandomUniform(shape=(sum(counts), *shape), dtype=_DOUBLE, seed=seed)
+    drawn = random_uniform(None, random=random)
     parts = np.split(drawn, np.cumsum(counts)[:-1])
     return [part[0] if count == 1 else part for part, count in zip(parts, counts, strict=True)]
 

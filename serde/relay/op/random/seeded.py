@@ -6,6 +6,7 @@ neither merged nor evaluated beforehand.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -20,9 +21,31 @@ from serde.relay.op.activation import softmax
 from serde.relay.op.random.threefry import multinomial, normal, sizes, threefry_key, uniform
 from serde.weights import dtype_name
 
-__all__: list[str] = []
+__all__ = ["RandomNormal", "RandomUniform"]
 
 _INT32 = np.dtype(np.int32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomNormal:
+    """Attributes of ``serde.random_normal``."""
+
+    shape: tuple[int, ...] | None = None
+    mean: float = 0.0
+    scale: float = 1.0
+    dtype: np.dtype[AnyValue] | None = None
+    seed: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomUniform:
+    """Attributes of ``serde.random_uniform``."""
+
+    shape: tuple[int, ...] | None = None
+    low: float = 0.0
+    high: float = 1.0
+    dtype: np.dtype[AnyValue] | None = None
+    seed: float | None = None
 
 
 def _seed_key(seed: float | None) -> Constant:
@@ -126,20 +149,12 @@ def _draw(
         sample(shape=[8], dtype="float16", seed=3.0),
     ],
 )
-def random_uniform(
-    like: Array | None,
-    *,
-    shape: tuple[int, ...] | None = None,
-    low: float = 0.0,
-    high: float = 1.0,
-    dtype: np.dtype[AnyValue] | None = None,
-    seed: float | None = None,
-) -> Array:
+def random_uniform(like: Array | None, *, random: RandomUniform) -> Array:
     """Numbers spread evenly from `low` up to `high`, of `shape` or shaped like a tensor.
 
     Which ones a seed gives is for each executor to say; without one they differ each time.
     """
-    return _draw(uniform, like, shape, dtype, seed, low, high)
+    return _draw(uniform, like, random.shape, random.dtype, random.seed, random.low, random.high)
 
 
 @relay_op(
@@ -153,20 +168,12 @@ def random_uniform(
         sample(tensor((4,), "int32"), dtype="float64", seed=0.0),
     ],
 )
-def random_normal(
-    like: Array | None,
-    *,
-    shape: tuple[int, ...] | None = None,
-    mean: float = 0.0,
-    scale: float = 1.0,
-    dtype: np.dtype[AnyValue] | None = None,
-    seed: float | None = None,
-) -> Array:
+def random_normal(like: Array | None, *, random: RandomNormal) -> Array:
     """Normally distributed numbers, of `shape` or shaped like a tensor.
 
     Seeds are as those of ``serde.random_uniform``.
     """
-    return _draw(normal, like, shape, dtype, seed, mean, scale)
+    return _draw(normal, like, random.shape, random.dtype, random.seed, random.mean, random.scale)
 
 
 def _bernoulli_type(

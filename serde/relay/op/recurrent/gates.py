@@ -12,9 +12,10 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call
 
-__all__ = ["PARAMETERS", "Activation", "Direction", "Gate", "count_directions", "read_gates"]
+__all__ = ["PARAMETERS", "Activation", "Direction", "Gate", "RecurrentLayer", "count_directions"]
 
 Direction = Literal["forward", "reverse", "bidirectional"]
+Layout = Literal["TNC", "NTC"]
 
 Activation = Literal[
     "sigmoid",
@@ -129,43 +130,51 @@ def _like(value: float, x: Expr) -> Expr:
     return const(value, tensor_type(x).dtype)
 
 
-def read_gates(
-    defaults: Sequence[str],
-    *,
-    direction: str,
-    activations: Sequence[str],
-    activation_alpha: Sequence[float],
-    activation_beta: Sequence[float],
-    clip: float | None,
-) -> list[list[Gate]]:
-    """Return the functions of each direction.
+@dataclass(frozen=True, kw_only=True)
+class RecurrentLayer:
+    """Attributes that recurrent layers share.
 
-    Args:
-        defaults: The functions of one direction.
-        direction: Which directions are walked.
-        activations: One for each function of each direction; of none, `defaults` for each.
-        activation_alpha: One for each of these, whether it has such a parameter or not; or none.
-        activation_beta: Likewise.
+    Attributes:
+        hidden_size: Elements of the state, of an LSTM those of the cell.
+        direction: Along the sequence, against it, or both.
+        activations: The functions of each direction; of none, the usual ones for each.
+        activation_alpha: Parameter of each function, whether it has one or not; or none for the
+            defaults.
+        activation_beta: Second parameter of each, likewise.
         clip: Bound on the magnitude of what the functions are applied to, but for the third of an
-            LSTM: that one is applied to the cell, which enters no gate.
-
-    Raises:
-        TypeInferenceError: There are not as many as there must be, or `clip` is negative.
+            LSTM: that one is applied to the cell as it is, as in ONNX Runtime.
+        layout: Order of the axes of data, states and outputs.
     """
-    if clip is not None and clip < 0:
-        raise TypeInferenceError(f"clip {clip} is negative")
-    names = list(activations) or list(defaults) * count_directions(direction)
-    wanted = len(defaults) * count_directions(direction)
-    if len(names) != wanted:
-        raise TypeInferenceError(f"expected {wanted} activations, found {len(names)}")
-    for what, given in (("alphas", activation_alpha), ("betas", activation_beta)):
-        if len(given) not in (0, wanted):
-            raise TypeInferenceError(f"expected {wanted} {what} or none, found {len(given)}")
-    gates = []
-    for index, name in enumerate(names):
-        own = (*PARAMETERS.get(name, ()), 0.0, 0.0)
-        alpha = activation_alpha[index] if activation_alpha else own[0]
-        beta = activation_beta[index] if activation_beta else own[1]
-        of_cell = index % len(defaults) == 2
-        gates.append(Gate(name, alpha, beta, None if of_cell else clip))
-    return [gates[i : i + len(defaults)] for i in range(0, wanted, len(defaults))]
+
+    hidden_size: int
+    direction: Direction = "forward"
+    activations: tuple[Activation, ...] = ()
+    activation_alpha: tuple[float, ...] = ()
+    activation_beta: tuple[float, ...] = ()
+    clip: float | None = None
+    layout: Layout = "TNC"
+
+    def gates(self, defaults: Sequence[str]) -> list[list[Gate]]:
+        """Return the functions of each direction; `defaults` are the usual ones of one.
+
+        Raises:
+            TypeInferenceError: There are not as many as there must be, or `clip` is negative.
+        """
+        if self.clip is not None and self.clip < 0:
+            raise TypeInferenceError(f"clip {self.clip} is negative")
+        alphas, betas = self.activation_alpha, self.activation_beta
+        names = list(self.activations) or list(defaults) * count_directions(self.direction)
+        wanted = len(defaults) * count_directions(self.direction)
+        if len(names) != wanted:
+            raise TypeInferenceError(f"expected {wanted} activations, found {len(names)}")
+        for what, given in (("alphas", alphas), ("betas", betas)):
+            if len(given) not in (0, wanted):
+                raise TypeInferenceError(f"expected {wanted} {what} or none, found {len(given)}")
+        gates = []
+        for index, name in enumerate(names):
+            own = (*PARAMETERS.get(name, ()), 0.0, 0.0)
+            alpha = alphas[index] if alphas else own[0]
+            beta = betas[index] if betas else own[1]
+            of_cell = index % len(defaults) == 2
+            gates.append(Gate(name, alpha, beta, None if of_cell else self.clip))
+        return [gates[i : i + len(defaults)] for i in range(0, wanted, len(defaults))]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 from serde.relay.ir import ranges
@@ -13,7 +11,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
-from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
+from serde.relay.op.recurrent.gates import RecurrentLayer
 
 __all__: list[str] = []
 
@@ -32,26 +30,22 @@ def _decompose_gru(
     sequence_lens: Expr | None,
     initial_h: Expr | None,
     *,
-    hidden_size: int,
-    direction: str,
-    layout: str,
+    recurrent: RecurrentLayer,
     linear_before_reset: bool,
-    **functions: AnyValue,
 ) -> Expr:
     """Update and reset gate share a product; the hidden gate has its own."""
-    gates = read_gates(_DEFAULTS, direction=direction, **functions)
+    gates, size = recurrent.gates(_DEFAULTS), recurrent.hidden_size
     biases = unrolling.split_bias(bias)
     gated, hidden, parts = [], [], []
     for number in range(len(gates)):
         weight = unrolling.take_direction(recurrent_weight, number)
-        gated.append(_rows(weight, 0, 2 * hidden_size))
-        hidden.append(_rows(weight, 2 * hidden_size, 3 * hidden_size))
+        gated.append(_rows(weight, 0, 2 * size))
+        hidden.append(_rows(weight, 2 * size, 3 * size))
         if biases is not None:
             row = unrolling.take_direction(biases[1], number)
-            cuts = ((0, 2 * hidden_size), (2 * hidden_size, 3 * hidden_size))
-            parts.append([_rows(row, *cut) for cut in cuts])
+            parts.append([_rows(row, 0, 2 * size), _rows(row, 2 * size, 3 * size)])
 
-    def recurrent(number: int, state: Expr, part: int) -> Expr:
+    def multiply(number: int, state: Expr, part: int) -> Expr:
         product = unrolling.dense(state, (gated, hidden)[part][number])
         return call("add", product, parts[number][part]) if parts else product
 
@@ -59,13 +53,13 @@ def _decompose_gru(
         f, g = gates[number]
         (state,) = states
         update_in, reset_in, hidden_in = unrolling.split_columns(entering, 3)
-        update_state, reset_state = unrolling.split_columns(recurrent(number, state, 0), 2)
+        update_state, reset_state = unrolling.split_columns(multiply(number, state, 0), 2)
         update = f.expression(call("add", update_in, update_state))
         reset = f.expression(call("add", reset_in, reset_state))
         if linear_before_reset:
-            linear: Expr = call("multiply", reset, recurrent(number, state, 1))
+            linear: Expr = call("multiply", reset, multiply(number, state, 1))
         else:
-            linear = recurrent(number, call("multiply", reset, state), 1)
+            linear = multiply(number, call("multiply", reset, state), 1)
         candidate = g.expression(call("add", hidden_in, linear))
         rest = call("subtract", const(1.0, unrolling.dtype_of(update)), update)
         kept = call("multiply", update, state)
@@ -76,10 +70,9 @@ def _decompose_gru(
         input_weight,
         None if biases is None else biases[0],
         sequence_lens,
-        [(initial_h, hidden_size)],
+        [(initial_h, recurrent.hidden_size)],
         step,
-        direction=direction,
-        layout=layout,
+        recurrent,
     )
 
 
@@ -130,13 +123,7 @@ def gru(
     sequence_lens: Array | None,
     initial_h: Array | None,
     *,
-    hidden_size: int,
-    direction: Direction = "forward",
-    activations: tuple[Activation, ...] = (),
-    activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (),
-    clip: float | None = None,
-    layout: layer.Layout = "TNC",
+    recurrent: RecurrentLayer,
     linear_before_reset: bool = False,
 ) -> tuple[Array, Array]:
     """One layer of gated recurrent units.
@@ -159,32 +146,19 @@ def gru(
         bias: Wb of the gates and then Rb, (directions, 6 hidden).
         sequence_lens: Length of each sequence; outputs beyond it are zero, and all of an empty one.
         initial_h: H before the first step, (directions, batch, hidden), or batch first.
-        hidden_size: Elements of the state.
-        direction: Along the sequence, against it, or both.
-        activations: f and g of each direction.
-        activation_alpha: Parameter of each activation, or none for the defaults.
-        activation_beta: Second parameter of each, likewise.
-        clip: Bound on the magnitude of what the activations are applied to.
-        layout: Order of the axes of data, states and outputs.
+        recurrent: What the layers share; the functions of a direction are f and g.
         linear_before_reset: Whether the reset gate acts after the product.
 
     Returns:
         The outputs, (time, directions, batch, hidden) or (batch, time, directions, hidden),
         and the final H, shaped as `initial_h`.
     """
-    gates = read_gates(
-        _DEFAULTS,
-        direction=direction,
-        activations=activations,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        clip=clip,
-    )
+    gates = recurrent.gates(_DEFAULTS)
     weights = widen(recurrent_weight)
     entering_bias, recurrent_bias = layer.split_bias(bias) or (None, None)
     if recurrent_bias is None:
         recurrent_bias = np.zeros(weights.shape[:2], weights.dtype)
-    cut = 2 * hidden_size
+    cut = 2 * recurrent.hidden_size
 
     def step(number: int, entering: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
         f, g = gates[number]
@@ -203,9 +177,8 @@ def gru(
         input_weight,
         entering_bias,
         sequence_lens,
-        [(initial_h, hidden_size)],
+        [(initial_h, recurrent.hidden_size)],
         step,
-        direction=direction,
-        layout=layout,
+        recurrent,
     )
     return every, final

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -14,10 +13,9 @@ from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.types import TensorType
-from serde.relay.op.recurrent.gates import count_directions, read_gates
+from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions
 
 __all__ = [
-    "Layout",
     "Step",
     "complete",
     "completion",
@@ -28,7 +26,6 @@ __all__ = [
     "walk",
 ]
 
-Layout = Literal["TNC", "NTC"]
 Types = tuple[TensorType | None, ...]
 
 Step = Callable[[int, Array, tuple[Array, ...]], tuple[Array, ...]]
@@ -65,11 +62,8 @@ def layer_types(
     bias: TensorType | None,
     sequence_lens: TensorType | None,
     states: Sequence[tuple[str, TensorType | None, Dim]],
-    *,
     gates: int,
-    hidden_size: int,
-    direction: str,
-    layout: str,
+    recurrent: RecurrentLayer,
 ) -> tuple[TensorType, ...]:
     """Return the types of the outputs and of the final states, after checking the operands.
 
@@ -81,21 +75,21 @@ def layer_types(
         sequence_lens: Length of each sequence.
         states: Name, initial value and width of each state; the first is the output.
         gates: Number of gates.
-        hidden_size: Width of a gate.
-        direction: Which directions are walked.
-        layout: Order of the axes of `data`.
+        recurrent: The attributes.
 
     Raises:
         TypeInferenceError: An operand has another rank, shape or dtype.
     """
     require_float(data)
+    hidden_size, layout = recurrent.hidden_size, recurrent.layout
     if data.rank != 3:
         raise TypeInferenceError(f"expected data of rank 3, found {data!r}")
     if hidden_size < 1:
         raise TypeInferenceError(f"hidden_size {hidden_size} is not positive")
     time, batch = (0, 1) if layout == "TNC" else (1, 0)
     length, count, width = data.shape[time], data.shape[batch], data.shape[2]
-    directions, rows, output = count_directions(direction), gates * hidden_size, states[0][2]
+    directions, output = count_directions(recurrent.direction), states[0][2]
+    rows = gates * hidden_size
     require_shape("input_weight", input_weight, (directions, rows, width), data)
     require_shape("recurrent_weight", recurrent_weight, (directions, rows, output), data)
     require_shape("bias", bias, (directions, 2 * rows), data)
@@ -160,25 +154,13 @@ def relation(gates: int, defaults: Sequence[str]) -> Callable[..., tuple[TensorT
         sequence_lens: TensorType | None,
         initial_h: TensorType | None,
         *,
-        hidden_size: int,
-        direction: str,
-        layout: str,
-        linear_before_reset: bool = False,
-        **functions: AnyValue,
+        recurrent: RecurrentLayer,
+        **_: AnyValue,
     ) -> tuple[TensorType, ...]:
-        read_gates(defaults, direction=direction, **functions)
-        return layer_types(
-            data,
-            input_weight,
-            recurrent_weight,
-            bias,
-            sequence_lens,
-            [("initial_h", initial_h, hidden_size)],
-            gates=gates,
-            hidden_size=hidden_size,
-            direction=direction,
-            layout=layout,
-        )
+        recurrent.gates(defaults)
+        states = [("initial_h", initial_h, recurrent.hidden_size)]
+        operands = (data, input_weight, recurrent_weight, bias, sequence_lens)
+        return layer_types(*operands, states, gates, recurrent)
 
     return infer
 
@@ -199,9 +181,7 @@ def walk(
     sequence_lens: Array | None,
     states: Sequence[tuple[Array | None, int]],
     step: Step,
-    *,
-    direction: str,
-    layout: str,
+    recurrent: RecurrentLayer,
 ) -> tuple[Array, ...]:
     """Return the outputs at every place and the final states.
 
@@ -216,16 +196,15 @@ def walk(
         sequence_lens: Length of each sequence; None if all are full.
         states: Initial value, None for zeros, and width of each state.
         step: What happens at one place, in at least float32.
-        direction: Which directions are walked.
-        layout: Order of the axes.
+        recurrent: Which directions are walked, and the order of the axes.
     """
-    batch_first = layout == "NTC"
+    batch_first = recurrent.layout == "NTC"
     sequences = widen(np.swapaxes(data, 0, 1) if batch_first else data)
     length, count = sequences.shape[:2]
     every: list[Array] = []
     final: list[tuple[Array, ...]] = []
-    for number in range(count_directions(direction)):
-        backwards = direction == "reverse" or number == 1
+    for number in range(count_directions(recurrent.direction)):
+        backwards = recurrent.direction == "reverse" or number == 1
         entering = sequences @ widen(input_weight[number]).T
         if bias is not None:
             entering = entering + bias[number]

@@ -16,7 +16,7 @@ from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
-from serde.relay.op.recurrent.gates import Activation, Direction, count_directions, read_gates
+from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions
 
 __all__: list[str] = []
 
@@ -34,37 +34,33 @@ def _lstm_type(
     peephole: TensorType | None,
     projection: TensorType | None,
     *,
-    hidden_size: int,
-    direction: str,
-    layout: str,
+    recurrent: RecurrentLayer,
     input_forget: bool,
     cell_clip: tuple[float, float] | None,
-    **functions: AnyValue,
 ) -> tuple[TensorType, ...]:
     """A projection makes the output as wide as it has rows."""
-    read_gates(_DEFAULTS, direction=direction, **functions)
+    recurrent.gates(_DEFAULTS)
     if cell_clip is not None and cell_clip[0] > cell_clip[1]:
         raise TypeInferenceError(f"cell_clip {cell_clip}: the bounds are not in order")
-    directions = count_directions(direction)
-    output: Dim = hidden_size
+    directions = count_directions(recurrent.direction)
+    output: Dim = recurrent.hidden_size
     if projection is not None:
         if projection.rank != 3:
             raise TypeInferenceError(f"expected a projection of rank 3, found {projection!r}")
         output = projection.shape[1]
-        layer.require_shape("projection", projection, (directions, output, hidden_size), data)
+        wanted = (directions, output, recurrent.hidden_size)
+        layer.require_shape("projection", projection, wanted, data)
     types = layer.layer_types(
         data,
         input_weight,
         recurrent_weight,
         bias,
         sequence_lens,
-        [("initial_h", initial_h, output), ("initial_c", initial_c, hidden_size)],
-        gates=4,
-        hidden_size=hidden_size,
-        direction=direction,
-        layout=layout,
+        [("initial_h", initial_h, output), ("initial_c", initial_c, recurrent.hidden_size)],
+        4,
+        recurrent,
     )
-    layer.require_shape("peephole", peephole, (directions, 3 * hidden_size), data)
+    layer.require_shape("peephole", peephole, (directions, 3 * recurrent.hidden_size), data)
     return types
 
 
@@ -87,15 +83,12 @@ def _decompose_lstm(
     peephole: Expr | None,
     projection: Expr | None,
     *,
-    hidden_size: int,
-    direction: str,
-    layout: str,
+    recurrent: RecurrentLayer,
     input_forget: bool,
     cell_clip: tuple[float, float] | None,
-    **functions: AnyValue,
 ) -> Expr:
     """The four gates of a step share one product with the state."""
-    gates = read_gates(_DEFAULTS, direction=direction, **functions)
+    gates = recurrent.gates(_DEFAULTS)
     numbers = range(len(gates))
     biases = unrolling.split_bias(bias)
     weights = [unrolling.take_direction(recurrent_weight, number) for number in numbers]
@@ -134,16 +127,15 @@ def _decompose_lstm(
             state = unrolling.dense(state, shrink[number])
         return state, cell
 
-    output = hidden_size if projection is None else unrolling.shape_of(projection)[1]
+    output = recurrent.hidden_size if projection is None else unrolling.shape_of(projection)[1]
     return unrolling.unroll(
         data,
         input_weight,
         None if biases is None else call("add", *biases),
         sequence_lens,
-        [(initial_h, output), (initial_c, hidden_size)],
+        [(initial_h, output), (initial_c, recurrent.hidden_size)],
         step,
-        direction=direction,
-        layout=layout,
+        recurrent,
     )
 
 
@@ -212,13 +204,7 @@ def lstm(
     peephole: Array | None,
     projection: Array | None,
     *,
-    hidden_size: int,
-    direction: Direction = "forward",
-    activations: tuple[Activation, ...] = (),
-    activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (),
-    clip: float | None = None,
-    layout: layer.Layout = "TNC",
+    recurrent: RecurrentLayer,
     input_forget: bool = False,
     cell_clip: tuple[float, float] | None = None,
 ) -> tuple[Array, Array, Array]:
@@ -246,14 +232,7 @@ def lstm(
         peephole: P of input, output and forget gate, (directions, 3 hidden).
         projection: Weight that makes the output from the hidden elements, (directions, output,
             hidden); without it they are the output.
-        hidden_size: Elements of the cell.
-        direction: Along the sequence, against it, or both.
-        activations: f, g and h of each direction.
-        activation_alpha: Parameter of each activation, or none for the defaults.
-        activation_beta: Second parameter of each, likewise.
-        clip: Bound on the magnitude of what f and g are applied to; h takes the cell as it is,
-            as in ONNX Runtime.
-        layout: Order of the axes of data, states and outputs.
+        recurrent: What the layers share; the functions of a direction are f, g and h.
         input_forget: Whether the forget gate is one minus the input gate.
         cell_clip: Bounds of C itself.
 
@@ -261,19 +240,12 @@ def lstm(
         The outputs, (time, directions, batch, output) or (batch, time, directions, output),
         and the final H and C, shaped as `initial_h` and `initial_c`.
     """
-    gates = read_gates(
-        _DEFAULTS,
-        direction=direction,
-        activations=activations,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        clip=clip,
-    )
+    gates = recurrent.gates(_DEFAULTS)
     weights = widen(recurrent_weight)
     biases = layer.split_bias(bias)
     if peephole is None:
-        peephole = np.zeros((weights.shape[0], 3 * hidden_size), weights.dtype)
-    holes = widen(peephole).reshape(-1, 3, hidden_size)
+        peephole = np.zeros((weights.shape[0], 3 * recurrent.hidden_size), weights.dtype)
+    holes = widen(peephole).reshape(-1, 3, recurrent.hidden_size)
 
     def step(number: int, entering: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
         f, g, h = gates[number]
@@ -288,15 +260,14 @@ def lstm(
         state = give * h.values(cell)
         return (state if projection is None else state @ widen(projection[number]).T), cell
 
-    output = hidden_size if projection is None else projection.shape[1]
+    output = recurrent.hidden_size if projection is None else projection.shape[1]
     every, final_h, final_c = layer.walk(
         data,
         input_weight,
         None if biases is None else biases[0] + biases[1],
         sequence_lens,
-        [(initial_h, output), (initial_c, hidden_size)],
+        [(initial_h, output), (initial_c, recurrent.hidden_size)],
         step,
-        direction=direction,
-        layout=layout,
+        recurrent,
     )
     return every, final_h, final_c

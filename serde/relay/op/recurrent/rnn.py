@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import widen
@@ -11,7 +9,7 @@ from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.work import STEPS
 from serde.relay.op.recurrent import layer, unrolling
-from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
+from serde.relay.op.recurrent.gates import RecurrentLayer
 
 __all__: list[str] = []
 
@@ -26,13 +24,10 @@ def _decompose_rnn(
     sequence_lens: Expr | None,
     initial_h: Expr | None,
     *,
-    hidden_size: int,
-    direction: str,
-    layout: str,
-    **functions: AnyValue,
+    recurrent: RecurrentLayer,
 ) -> Expr:
     """Biases of input and state are added before the walk."""
-    gates = read_gates(_DEFAULTS, direction=direction, **functions)
+    gates = recurrent.gates(_DEFAULTS)
     weights = [unrolling.take_direction(recurrent_weight, number) for number in range(len(gates))]
     biases = unrolling.split_bias(bias)
 
@@ -45,10 +40,9 @@ def _decompose_rnn(
         input_weight,
         None if biases is None else call("add", *biases),
         sequence_lens,
-        [(initial_h, hidden_size)],
+        [(initial_h, recurrent.hidden_size)],
         step,
-        direction=direction,
-        layout=layout,
+        recurrent,
     )
 
 
@@ -96,13 +90,7 @@ def rnn(
     sequence_lens: Array | None,
     initial_h: Array | None,
     *,
-    hidden_size: int,
-    direction: Direction = "forward",
-    activations: tuple[Activation, ...] = (),
-    activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (),
-    clip: float | None = None,
-    layout: layer.Layout = "TNC",
+    recurrent: RecurrentLayer,
 ) -> tuple[Array, Array]:
     """One plain recurrent layer: ``H = f(X @ W.T + H @ R.T + Wb + Rb)``, with f the activation.
 
@@ -113,26 +101,13 @@ def rnn(
         bias: Wb and then Rb, (directions, 2 hidden).
         sequence_lens: Length of each sequence; outputs beyond it are zero, and all of an empty one.
         initial_h: H before the first step, (directions, batch, hidden), or batch first.
-        hidden_size: Elements of the state.
-        direction: Along the sequence, against it, or both.
-        activations: f of each direction.
-        activation_alpha: Parameter of each activation, or none for the defaults.
-        activation_beta: Second parameter of each, likewise.
-        clip: Bound on the magnitude of what f is applied to.
-        layout: Order of the axes of data, states and outputs.
+        recurrent: What the layers share; the functions of a direction are f.
 
     Returns:
         The outputs, (time, directions, batch, hidden) or (batch, time, directions, hidden),
         and the final H, shaped as `initial_h`.
     """
-    gates = read_gates(
-        _DEFAULTS,
-        direction=direction,
-        activations=activations,
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        clip=clip,
-    )
+    gates = recurrent.gates(_DEFAULTS)
     weights = widen(recurrent_weight)
     biases = layer.split_bias(bias)
 
@@ -144,9 +119,8 @@ def rnn(
         input_weight,
         None if biases is None else biases[0] + biases[1],
         sequence_lens,
-        [(initial_h, hidden_size)],
+        [(initial_h, recurrent.hidden_size)],
         step,
-        direction=direction,
-        layout=layout,
+        recurrent,
     )
     return every, final

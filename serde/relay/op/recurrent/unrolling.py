@@ -12,7 +12,7 @@ from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const, tensor_ty
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import close
-from serde.relay.op.recurrent.gates import count_directions
+from serde.relay.op.recurrent.gates import RecurrentLayer, count_directions
 
 __all__ = [
     "UNROLLED",
@@ -82,12 +82,10 @@ def unroll(
     sequence_lens: Expr | None,
     states: Sequence[tuple[Expr | None, Dim]],
     step: StepBuilder,
-    *,
-    direction: str,
-    layout: str,
+    recurrent: RecurrentLayer,
 ) -> Expr:
     """Return the tuple of outputs and final states; arguments as of the kernels' ``walk``."""
-    if layout == "NTC":
+    if recurrent.layout == "NTC":
         data = call("transpose", data, axes=(1, 0, 2))
         states = [
             (None if x is None else call("transpose", x, axes=(1, 0, 2)), width)
@@ -95,14 +93,16 @@ def unroll(
         ]
     length = tensor_type(data).shape[0]
     walked = []
-    for number in range(count_directions(direction)):
+    for number in range(count_directions(recurrent.direction)):
         entering = dense(data, take_direction(input_weight, number))
         if bias is not None:
             entering = call("add", entering, take_direction(bias, number))
         initial = tuple(
             _zeros(data, width) if x is None else take_direction(x, number) for x, width in states
         )
-        walker = _Walker(number, step, direction == "reverse" or number == 1, sequence_lens)
+        walker = _Walker(
+            number, step, recurrent.direction == "reverse" or number == 1, sequence_lens
+        )
         if isinstance(length, int) and length <= UNROLLED:
             outputs, *last = walker.steps(entering, initial, length)
         else:
@@ -113,7 +113,7 @@ def unroll(
         call("stack", each, axis=1 if index == 0 else 0)
         for index, each in enumerate(zip(*walked, strict=True))
     )
-    if layout == "NTC":
+    if recurrent.layout == "NTC":
         every = call("transpose", every, axes=(2, 0, 1, 3))
         final = [call("transpose", x, axes=(1, 0, 2)) for x in final]
     return Tuple([every, *final])

@@ -12,6 +12,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Call
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float
+from serde.relay.op.pool.indices import PooledPlaces
 from serde.relay.op.pool.reduction import Window
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import SPATIAL, from_channels_first, to_channels_first
@@ -221,24 +222,17 @@ def _is_plain(call: Call) -> bool:
 
 @OPS.exports("serde.max_pool_with_places", when=_is_plain)
 def export_max_pool_with_places(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_size: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilation: tuple[int, ...],
-    padding: tuple[int, ...],
-    column_major: bool,
+    ctx: ExportContext, data: Value, *, pool: PooledPlaces
 ) -> tuple[Value, Value]:
     """PyTorch counts places within each image and channel."""
-    rank = len(pool_size)
-    options: dict[str, object] = {} if strides == pool_size else {"stride": strides}
-    if any(padding):
-        options["padding"] = padding[:rank]
-    if set(dilation) != {1}:
-        options["dilation"] = dilation
+    rank = len(pool.pool_size)
+    options: dict[str, object] = {} if pool.strides == pool.pool_size else {"stride": pool.strides}
+    if any(pool.padding):
+        options["padding"] = pool.padding[:rank]
+    if set(pool.dilation) != {1}:
+        options["dilation"] = pool.dilation
     most, places = ctx.call_tuple(
-        f"F.max_pool{rank}d", data, pool_size, **options, return_indices=True, outputs=2
+        f"F.max_pool{rank}d", data, pool.pool_size, **options, return_indices=True, outputs=2
     )
     return most, ctx.call(ctx.helper("number_places"), data, places)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
+from serde.relay.op.random.seeded import RandomNormal, RandomUniform
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
@@ -20,38 +21,22 @@ def _draw(ctx: ExportContext, target: str, shape: tuple[Dim, ...], dtype: str) -
 
 @OPS.exports("serde.random_uniform", when=_has_no_seed)
 def export_random_uniform(
-    ctx: ExportContext,
-    like: Value | None,
-    *,
-    shape: tuple[int, ...] | None,
-    low: float,
-    high: float,
-    dtype: DType | None,
-    seed: float | None,
+    ctx: ExportContext, like: Value | None, *, random: RandomUniform
 ) -> Value:
     type_ = ctx.result_type()
     drawn = _draw(ctx, "torch.rand", type_.shape, type_.dtype)
-    if high - low != 1:
-        drawn = ctx.infix("*", drawn, high - low)
-    return ctx.infix("+", drawn, low) if low else drawn
+    if random.high - random.low != 1:
+        drawn = ctx.infix("*", drawn, random.high - random.low)
+    return ctx.infix("+", drawn, random.low) if random.low else drawn
 
 
 @OPS.exports("serde.random_normal", when=_has_no_seed)
-def export_random_normal(
-    ctx: ExportContext,
-    like: Value | None,
-    *,
-    shape: tuple[int, ...] | None,
-    mean: float,
-    scale: float,
-    dtype: DType | None,
-    seed: float | None,
-) -> Value:
+def export_random_normal(ctx: ExportContext, like: Value | None, *, random: RandomNormal) -> Value:
     type_ = ctx.result_type()
     drawn = _draw(ctx, "torch.randn", type_.shape, type_.dtype)
-    if scale != 1:
-        drawn = ctx.infix("*", drawn, scale)
-    return ctx.infix("+", drawn, mean) if mean else drawn
+    if random.scale != 1:
+        drawn = ctx.infix("*", drawn, random.scale)
+    return ctx.infix("+", drawn, random.mean) if random.mean else drawn
 
 
 @OPS.exports("serde.bernoulli", when=_has_no_seed)

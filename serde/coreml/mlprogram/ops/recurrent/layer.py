@@ -16,7 +16,7 @@ from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleWrapper
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
-from serde.relay.op.recurrent.gates import PARAMETERS, count_directions
+from serde.relay.op.recurrent.gates import PARAMETERS, RecurrentLayer, count_directions
 from serde.walk.expansion.tensors import tensor_type
 from serde.weights import numpy_dtype
 
@@ -67,17 +67,8 @@ class RecurrentAttributes:
     activation: Activation = "tanh"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayRecurrent:
-    """Attributes that all of Relay's recurrent layers have."""
-
-    hidden_size: int
-    direction: Direction
-    activations: tuple[str, ...]
-    activation_alpha: tuple[float, ...]
-    activation_beta: tuple[float, ...]
-    clip: AnyValue
-    layout: str
+class RelayRecurrent(RecurrentLayer):
+    """Attributes of Relay's recurrent layers."""
 
     def function_names(self, op: str) -> list[str]:
         """Return MIL's names of the functions of one direction."""
