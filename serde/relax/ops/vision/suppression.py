@@ -14,40 +14,6 @@ from serde.relax.ops.vision.boxes import emit_loops, one_number, overlap
 __all__: list[str] = []
 
 
-@OPS.exports("vision.get_valid_counts")
-def export_get_valid_counts(
-    ctx: ExportContext, data: Value, score_threshold: Value, *, id_index: int, score_index: int
-) -> tuple[Value, ...]:
-    framework, dtype = ctx.framework, ctx.type(data).dtype
-    tir, tools = framework.tir, framework.statements
-
-    def forms(rows: AnyValue, _: AnyValue) -> list[AnyValue]:
-        batch, count, _width = rows.shape
-        return [((batch,), "int32"), (rows.shape, dtype), ((batch, count), "int32")]
-
-    def write(given: Sequence[AnyValue], made: Sequence[AnyValue]) -> None:
-        (rows, least), (counts, kept, places) = given, made
-        batch, count, width = rows.shape
-        with tools.serial(0, batch) as b:
-            counts[b] = tir.const(0, "int32")
-            with tools.serial(0, count) as i:
-                places[b, i] = tir.const(-1, "int32")
-                with tools.serial(0, width) as k:
-                    kept[b, i, k] = tir.const(-1, dtype)
-            with tools.serial(0, count) as i:
-                valid = rows[b, i, score_index] > least[0]
-                if id_index >= 0:
-                    valid = tir.all(valid, rows[b, i, id_index] >= tir.const(0, dtype))
-                with tools.If(valid), tools.Then():
-                    places[b, counts[b]] = i.astype("int32")
-                    with tools.serial(0, width) as k:
-                        kept[b, counts[b], k] = rows[b, i, k]
-                    counts[b] = counts[b] + 1
-
-    operands = [data, one_number(ctx, score_threshold, dtype)]
-    return emit_loops(ctx, "get_valid_counts", write, operands, forms, 3)
-
-
 @dataclass(frozen=True)
 class _Suppression:
     """What ``vision.non_max_suppression`` is told."""
