@@ -9,7 +9,15 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir import cases, ranges
-from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, TupleWrapper, const, tensor_type
+from serde.relay.ir.expr import (
+    Constant,
+    Expr,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    const,
+    tensor_type,
+)
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
@@ -18,7 +26,7 @@ from serde.relay.ir.work import pairs
 from serde.relay.op.shape.create import length_of, positions_along
 from serde.relay.op.vision.rows import column, columns, in_front, stay_first, take_rows
 
-__all__ = ["Boxes", "require_scalars", "scalar", "suppress"]
+__all__ = ["Boxes", "overlap_below", "require_scalars", "scalar", "suppress"]
 
 
 class Boxes:
@@ -207,32 +215,39 @@ def _decompose_nms(
 ) -> Expr:
     """Boxes are sorted first; ranks in place of scores keep the order where scores are equal."""
     dtype = tensor_type(data).dtype
-    if dtype != "float32":
-        raise TypeInferenceError(f"boxes of {dtype}, of which those of float32 are selected")
-    bound, none = call("cast", iou_threshold, dtype=dtype), const(-1, dtype)
-    active = call("greater", bound, const(0, dtype))
+    bound, none = call("cast", iou_threshold, dtype="float32"), const(-1, dtype)
+    active: Expr | None = call("greater", bound, const([0], "float32"))
+    if isinstance(iou_threshold, Constant) and iou_threshold.data > 0:
+        active = None
     places = positions_along(data, 1, "int64")
     count = call("expand_dims", call("cast", valid_count, dtype="int64"), axis=1)
     taken = call("less", places, count)
     keys = call("where", taken, column(data, score_index), const(-np.inf, dtype))
     order: Expr = call("argsort", keys, axis=1, is_ascend=False, dtype="int64")
-    order = call("where", active, order, places)
+    if active is not None:
+        order = call("where", active, order, places)
     if top_k > 0:
         best = call("less", places, const(top_k, "int64"))
-        taken = call("logical_and", taken, call("logical_or", best, call("logical_not", active)))
+        if active is not None:
+            best = call("logical_or", best, call("logical_not", active))
+        taken = call("logical_and", taken, best)
     rows = call("where", call("expand_dims", taken, axis=2), take_rows(data, order), none)
     positive = call("greater", column(rows, score_index), const(0, dtype))
     takes_part = call("logical_and", taken, positive)
     length = length_of(data, 1, "int64")
-    ranks = call("cast", call("subtract", length, places), dtype=dtype)
-    marks = call("expand_dims", call("where", takes_part, ranks, none), axis=1)
+    ranks = call("cast", call("subtract", length, places), dtype="float32")
+    marks = call("where", takes_part, ranks, const(-1, "float32"))
+    marks = call("expand_dims", marks, axis=1)
     if id_index >= 0 and not force_suppress:
         marks = _spread_by_class(marks, column(rows, id_index))
     corners = columns(rows, coord_start, coord_start + 4)
     kept = _select(corners, marks, length, bound, call("zeros_like", order))
     dropped = call("logical_and", takes_part, call("equal", kept, const(0, "int64")))
-    dropped = call("logical_or", dropped, _is_late(kept, max_output_size))
-    dropped = call("logical_and", dropped, active)
+    if not isinstance(max_output_size, Constant) or max_output_size.data >= 0:
+        most = call("cast", max_output_size, dtype="int64")
+        dropped = call("logical_or", dropped, _is_late(kept, most))
+    if active is not None:
+        dropped = call("logical_and", dropped, active)
     if return_indices:
         stays = call("logical_and", taken, call("logical_not", dropped))
         found = take_rows(call("cast", indices, dtype="int32"), order)
@@ -255,30 +270,30 @@ def _spread_by_class(marks: Expr, classes: Expr) -> Expr:
 
 
 def _select(corners: Expr, marks: Expr, most: Expr, bound: Expr, nothing: Expr) -> Expr:
-    """Return `nothing` with 1 for each box that stays of its class.
-
-    ``serde.non_max_suppression`` drops a box above a threshold; above the product with the number
-    just below 1, which is rounded to the number just below, lies what is at least the threshold.
-    """
-    one = const(1, "float32")
-    below = call("multiply", bound, const(np.nextafter(np.float32(1), np.float32(0)), "float32"))
-    overlap = call("minimum", call("maximum", below, const(0, "float32")), one)
-    found = call(
-        "serde.non_max_suppression", corners, marks, most, overlap,
-        const(0, "float32"),
-    )  # fmt: skip
+    """Return `nothing` with 1 for each box that stays of its class; float16 is widened."""
+    if tensor_type(corners).dtype == "float16":
+        corners = call("cast", corners, dtype="float32")
+    limits = (most, overlap_below(bound), const(0, "float32"))
+    found = call("serde.non_max_suppression", corners, marks, *limits)
     image, box = (call("take", found, const(n, "int64"), axis=1, mode="fast") for n in (0, 2))
     return call(
         "scatter_nd", nothing, call("stack", [image, box], axis=0), call("ones_like", image)
     )
 
 
+def overlap_below(bound: Expr) -> Expr:
+    """Return the overlap above which just what is at least `bound` lies, from 0 to 1.
+
+    The product of a float32 with the number just below 1 is rounded to the number just below it.
+    """
+    below = call("multiply", bound, const(np.nextafter(np.float32(1), np.float32(0)), "float32"))
+    return call("minimum", call("maximum", below, const(0, "float32")), const(1, "float32"))
+
+
 def _is_late(kept: Expr, limit: Expr) -> Expr:
     """Return which rows are behind the last that may stay; a negative limit is none."""
-    limit = call("cast", limit, dtype="int64")
-    until = call("cumsum", kept, axis=1, exclusive=True)
-    some = call("greater_equal", limit, const(0, "int64"))
-    return call("logical_and", some, call("greater_equal", until, limit))
+    late = call("greater_equal", call("cumsum", kept, axis=1, exclusive=True), limit)
+    return call("logical_and", late, call("greater_equal", limit, const([0], "int64")))
 
 
 _ROWS = np.array(

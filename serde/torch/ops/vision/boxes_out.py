@@ -6,43 +6,6 @@ from serde.relay.ir.dims import Dim
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import from_channels_first, to_channels_first
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import cast
-
-
-@OPS.exports("vision.non_max_suppression")
-def export_non_max_suppression(
-    ctx: ExportContext,
-    data: Value,
-    valid_count: Value,
-    indices: Value,
-    max_output_size: Value,
-    iou_threshold: Value,
-    *,
-    force_suppress: bool,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    return_indices: bool,
-    invalid_to_bottom: bool,
-) -> Value | tuple[Value, ...]:
-    if return_indices:
-        places = cast(ctx, indices, "int32")
-    else:
-        places = ctx.index(data, (slice(None), slice(None), 0))
-    rows, places = ctx.call_tuple(
-        ctx.helper("suppress_rows"),
-        data, valid_count, places, max_output_size, iou_threshold,
-        force_suppress, top_k, coord_start, score_index, id_index, outputs=2,
-    )  # fmt: skip
-    if not return_indices:
-        if not invalid_to_bottom:
-            return rows
-        first = ctx.index(rows, (slice(None), slice(None), 0))
-        return ctx.call(ctx.helper("first_of"), rows, ctx.infix(">=", first, 0))
-    stays = ctx.infix(">=", places, 0)
-    counts = ctx.method(stays, "sum", 1, keepdim=True, dtype=ctx.dtype("int32"))
-    return ctx.call(ctx.helper("first_of"), places, stays), counts
 
 
 @OPS.exports("vision.all_class_non_max_suppression")
@@ -60,22 +23,6 @@ def export_all_class_non_max_suppression(
     if output_format == "tensorflow":
         return ctx.call_tuple(ctx.helper("all_class_images"), *given, outputs=3)
     return ctx.call_tuple(ctx.helper("all_class_rows"), *given, outputs=2)
-
-
-@OPS.exports("vision.regular_non_max_suppression")
-def export_regular_non_max_suppression(
-    ctx: ExportContext,
-    boxes: Value,
-    scores: Value,
-    *,
-    max_detections_per_class: int,
-    max_detections: int,
-    num_classes: int,
-    iou_threshold: float,
-    score_threshold: float,
-) -> tuple[Value, ...]:
-    limits = max_detections_per_class, max_detections, iou_threshold, score_threshold
-    return ctx.call_tuple(ctx.helper("best_detections"), boxes, scores, *limits, outputs=4)
 
 
 @OPS.exports("vision.roi_align")

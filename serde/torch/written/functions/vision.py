@@ -8,17 +8,10 @@ from torch import Tensor
 from serde.torch.written.functions.shape import integers
 
 
-def suppress(
-    corners: Tensor,
-    extra: int,
-    threshold: float,
-    strict: bool,
-    limit: int,
-    classes: Tensor | None,
-) -> Tensor:
+def suppress(corners: Tensor, threshold: float, limit: int) -> Tensor:
     """Return the boxes that stay, the best being first; a negative limit is none."""
     low = torch.minimum(corners[:, :2], corners[:, 2:])
-    high = torch.maximum(corners[:, :2], corners[:, 2:]) + extra
+    high = torch.maximum(corners[:, :2], corners[:, 2:])
     areas = (high - low).prod(1)
     gone = torch.zeros(corners.shape[0], dtype=torch.bool, device=corners.device)
     kept: list[int] = []
@@ -32,67 +25,8 @@ def suppress(
         common = span.clamp(min=0).prod(1)
         union = areas[i] + areas - common
         overlap = torch.where(union > 0, common / union, torch.zeros_like(common))
-        hit = overlap > threshold if strict else overlap >= threshold
-        if classes is not None:
-            hit = hit & (classes == classes[i])
-        gone = gone | hit
+        gone = gone | (overlap >= threshold)
     return torch.tensor(kept, dtype=torch.int64, device=corners.device)
-
-
-def first_of(x: Tensor, stays: Tensor) -> Tensor:
-    """Return the entries of each image that stay in front, -1 behind them."""
-    order = torch.argsort((~stays).to(torch.uint8), dim=1, stable=True)
-    mask = torch.gather(stays, 1, order)
-    if x.dim() == 3:
-        mask = mask.unsqueeze(2)
-        order = order.unsqueeze(2).expand(-1, -1, x.shape[2])
-    return torch.where(mask, torch.gather(x, 1, order), torch.full_like(x, -1))
-
-
-def suppress_rows(
-    data: Tensor,
-    counts: Tensor,
-    indices: Tensor,
-    limit: Tensor,
-    threshold: Tensor,
-    force: bool,
-    top_k: int,
-    start: int,
-    score_index: int,
-    id_index: int,
-) -> tuple[Tensor, Tensor]:
-    """Return rows by their scores, those suppressed -1, and their places."""
-    rows, places = torch.full_like(data, -1), torch.full_like(indices, -1)
-    most, bound = int(limit), float(threshold)
-    for image in range(data.shape[0]):
-        number = int(counts[image])
-        order = torch.arange(number, device=data.device)
-        if bound > 0:
-            scores = data[image, :number, score_index]
-            order = torch.argsort(scores, descending=True, stable=True)
-            if top_k > 0:
-                order = order[:top_k]
-        found, where = data[image][order], indices[image][order]
-        if bound > 0:
-            active = torch.nonzero(found[:, score_index] > 0).squeeze(1)
-            taking = found[active]
-            classes: Tensor | None = None
-            if id_index >= 0 and not force:
-                classes = taking[:, id_index]
-            kept = suppress(
-                taking[:, start : start + 4], 0, bound, False, most, classes
-            )
-            gone = torch.zeros(found.shape[0], dtype=torch.bool, device=data.device)
-            gone[active] = True
-            gone[active[kept]] = False
-            if most >= 0 and kept.shape[0] >= most:
-                last = int(active[kept[-1]]) if kept.shape[0] > 0 else -1
-                gone[last + 1 :] = True
-            found = torch.where(gone.unsqueeze(1), torch.full_like(found, -1), found)
-            where = torch.where(gone, torch.full_like(where, -1), where)
-        rows[image, : order.shape[0]] = found
-        places[image, : order.shape[0]] = where
-    return rows, places
 
 
 def suppress_classes(
@@ -108,9 +42,7 @@ def suppress_classes(
             column = scores[image, label]
             order = torch.argsort(column, descending=True, stable=True)
             order = order[column[order] > least]
-            kept = order[
-                suppress(boxes[image][order], 0, threshold, False, limit, None)
-            ]
+            kept = order[suppress(boxes[image][order], threshold, limit)]
             names = torch.full_like(kept, label)
             rows.append(torch.stack([torch.full_like(kept, image), names, kept], dim=1))
             marks.append(column[kept])
@@ -151,41 +83,6 @@ def all_class_images(
         found[image, :count] = marks[start : start + count].float()
         start += count
     return places, found, counts
-
-
-def best_detections(
-    boxes: Tensor,
-    scores: Tensor,
-    of_class: int,
-    most: int,
-    threshold: float,
-    least: float,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return boxes, classes, scores and number of the best detections of each image."""
-    shape = [boxes.shape[0], most]
-    found = torch.zeros(shape + [4], device=boxes.device)
-    names = torch.zeros(shape, device=boxes.device)
-    marks = torch.zeros(shape, device=boxes.device)
-    counts = torch.zeros(shape[:1], device=boxes.device)
-    for image in range(shape[0]):
-        rows: list[Tensor] = []
-        labels: list[Tensor] = []
-        for label in range(scores.shape[2]):
-            column = scores[image, :, label]
-            order = torch.argsort(column, descending=True, stable=True)
-            order = order[column[order] >= least]
-            kept = suppress(boxes[image][order], 0, threshold, True, of_class, None)
-            rows.append(order[kept])
-            labels.append(torch.full_like(kept, label))
-        places, classes = torch.cat(rows), torch.cat(labels)
-        values = scores[image][places, classes]
-        best = torch.argsort(values, descending=True, stable=True)[:most]
-        number = best.shape[0]
-        found[image, :number] = boxes[image][places[best]].float()
-        names[image, :number] = classes[best].float()
-        marks[image, :number] = values[best].float()
-        counts[image] = number
-    return found, names, marks, counts
 
 
 def sample_places(
