@@ -64,6 +64,13 @@ _ALWAYS = {
         "each region has its own number of samples, which only its size tells",
     ),
     "serde.scan-3": _NO_ELEMENTS,
+    **dict.fromkeys(
+        (
+            "vision.all_class_non_max_suppression-0", "vision.all_class_non_max_suppression-1",
+            "vision.all_class_non_max_suppression-2",
+        ),
+        "rows are filled up to as many as there is room for, by a number that is computed",
+    ),
 }  # fmt: skip
 
 _BEFORE_17 = {

@@ -73,6 +73,13 @@ _ALWAYS = {
     "serde.roi_align-2": _OPEN_REGIONS,
     "serde.roi_align_rotated-2": _OPEN_REGIONS,
     "serde.scan-3": _NO_ELEMENTS,
+    **dict.fromkeys(
+        (
+            "vision.all_class_non_max_suppression-0", "vision.all_class_non_max_suppression-1",
+            "vision.all_class_non_max_suppression-2",
+        ),
+        "rows are filled up to as many as there is room for, by a number that is computed",
+    ),
     "sliding_window-0": _AXES,
     "strided_slice-7": _NO_ELEMENTS,
     "vision.roi_align-1": _REGIONS,

@@ -99,6 +99,14 @@ _NOT_IN_MXNET = {
         (f"vision.non_max_suppression-{index}" for index in (2, 4, 5)),
         "MXNet drops boxes without a score and limits none that stay",
     ),
+    **dict.fromkeys(
+        (
+            "vision.all_class_non_max_suppression-0", "vision.all_class_non_max_suppression-1",
+            "vision.all_class_non_max_suppression-2", "vision.regular_non_max_suppression-0",
+            "vision.regular_non_max_suppression-1",
+        ),
+        "MXNet does not tell where the boxes are that stay",
+    ),
     "vision.roi_align-2": "MXNet takes the mean of the samples of a region only",
 }  # fmt: skip
 

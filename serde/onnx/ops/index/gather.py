@@ -65,8 +65,17 @@ def _take_batched(
     axis: int,
     batched: int,
 ) -> Value:
-    """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back."""
+    """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back.
+
+    It has batch axes since version 12; of indices for each row, GatherElements does the same.
+    """
     passed = list(range(batched, axis))
+    width = ctx.type(x).shape[axis + 1 :]
+    alone = not passed and index_rank == axis + 1 < rank
+    if ctx.version < 12 and alone and all(isinstance(n, int) for n in width):
+        rows = unsqueeze(ctx, cast(ctx, indices, np.int64), list(range(index_rank, rank)))
+        rows = ctx.emit("Expand", rows, ctx.shape([1] * index_rank + list(width)))
+        return ctx.emit("GatherElements", x, rows, axis=axis)
     order = [*range(batched), axis, *passed, *range(axis + 1, rank)]
     moved = ctx.emit("Transpose", x, perm=order) if passed else x
     single = unsqueeze(ctx, cast(ctx, indices, np.int64), [index_rank])
