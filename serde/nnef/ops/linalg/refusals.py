@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from serde.nnef.ops.table import refuse_calls
+from serde.nnef.ops.table import OPS
 
 __all__: list[str] = []
 
-refuse_calls(
+OPS.refuses_calls(
     "serde.eig",
     "serde.eigh",
     "serde.svd",
     reason="NNEF has no fragment for eigenvalues and singular values",
 )
-refuse_calls(
+OPS.refuses_calls(
     "nn.internal.sparse_dense_padded",
     "nn.sparse_add",
     "nn.sparse_conv2d",

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.conv import channel_zero_point
-from serde.relay.op.qnn.parameters import fixed_point
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.conv.direct_out import (
     Convolution,
@@ -36,101 +33,6 @@ def _along_axis(ctx: ExportContext, x: Value, rank: int, axis: int) -> Value:
     if type_.shape == (1,) or not rank:
         return ctx.method(x, "reshape", ())
     return ctx.method(x, "reshape", -1, *[1] * behind) if behind else x
-
-
-def _limits(dtype: str) -> tuple[int, int]:
-    info = np.iinfo(dtype)
-    return int(info.min), int(info.max)
-
-
-@OPS.exports("qnn.quantize")
-def export_quantize(
-    ctx: ExportContext,
-    data: Value,
-    output_scale: Value,
-    output_zero_point: Value,
-    *,
-    out_dtype: DType,
-    axis: int,
-) -> Value:
-    rank = ctx.type(data).rank
-    scale = _along_axis(ctx, output_scale, rank, axis)
-    zero = _along_axis(ctx, output_zero_point, rank, axis)
-    name = out_dtype.name
-    found = ctx.call(ctx.helper("quantize"), data, scale, zero, *_limits(name))
-    return ctx.method(found, "to", ctx.dtype(name))
-
-
-@OPS.exports("qnn.dequantize")
-def export_dequantize(
-    ctx: ExportContext,
-    data: Value,
-    input_scale: Value,
-    input_zero_point: Value,
-    *,
-    out_dtype: DType,
-    axis: int,
-) -> Value:
-    rank = ctx.type(data).rank
-    scale = _along_axis(ctx, input_scale, rank, axis)
-    zero = _along_axis(ctx, input_zero_point, rank, axis)
-    level = cast(ctx, data, "int32")
-    if ctx.scalar(zero) != 0:
-        level = ctx.infix("-", level, zero)
-    real = ctx.infix("*", ctx.method(level, "float"), scale)
-    if out_dtype.name == "float32":
-        return real
-    limit = float(np.finfo(out_dtype).max)
-    return ctx.method(ctx.call("torch.clamp", real, -limit, limit), "to", ctx.dtype(out_dtype.name))
-
-
-@OPS.exports("qnn.requantize")
-def export_requantize(
-    ctx: ExportContext,
-    data: Value,
-    input_scale: Value,
-    input_zero_point: Value,
-    output_scale: Value,
-    output_zero_point: Value,
-    *,
-    axis: int,
-    rounding: str,
-    compute_dtype: str,
-    out_dtype: DType | None,
-) -> Value:
-    rank = ctx.type(data).rank
-    scale = _along_axis(ctx, input_scale, rank, axis)
-    zero = _along_axis(ctx, input_zero_point, rank, axis)
-    wanted = ctx.result_type().dtype
-    given = [data, scale, zero, output_scale, output_zero_point, rounding == "TONEAREST"]
-    known = scale.data is not None and output_scale.data is not None
-    if known and compute_dtype not in ("float32", "float64"):
-        found = _rescale(ctx, data, scale, zero, output_scale, away=rounding == "TONEAREST")
-        if ctx.scalar(output_zero_point) != 0:
-            found = ctx.infix("+", found, output_zero_point)
-    elif compute_dtype in ("float32", "float64"):
-        given.append(compute_dtype == "float64")
-        found = ctx.call(ctx.helper("rescale_floating"), *given)
-    else:
-        found = ctx.call(ctx.helper("rescale"), *given)
-    if wanted == "int32":
-        return found
-    return ctx.method(ctx.call("torch.clamp", found, *_limits(wanted)), "to", ctx.dtype(wanted))
-
-
-def _rescale(
-    ctx: ExportContext, data: Value, scale: Value, zero: Value, out_scale: Value, *, away: bool
-) -> Value:
-    """Return levels times the ratio of constant scales: a mantissa and a power of two."""
-    ratio = ctx.constant(scale).astype(np.float64) / np.float64(ctx.constant(out_scale))
-    mantissa, exponent = fixed_point(ratio)
-    level = cast(ctx, data, "int32")
-    if ctx.scalar(zero) != 0:
-        level = ctx.infix("-", level, zero)
-    parts = mantissa, np.maximum(exponent, 0), np.maximum(-exponent, 0)
-    given = [ctx.const(np.asarray(each, np.int64)) for each in parts]
-    name = "multiply_fixed_point_away" if away else "multiply_fixed_point"
-    return ctx.call(ctx.helper(name), level, *given)
 
 
 def _shifted(ctx: ExportContext, x: Value, zero: Value, dtype: str) -> Value:
