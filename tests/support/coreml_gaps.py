@@ -21,7 +21,11 @@ _ALWAYS = {
     "dyn.nn.upsampling-1": "MIL scales by constants",
     "dyn.nn.upsampling3d-1": "MIL scales by constants",
     **dict.fromkeys(
-        ("nn.conv1d-1", "nn.conv2d-0", "nn.conv3d-1", "serde.conv_integer-3"), _DILATED
+        (
+            "nn.conv1d-1", "nn.conv2d-0", "nn.conv2d_backward_weight-1",
+            "nn.conv2d_backward_weight-2", "nn.conv3d-1", "serde.conv_integer-3",
+        ),
+        _DILATED,
     ),
     **dict.fromkeys(
         (

@@ -27,6 +27,7 @@ _ALWAYS = {
     **dict.fromkeys(
         (
             "nn.conv1d-1", "nn.conv1d_transpose-0", "nn.conv1d_transpose-1", "nn.conv2d-0",
+            "nn.conv2d_backward_weight-1", "nn.conv2d_backward_weight-2",
             "nn.conv2d_transpose-0", "nn.conv2d_transpose-1", "nn.conv2d_transpose-2",
             "nn.conv2d_transpose-3", "nn.conv3d-0", "nn.conv3d-1", "nn.conv3d_transpose-0",
             "nn.conv3d_transpose-1", "serde.conv_integer-3", "serde.conv_integer-4",

@@ -207,28 +207,3 @@ def expand_variance(
         raise Unsupported("an unbiased variance over a length that is not fixed")
     total = relay.sum(squares, axis=axes, keepdims=keepdims)
     return relay.divide(total, relay.const(float(count - 1), type_.dtype))
-
-
-@OPS.expands("nn.nll_loss")
-def expand_nll_loss(
-    predictions: Expr, targets: Expr, weights: Expr, *, reduction: str, ignore_index: int
-) -> Expr:
-    """The prediction of each target's class is looked up along the axis of classes."""
-    type_ = predictions.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    single = type_.rank == 1
-    place = 0 if single else 1
-    classes = relay.cast(targets, "int32")
-    ignored = relay.equal(classes, relay.const(ignore_index, "int32"))
-    zero = relay.const(0, "int32")
-    safe = relay.where(ignored, zero, classes)
-    rows = relay.expand_dims(safe, axis=place)
-    found = relay.squeeze(relay.gather(predictions, place, rows), axis=[place])
-    none = relay.const(0.0, type_.dtype)
-    scale = relay.where(ignored, none, relay.take(weights, safe, axis=0, mode="fast"))
-    loss = relay.negative(relay.multiply(found, scale))
-    if reduction == "none":
-        return loss
-    total = relay.sum(loss)
-    return total if reduction == "sum" else relay.divide(total, relay.sum(scale))

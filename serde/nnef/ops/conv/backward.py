@@ -1,4 +1,4 @@
-"""Gradients of convolutions, and convolutions at learned places, as plain ones."""
+"""Convolutions at learned places."""
 
 from __future__ import annotations
 
@@ -14,45 +14,6 @@ from serde.relay.ir.shapes import split_padding
 from serde.walk.expansion.tensors import arranged, fixed_shape, tensor_type
 
 __all__: list[str] = []
-
-
-@OPS.expands("nn.conv2d_backward_weight")
-def expand_conv2d_backward_weight(
-    grad: Expr,
-    data: Expr,
-    *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    channels: AnyValue,
-    kernel_size: tuple[int, ...],
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: AnyValue,
-) -> Expr:
-    """A convolution over the batch, the gradient as its filters, strides and dilation exchanged."""
-    if out_dtype not in (None, tensor_type(grad).dtype):
-        raise Unsupported(f"a gradient of {tensor_type(grad).dtype} in {out_dtype}")
-    images = _split_groups(arranged(data, kernel_layout, "CNHW"), groups)
-    errors = _split_groups(arranged(grad, data_layout, "CNHW"), groups)
-    parts = [
-        relay.nn.conv2d(
-            image, error, strides=dilation, padding=padding, dilation=strides,
-            channels=fixed_shape(error)[0], kernel_size=fixed_shape(error)[2:],
-        )
-        for image, error in zip(images, errors, strict=True)
-    ]  # fmt: skip
-    whole = relay.concatenate(parts, axis=1) if groups > 1 else parts[0]
-    if fixed_shape(whole)[2:] != tuple(kernel_size):
-        whole = relay.strided_slice(whole, [0, 0], list(kernel_size), [1, 1], axes=[2, 3])
-    return arranged(whole, "IOHW", out_layout or "OIHW")
-
-
-def _split_groups(x: Expr, groups: int) -> list[Expr]:
-    """Return equal parts of the first axis."""
-    return [x] if groups == 1 else list(relay.split(x, groups, axis=0))
 
 
 @OPS.expands("nn.deformable_conv2d")

@@ -13,8 +13,6 @@ from serde.relay.ir.shapes import normalize_axis
 from serde.walk.expansion.arrangement import (
     expand_collapse_sum_like,
     expand_collapse_sum_to,
-    expand_dilate,
-    expand_fifo_buffer,
     expand_matrix_set_diag,
     expand_meshgrid,
 )
@@ -32,8 +30,6 @@ OPS.expands("nn.depth_to_space")(expand_depth_to_space)
 OPS.expands("nn.space_to_depth")(expand_space_to_depth)
 OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
 OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
-OPS.expands("nn.dilate")(expand_dilate)
-OPS.expands("nn.fifo_buffer")(expand_fifo_buffer)
 OPS.expands("meshgrid")(expand_meshgrid)
 OPS.expands("collapse_sum_like")(expand_collapse_sum_like)
 OPS.expands("collapse_sum_to")(expand_collapse_sum_to)

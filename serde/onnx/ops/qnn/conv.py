@@ -34,10 +34,10 @@ from serde.onnx.ops.qnn.zero_point import (
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.qnn.parameters import (
-    as_dtype,
     is_zero,
     narrow_zero_point,
     without_zero_point,

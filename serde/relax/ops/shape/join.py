@@ -99,12 +99,3 @@ def export_meshgrid(
         else:
             grids.append(ctx.emit("broadcast_to", line, ctx.shape_expr(lengths)))
     return tuple(grids)
-
-
-@OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: int) -> Value:
-    """The last entries of the two together, as many as the buffer has."""
-    along = axis % ctx.type(data).rank
-    new, old = ctx.named_shape(data)[along], ctx.named_shape(buffer)[along]
-    joined = ctx.emit("concat", [buffer, data], axis=along)
-    return _part(ctx, joined, along, new, new + old)

@@ -10,13 +10,13 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import Array, call
 from serde.relay.ir.shapes import join_dim, normalize_axis
 from serde.relay.ir.types import TensorType
 
 __all__ = [
     "along_axis",
-    "as_dtype",
     "fixed_point",
     "is_zero",
     "measure_fraction",
@@ -184,11 +184,6 @@ def narrow_zero_point(zero_point: Expr, dtype: str) -> Constant | None:
     if (data < info.min).any() or (data > info.max).any():
         return None
     return Constant((data.reshape(()) if data.size == 1 else data).astype(dtype))
-
-
-def as_dtype(x: Expr, dtype: str) -> Expr:
-    """Return `x` in a dtype; itself where it is that already."""
-    return x if tensor_type(x).dtype == dtype else call("cast", x, dtype=dtype)
 
 
 def without_zero_point(x: Expr, zero_point: Expr, axis: int = -1, dtype: str = "int32") -> Expr:

@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, const, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.traits import Rescales, SameAxes
@@ -16,7 +17,6 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.fixed_point import scale_fixed_point
 from serde.relay.op.qnn.parameters import (
     along_axis,
-    as_dtype,
     fixed_point,
     is_zero,
     measure_fraction,

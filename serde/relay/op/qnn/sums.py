@@ -14,8 +14,9 @@ import numpy as np
 import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, tensor_type
+from serde.relay.ir.precision import as_dtype
 from serde.relay.ir.registry import Array, call
-from serde.relay.op.qnn.parameters import as_dtype, is_zero
+from serde.relay.op.qnn.parameters import is_zero
 from serde.weights import dtype_name
 
 __all__ = ["body_of_sums", "channel_zero_point", "sum_products"]

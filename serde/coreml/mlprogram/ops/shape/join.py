@@ -15,7 +15,7 @@ from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.walk.expansion.arrangement import expand_fifo_buffer, expand_meshgrid
+from serde.walk.expansion.arrangement import expand_meshgrid
 
 
 @OPS.imports("concat")
@@ -102,6 +102,3 @@ def export_split(
 
 
 OPS.expands("meshgrid")(expand_meshgrid)
-
-
-OPS.expands("nn.fifo_buffer")(expand_fifo_buffer)
