@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from functools import cached_property
 from inspect import isgenerator
 from typing import Any as AnyValue
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from serde.errors import (
     ConverterBug,
@@ -207,6 +207,19 @@ class ConverterTable:
             return function
 
         return register
+
+    def refuses_calls(self, *names: str, reason: str, hint: str | None = None) -> None:
+        """Register why the format cannot say any call of Relay operators, nor what they are of.
+
+        Args:
+            names: The operators.
+            reason: Why.
+            hint: What to do about it.
+        """
+
+        @self.expands(*names)
+        def refuse(*_operands: AnyValue, **_attributes: AnyValue) -> NoReturn:
+            raise Unsupported(reason, hint=hint)
 
     def expansion(self, name: str) -> Callable[..., AnyValue] | None:
         """Return what the format makes a Relay operator of where it cannot say a call."""

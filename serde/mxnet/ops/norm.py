@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -17,8 +18,8 @@ from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.op.norm.bodies import batch_norm_body
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,27 +215,14 @@ def export_batch_norm(
     """Statistics that are no weights cannot be states of MXNet's; they are computed with."""
     axis = normalize_axis(norm.axis, ctx.type(data).rank)
     if not (ctx.is_weight(moving_mean) and ctx.is_weight(moving_var)):
-        result = _normalize(ctx, data, moving_mean, moving_var, axis, norm.epsilon)
-        if norm.scale:
-            result = ctx.emit("broadcast_mul", result, _along(ctx, gamma, data, axis))
-        if norm.center:
-            result = ctx.emit("broadcast_add", result, _along(ctx, beta, data, axis))
-        return [result, moving_mean, moving_var]
+        body = partial(batch_norm_body, **vars(norm))
+        return list(ctx.spell_tuple(body, data, gamma, beta, moving_mean, moving_var))
     gamma, beta = norm.affine(ctx, gamma, gamma, beta)
     result = ctx.emit(
         "BatchNorm", data, gamma, beta, moving_mean, moving_var, axis=axis, eps=norm.epsilon,
         fix_gamma=False,
     )  # fmt: skip
     return [result, moving_mean, moving_var]
-
-
-def _normalize(
-    ctx: ExportContext, data: Value, mean: Value, variance: Value, axis: int, epsilon: float
-) -> Value:
-    centered = ctx.emit("broadcast_sub", data, _along(ctx, mean, data, axis))
-    factor = ctx.emit("rsqrt", ctx.emit("_plus_scalar", variance, scalar=epsilon))
-    factor = replace(factor, type=ctx.type(variance))
-    return ctx.emit("broadcast_mul", centered, _along(ctx, factor, data, axis))
 
 
 def _along(ctx: ExportContext, vector: Value, data: Value, axis: int) -> Value:
@@ -277,35 +265,6 @@ def export_lrn(
     ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     return ctx.emit("LRN", data, nsize=size, knorm=bias, alpha=alpha, beta=beta)
-
-
-def _declare_transposed(name: str) -> None:
-    @OPS.expands(name)
-    def expand_transposed(data: Expr, *others: Expr, axis: int, **attrs: AnyValue) -> Expr:
-        """The axis of channels is moved behind the batch axis, and back."""
-        rank = tensor_type(data).rank
-        axis = normalize_axis(axis, rank)
-        order = [place for place in range(rank) if place != axis]
-        order.insert(1, axis)
-        if sorted(order) != list(range(rank)) or axis == 0:
-            raise Unsupported(f"channels along axis {axis}")
-        result = call(name, relay.transpose(data, order), *others, axis=1, **attrs)
-        return relay.transpose(result, [order.index(place) for place in range(rank)])
-
-
-for _name in ("nn.instance_norm", "nn.group_norm", "nn.lrn"):
-    _declare_transposed(_name)
-
-
-@OPS.expands("nn.l2_normalize")
-def expand_l2_normalize(data: Expr, *, eps: float, axis: tuple[int, ...]) -> Expr:
-    """MXNet's L2Normalization adds `eps` to the sum of squares; Relay takes the greater."""
-    total = relay.multiply(data, data)
-    rank = tensor_type(data).rank
-    axes = axis or tuple(range(rank))
-    total = relay.sum(total, axis=axes, keepdims=True)
-    least = relay.const(eps, tensor_type(data).dtype)
-    return relay.divide(data, relay.sqrt(relay.maximum(total, least)))
 
 
 @OPS.exports("nn.layer_norm")

@@ -5,48 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any as AnyValue
 
-import numpy as np
-
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import tensor_type
-from serde.weights import numpy_dtype
 
-__all__ = [
-    "expand_dilate",
-    "expand_fifo_buffer",
-    "running",
-]
-
-
-def expand_fifo_buffer(data: Expr, buffer: Expr, *, axis: int) -> Expr:
-    """The last entries of the two together, as many as the buffer has."""
-    joined = relay.concatenate((buffer, data), axis=axis)
-    kept = buffer.checked_type
-    length = kept.shape[axis] if isinstance(kept, TensorType) else None
-    if not isinstance(length, int):
-        raise Unsupported("a buffer whose length is not fixed")
-    return relay.strided_slice(joined, [-length], [2**31 - 1], axes=[axis])
-
-
-def expand_dilate(x: Expr, *, strides: tuple[int, ...], dilation_value: float) -> Expr:
-    """Each element gets a place of its own, is padded there, and the last is cut."""
-    for axis, stride in enumerate(strides):
-        type_ = x.checked_type
-        if not isinstance(type_, TensorType):
-            raise Unsupported(f"expected a tensor, found {type_!r}")
-        if stride == 1:
-            continue
-        value: AnyValue = np.asarray(dilation_value).astype(numpy_dtype(type_.dtype))
-        widths = [(0, 0)] * (type_.rank + 1)
-        widths[axis + 1] = (0, stride - 1)
-        apart = relay.nn.pad(relay.expand_dims(x, axis=axis + 1), widths, relay.Constant(value))
-        shape = list(type_.shape)
-        shape[axis] = shape[axis] * stride
-        x = relay.strided_slice(relay.reshape(apart, shape), [0], [1 - stride], axes=[axis])
-    return x
+__all__ = ["running"]
 
 
 def running(build: Callable[[Expr, Expr], Expr], neutral: int) -> Callable[..., Expr]:

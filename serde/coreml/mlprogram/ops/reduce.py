@@ -34,12 +34,17 @@ REDUCTIONS = {
 }
 """MIL's operator: Relay's."""
 
+
 OF_INTEGERS = ("max", "min", "prod", "sum")
 """Those that mean the same of integers."""
 
+
 IMPORTED_OF_INTEGERS = (*OF_INTEGERS, "mean", "serde.reduce_l1", "serde.reduce_sum_square")
 
+
 TRUTH = {"all": "reduce_min", "any": "reduce_max"}
+
+
 EXTREMES = {"reduce_argmax": "argmax", "reduce_argmin": "argmin"}
 
 
@@ -181,28 +186,3 @@ def _extreme_exporter(op: str) -> Callable[..., Value]:
 for _op, _target in EXTREMES.items():
     OPS.imports(_op, since=(1, 17))(_extreme_importer(_target))
     OPS.exports(_target)(_extreme_exporter(_op))
-
-
-@OPS.expands("nn.nll_loss")
-def expand_nll_loss(
-    predictions: Expr, targets: Expr, weights: Expr, *, reduction: str, ignore_index: int
-) -> Expr:
-    """The prediction of each target's class is looked up along the axis of classes."""
-    type_ = predictions.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    single = type_.rank == 1
-    place = 0 if single else 1
-    classes = relay.cast(targets, "int32")
-    ignored = relay.equal(classes, relay.const(ignore_index, "int32"))
-    zero = relay.const(0, "int32")
-    safe = relay.where(ignored, zero, classes)
-    rows = relay.expand_dims(safe, axis=place)
-    found = relay.squeeze(relay.gather(predictions, place, rows), axis=[place])
-    none = relay.const(0.0, type_.dtype)
-    scale = relay.where(ignored, none, relay.take(weights, safe, axis=0, mode="fast"))
-    loss = relay.negative(relay.multiply(found, scale))
-    if reduction == "none":
-        return loss
-    total = relay.sum(loss)
-    return total if reduction == "sum" else relay.divide(total, relay.sum(scale))

@@ -184,31 +184,3 @@ def export_mirror_pad(
         return x
 
     return ctx.spell(build, data)
-
-
-@OPS.exports("nn.dilate")
-def export_dilate(
-    ctx: ExportContext, data: Value, *, strides: tuple[int, ...], dilation_value: float
-) -> Value:
-    """Each axis gets one more behind it, of which only the first place is not filled."""
-
-    def build(x: Expr) -> Expr:
-        for axis, step in enumerate(strides):
-            if step > 1:
-                x = _dilate(x, axis, step, dilation_value)
-        return x
-
-    return ctx.spell(build, data)
-
-
-def _dilate(data: Expr, axis: int, step: int, value: float) -> Expr:
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    allocation.iterations(step, f"a dilation by {step}")
-    wide = relay.expand_dims(data, axis + 1)
-    fill = relay.full_like(wide, relay.const(value, type_.dtype))
-    joined = relay.concatenate([wide, *[fill] * (step - 1)], axis + 1)
-    length = type_.shape[axis]
-    flat = relay.reshape(joined, [*type_.shape[:axis], length * step, *type_.shape[axis + 1 :]])
-    return relay.strided_slice(flat, [0], [1 - step], [1], axes=[axis])

@@ -10,7 +10,7 @@ from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.elementwise.compounds import join_division, operands
 from serde.nnef.ops.elementwise.integers import are_integers
-from serde.nnef.ops.table import OPS, refuse_calls
+from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
@@ -120,7 +120,7 @@ def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.emit("mul", ctx.emit("sign", quotient), ctx.emit("floor", ctx.emit("abs", quotient)))
 
 
-refuse_calls(
+OPS.refuses_calls(
     "floor_mod",
     "mod",
     "trunc_mod",

@@ -6,10 +6,6 @@ import serde.relay as relay
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
-from serde.walk.expansion.arrangement import (
-    expand_dilate,
-    expand_fifo_buffer,
-)
 from serde.walk.expansion.blocks import (
     expand_batch_to_space,
     expand_depth_to_space,
@@ -20,12 +16,17 @@ from serde.walk.expansion.tensors import fixed_shape
 
 __all__: list[str] = []
 
+
 OPS.expands("nn.depth_to_space")(expand_depth_to_space)
+
+
 OPS.expands("nn.space_to_depth")(expand_space_to_depth)
+
+
 OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
+
+
 OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
-OPS.expands("nn.dilate")(expand_dilate)
-OPS.expands("nn.fifo_buffer")(expand_fifo_buffer)
 
 
 @OPS.expands("repeat")

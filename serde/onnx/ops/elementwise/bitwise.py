@@ -106,7 +106,13 @@ def export_right_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
         moved = ctx.emit("BitShift", x, _wrap_shift(ctx, indices), direction="RIGHT")
         inside = ctx.emit("Less", indices, ctx.const(64, dtype))
         return ctx.emit("Mul", moved, cast(ctx, inside, dtype))
-    wide, count = cast(ctx, x, np.int64), _clamp_shift(ctx, indices, 63)
+    wide = cast(ctx, x, np.int64) if dtype != "int64" else x
+    if indices.data is not None and ((indices.data >= 0) & (indices.data < 63)).all():
+        power = ctx.const(np.int64(1) << indices.data.astype(np.int64))
+        rest = ctx.emit("Mod", wide, power, fmod=0)
+        floor = ctx.emit("Div", ctx.emit("Sub", wide, rest), power)
+        return floor if dtype == "int64" else cast(ctx, floor, dtype)
+    count = _clamp_shift(ctx, indices, 63)
     halves = ctx.const(np.append(np.int64(1) << np.arange(63, dtype=np.int64), np.int64(1) << 62))
     power = ctx.emit("Gather", halves, count, axis=0)
     rest = ctx.emit("Mod", wide, power, fmod=0)

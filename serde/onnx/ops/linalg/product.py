@@ -110,12 +110,11 @@ def emit_integer_matmul(
     ctx: ExportContext,
     x: Value,
     y: Value,
-    zero_points: tuple[Value, Value] | None = None,
     *,
     transpose_x: bool = False,
     transpose_y: bool = False,
 ) -> Value:
-    """Return the matrix product of integers, each without its zero point, in the result's dtype.
+    """Return the matrix product of integers in the result's dtype.
 
     MatMulInteger takes bytes and gives int32; everything else is a MatMul of wider integers.
 
@@ -123,37 +122,17 @@ def emit_integer_matmul(
         ctx: The context.
         x: Left side.
         y: Right side.
-        zero_points: Those of both sides, scalars or, of the right side, one for each column.
         transpose_x: Whether the last two axes of `x` are exchanged.
         transpose_y: Whether those of `y` are.
     """
     dtype = ctx.result_type().dtype
     left, right = _transpose(ctx, x, transpose_x), _transpose(ctx, y, transpose_y)
     sides = [ctx.type(x).dtype, ctx.type(y).dtype]
-    narrow = all(side in BYTE_DTYPES for side in sides) and dtype == "int32"
-    if narrow and (zero_points is None or all(map(_is_within, zero_points, sides))):
-        points = [
-            None if not zero.any() else ctx.const(zero, side)
-            for zero, side in zip(map(ctx.constant, zero_points or ()), sides, strict=False)
-        ]
-        return ctx.emit("MatMulInteger", left, right, *points)
+    if all(side in BYTE_DTYPES for side in sides) and dtype == "int32":
+        return ctx.emit("MatMulInteger", left, right)
     wide = "int64" if dtype == "int64" else "int32"
-    parts = [cast(ctx, left, wide), cast(ctx, right, wide)]
-    if zero_points is not None:
-        parts = [
-            ctx.emit("Sub", part, cast(ctx, zero, wide))
-            for part, zero in zip(parts, zero_points, strict=True)
-        ]
-    total = ctx.emit("MatMul", *parts)
+    total = ctx.emit("MatMul", cast(ctx, left, wide), cast(ctx, right, wide))
     return total if dtype == wide else cast(ctx, total, dtype)
-
-
-def _is_within(zero_point: Value, dtype: str) -> bool:
-    """Whether a zero point is constant and a number of `dtype`."""
-    if zero_point.data is None:
-        return False
-    limits = np.iinfo(dtype)
-    return bool(((zero_point.data >= limits.min) & (zero_point.data <= limits.max)).all())
 
 
 @OPS.exports("nn.matmul")

@@ -33,16 +33,6 @@ def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> 
     return relay.concatenate((first, *others), axis) if others else first
 
 
-@OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: ExportContext, x: Value, buffer: Value, *, axis: int) -> Value:
-    position = axis % ctx.type(x).rank
-    joined = ctx.emit("Concat", buffer, x, axis=position)
-    start = ctx.shape([ctx.type(x).shape[position]])
-    return ctx.emit(
-        "Slice", joined, start, ctx.ints([np.iinfo(np.int64).max]), ctx.ints([position])
-    )
-
-
 @OPS.exports("stack")
 def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     position = axis % ctx.result_type().rank

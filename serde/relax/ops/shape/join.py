@@ -77,12 +77,3 @@ def _part(ctx: ExportContext, data: Value, axis: int, first: Dim, last: Dim) -> 
         return te.compute(shape, one, name="split")
 
     return ctx.emit_te(part, data, start)
-
-
-@OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: int) -> Value:
-    """The last entries of the two together, as many as the buffer has."""
-    along = axis % ctx.type(data).rank
-    new, old = ctx.named_shape(data)[along], ctx.named_shape(buffer)[along]
-    joined = ctx.emit("concat", [buffer, data], axis=along)
-    return _part(ctx, joined, along, new, new + old)

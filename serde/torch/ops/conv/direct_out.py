@@ -285,25 +285,6 @@ for _rank in SPATIAL:
     OPS.exports(f"nn.conv{_rank}d_transpose")(_make_transposed_exporter(_rank))
 
 
-@OPS.exports("nn.conv2d_backward_weight")
-def export_conv2d_backward_weight(
-    ctx: ExportContext, grad: Value, data: Value, *, conv: RelayConv
-) -> Value:
-    """Data are in the layout that is called the kernel's; the result is in that of the output."""
-    g = to_channels_first(ctx, grad, conv.data_layout, 2)
-    x = to_channels_first(ctx, data, conv.kernel_layout, 2)
-    before, after = split_padding(conv.padding, 2)
-    if any((*before, *after)):
-        sides = list(zip(before, after, strict=True))
-        x = ctx.call("F.pad", x, flat_widths(sides))
-    result = ctx.call(
-        ctx.helper("conv2d_weight_gradient"),
-        g, x, list(conv.kernel_size or ()), list(conv.strides), list(conv.dilation), conv.groups,
-    )  # fmt: skip
-    order = [("OIHW").index(letter) for letter in conv.out_layout or "OIHW"]
-    return cast(ctx, permute(ctx, result, order), ctx.result_type().dtype, ctx.type(grad).dtype)
-
-
 @OPS.exports("nn.deformable_conv2d")
 def export_deformable_conv2d(
     ctx: ExportContext,

@@ -150,13 +150,6 @@ def export_meshgrid(
     return ctx.call_tuple("torch.meshgrid", list(data), indexing=indexing, outputs=len(data))
 
 
-@OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: int) -> Value:
-    axis = normalize_axis(axis, ctx.type(buffer).rank)
-    joined = ctx.call("torch.cat", [buffer, data], dim=axis)
-    return ctx.index(joined, (*[slice(None)] * axis, slice(ctx.size(data, axis), None)))
-
-
 @OPS.exports("sliding_window")
 def export_sliding_window(
     ctx: ExportContext,

@@ -6,31 +6,6 @@ import torch
 from torch import Tensor
 
 
-def conv2d_weight_gradient(
-    grad: Tensor,
-    x: Tensor,
-    kernel: list[int],
-    strides: list[int],
-    dilation: list[int],
-    groups: int,
-) -> Tensor:
-    """Return the gradient of a convolution with respect to its weight."""
-    rows, columns = grad.shape[2], grad.shape[3]
-    g = grad.unflatten(1, [groups, -1])
-    parts = x.unflatten(1, [groups, -1])
-    taps: list[Tensor] = []
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
-            top, left = i * dilation[0], j * dilation[1]
-            cut = parts[
-                ...,
-                top : top + (rows - 1) * strides[0] + 1 : strides[0],
-                left : left + (columns - 1) * strides[1] + 1 : strides[1],
-            ]
-            taps.append(torch.einsum("ngohw,ngihw->goi", [g, cut]))
-    return torch.stack(taps, dim=-1).flatten(0, 1).unflatten(-1, kernel)
-
-
 def deformable_conv2d(
     x: Tensor,
     offset: Tensor,

@@ -82,17 +82,6 @@ def continue_axes(x: Tensor, widths: Tensor, mode: str) -> Tensor:
     return x
 
 
-def dilate(x: Tensor, strides: list[int], value: float) -> Tensor:
-    """Set elements apart along each axis, with a value between them."""
-    for axis, step in enumerate(strides):
-        length = x.shape[axis]
-        if step > 1 and length > 0:
-            widths = [0, 0] * (x.dim() - 1 - axis) + [0, step - 1]
-            spread = F.pad(x.unsqueeze(axis + 1), widths, value=value)
-            x = spread.flatten(axis, axis + 1).narrow(axis, 0, (length - 1) * step + 1)
-    return x
-
-
 def slice_range(begin: int, end: int, step: int, length: int) -> Tensor:
     """Return the places that a slice of Python's names in an axis."""
     low = 0 if step > 0 else -1
