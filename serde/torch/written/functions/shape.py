@@ -48,7 +48,7 @@ def reverse_sequence(x: Tensor, lengths: Tensor, time: int, batch: int) -> Tenso
     """Reverse the first steps of each sequence, as many as its length says."""
     moved = x.movedim([batch, time], [0, 1])
     steps = torch.arange(moved.shape[1], device=x.device)
-    length = lengths.to(torch.int64).unsqueeze(1)
+    length = lengths.to(torch.int64).unsqueeze(1).clamp(max=moved.shape[1])
     places = torch.where(steps < length, length - 1 - steps, steps)
     rows = torch.arange(moved.shape[0], device=x.device).unsqueeze(1)
     return moved[rows, places].movedim([0, 1], [batch, time])
