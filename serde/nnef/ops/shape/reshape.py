@@ -13,7 +13,7 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import OpDef, call
-from serde.relay.ir.shapes import normalize_axes, normalize_axis
+from serde.relay.ir.shapes import find_inserted, normalize_axes, normalize_axis
 
 __all__ = ["insert_axes"]
 
@@ -67,25 +67,12 @@ def _reshape(ctx: ExportContext, data: Value) -> Value:
     if own == wanted:
         return data
     if not _is_stored(ctx, data):
-        new, gone = _find_inserted(own, wanted), _find_inserted(wanted, own)
+        new, gone = find_inserted(own, wanted), find_inserted(wanted, own)
         if new:
             return ctx.emit("unsqueeze", data, axes=new)
         if gone:
             return ctx.emit("squeeze", data, axes=gone)
     return ctx.reshape(data, wanted)
-
-
-def _find_inserted(short: Sequence[int], long: Sequence[int]) -> list[int]:
-    """Return the axes of length 1 that make one shape the other; none where they do not."""
-    axes: list[int] = []
-    for place, length in enumerate(long):
-        matched = place - len(axes)
-        if matched < len(short) and short[matched] == length:
-            continue
-        if length != 1:
-            return []
-        axes.append(place)
-    return axes if len(long) - len(axes) == len(short) else []
 
 
 @OPS.exports("reshape", "contrib_reverse_reshape")
