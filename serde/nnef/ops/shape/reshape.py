@@ -44,17 +44,20 @@ def import_reshape(
 
 def _product_of_rows(flat: Expr, found: Expr) -> Expr | None:
     """Return the product over more axes, with its bias, of which the rows were one matrix."""
-    product, *bias = flat.args if _calls(flat, "nn.bias_add") else (flat,)
+    product, bias = flat, None
+    if _calls(flat, "nn.bias_add"):
+        product, bias = flat.args
     if not _calls(product, "nn.dense", "nn.matmul") or not _calls(product.args[0], "reshape"):
         return None
     rows, weight = product.args
-    (data,) = rows.args
+    (data,) = product.args[0].args
     shape = tensor_type(data).shape
     expected = (*shape[:-1], tensor_type(flat).shape[-1])
     if tensor_type(found).shape != expected or tensor_type(rows).shape[-1:] != shape[-1:]:
         return None
-    whole = call(product.op.name, data, weight, **product.attrs)
-    return relay.nn.bias_add(whole, *bias, axis=-1) if bias else whole
+    name = "nn.dense" if _calls(product, "nn.dense") else "nn.matmul"
+    whole = call(name, data, weight, **product.attrs)
+    return whole if bias is None else relay.nn.bias_add(whole, bias, axis=-1)
 
 
 def _calls(node: Expr, *names: str) -> TypeGuard[Call]:

@@ -104,11 +104,11 @@ def export_dyn_strided_slice(
     if axes is None:
         (count,) = ctx.type(begin).shape
         chosen = list(range(count if isinstance(count, int) else rank))
-    bounds = [ctx.numbers(each) for each in (begin, end, strides)]
+    firsts, stops, steps = (ctx.numbers(each) for each in (begin, end, strides))
     forward = strides.data is not None and bool((strides.data > 0).all())
-    if forward and slice_mode == "end" and None not in bounds:
+    if forward and slice_mode == "end" and firsts and stops and steps:
         slices = [slice(None)] * rank
-        for axis, first, last, step in zip(chosen, *bounds, strict=False):
+        for axis, first, last, step in zip(chosen, firsts, stops, steps, strict=False):
             stop = None if isinstance(last, int) and last >= FAR else last
             slices[axis] = slice(first or None, stop, None if step == 1 else step)
         return write_slices(ctx, data, slices)
