@@ -54,12 +54,17 @@ def export_broadcast_to(
     if ctx.result_type().size == 0:
         return ctx.emit("_npi_broadcast_to", data, shape=ctx.result_type().concrete_shape)
     data, parts = _prepare(ctx, data, wanted)
-    if any(not isinstance(wanted[axis], int) for part in parts for axis in part):
-        raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
     for part in parts:
-        codes = [length if axis in part else 0 for axis, length in enumerate(wanted)]
-        step = ctx.emit_bytes("broadcast_to", data, shape=codes)
-        data = replace(step, type=_stretched(ctx.type(data), wanted, part))
+        fixed = [axis for axis in part if isinstance(wanted[axis], int)]
+        if fixed:
+            codes = [wanted[axis] if axis in fixed else 0 for axis in range(len(wanted))]
+            step = ctx.emit_bytes("broadcast_to", data, shape=codes)
+            data = replace(step, type=_stretched(ctx.type(data), wanted, fixed))
+        for axis in set(part).difference(fixed):
+            type_ = ctx.type(data)
+            like = ctx.cast(ctx.length(wanted[axis]), type_.dtype)
+            step = ctx.emit_bytes("broadcast_like", data, like, lhs_axes=(axis,), rhs_axes=(0,))
+            data = replace(step, type=_stretched(type_, wanted, (axis,)))
     return data
 
 

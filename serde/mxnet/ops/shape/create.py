@@ -84,9 +84,10 @@ def _declare_filled_export(name: str, value: float) -> None:
     ) -> Value:
         type_ = ctx.result_type()
         lengths = type_.concrete_shape
+        number = np.asarray(value, numpy_dtype(type_.dtype))
         if lengths is None:
-            raise Unsupported(f"a length that no input shows: {type_!r}")
-        return _filled(ctx, lengths, np.asarray(value, numpy_dtype(type_.dtype)))
+            return ctx.spell(lambda x: relay.broadcast_to(x, type_.shape), ctx.const(number))
+        return _filled(ctx, lengths, number)
 
 
 for _name, _value in (("zeros", 0), ("ones", 1)):
@@ -105,10 +106,10 @@ def _filled(ctx: ExportContext, lengths: Sequence[int], value: Array) -> Value:
 def export_full(
     ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
 ) -> Value:
-    lengths = ctx.result_type().concrete_shape
+    lengths, value = ctx.result_type().concrete_shape, ctx.cast(fill_value, ctx.result_type().dtype)
     if lengths is None:
-        raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
-    value = ctx.cast(fill_value, ctx.result_type().dtype)
+        wanted = ctx.result_type().shape
+        return ctx.spell(lambda x: relay.broadcast_to(x, wanted), ctx.reshape(value, ()))
     if value.data is not None:
         return _filled(ctx, lengths, value.data.reshape(()))
     return ctx.emit_bytes("broadcast_to", ctx.reshape(value, (1,) * len(lengths)), shape=lengths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any as AnyValue
 
 import numpy as np
@@ -85,13 +86,20 @@ def export_dense(
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     _require_own_dtype(ctx, data)
-    rank = ctx.type(data).rank
-    if bias is not None:
-        bias = ctx.pad_rank(bias, rank)
-    if rank == 2:
-        return ctx.emit("linear", data, weight, *(() if bias is None else (bias,)))
-    found = _emit_matmul(ctx, data, weight, transpose_b=True)
-    return found if bias is None else ctx.emit("add", found, bias)
+    added = () if bias is None else (ctx.pad_rank(bias, 2),)
+    return _restore(ctx, ctx.emit("linear", _flatten(ctx, data), weight, *added))
+
+
+def _flatten(ctx: ExportContext, data: Value) -> Value:
+    """Return a matrix of all rows: Khronos' runtime repeats no matrix over further axes."""
+    *rows, width = ctx.static_shape(data)
+    return data if len(rows) == 1 else ctx.reshape(data, (prod(rows), width))
+
+
+def _restore(ctx: ExportContext, found: Value) -> Value:
+    """Return a matrix in the shape of the result."""
+    shape = ctx.static_shape(Value("", ctx.result_type()))
+    return found if len(shape) == 2 else ctx.emit("reshape", found, shape=list(shape))
 
 
 @OPS.exports("nn.matmul")
@@ -129,11 +137,11 @@ def _emit_matmul(
     ctx: ExportContext, a: Value, b: Value, transpose_a: bool = False, transpose_b: bool = False
 ) -> Value:
     """Write a product; a vector on the left is a row."""
-    rank = max(ctx.type(a).rank, ctx.type(b).rank)
-    row = ctx.type(a).rank == 1
-    left, right = (ctx.pad_rank(each, rank) for each in (a, b))
-    found = ctx.emit("matmul", left, right, transposeA=transpose_a, transposeB=transpose_b)
-    return ctx.emit("squeeze", found, axes=[0]) if row else found
+    rank = ctx.type(a).rank
+    if rank != 2 and ctx.type(b).rank == 2 and not transpose_a:
+        return _restore(ctx, ctx.emit("matmul", _flatten(ctx, a), b, transposeB=transpose_b))
+    left, right = ctx.align(a, b)
+    return ctx.emit("matmul", left, right, transposeA=transpose_a, transposeB=transpose_b)
 
 
 @OPS.exports("nn.bias_add")

@@ -205,7 +205,11 @@ def export_reshape(
 ) -> Value:
     if _needs_codes(ctx, x, newshape, allowzero):
         return ctx.emit("Reshape", x, ctx.ints(newshape))
-    return emit_reshape(ctx, x, ctx.result_type().shape)
+    dims = ctx.result_type().shape
+    if len(newshape) == len(dims) and sum(isinstance(dim, Any) for dim in dims) == 1:
+        pairs = zip(newshape, dims, strict=True)
+        dims = tuple(-1 if code == -1 and isinstance(dim, Any) else dim for code, dim in pairs)
+    return emit_reshape(ctx, x, dims)
 
 
 @OPS.exports("contrib_reverse_reshape")

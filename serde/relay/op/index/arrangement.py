@@ -13,7 +13,16 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
-from serde.relay.ir.traits import Fusion, FusionPattern, Moves, SameAxes, SameType, Truth, TypeOnly
+from serde.relay.ir.traits import (
+    Fusion,
+    FusionPattern,
+    Moves,
+    SameAxes,
+    SameType,
+    Selects,
+    Truth,
+    TypeOnly,
+)
 from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
@@ -33,6 +42,7 @@ def _decompose_nonzero(data: Expr) -> Expr:
 
 @relay_op(
     "serde.nonzero",
+    traits=(Selects,),
     infer=_nonzero_type,
     decompose=_decompose_nonzero,
     samples=[

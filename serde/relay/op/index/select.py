@@ -12,7 +12,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis
-from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Values
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Selects, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.lowering.index import (
     decompose_invert_permutation,
@@ -31,6 +31,7 @@ def _argwhere_type(condition: TensorType) -> TensorType:
 
 @relay_op(
     "argwhere",
+    traits=(Selects,),
     infer=_argwhere_type,
     samples=[sample(tensor((2, 3), "bool")), sample((4,))],
 )

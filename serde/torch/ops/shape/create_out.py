@@ -61,6 +61,9 @@ def export_arange(
         return ctx.call(
             "torch.arange", *(given if given[0] or len(given) > 2 else given[1:]), dtype=name
         )
+    count = ctx.numbers(end)
+    if numbers[0] == 0 and numbers[2] == 1 and count is not None:
+        return ctx.call("torch.arange", *count, dtype=name)
     return ctx.call(ctx.helper("arange"), start, end, step)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from serde.relay.op.index.dynamic import DynamicTopK
 from serde.torch.export_context import ExportContext, Value
+from serde.torch.ops.index.slicing import FAR
+from serde.torch.ops.index.slicing_out import write_slices
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
 
@@ -102,6 +104,14 @@ def export_dyn_strided_slice(
     if axes is None:
         (count,) = ctx.type(begin).shape
         chosen = list(range(count if isinstance(count, int) else rank))
+    firsts, stops, steps = (ctx.numbers(each) for each in (begin, end, strides))
+    forward = strides.data is not None and bool((strides.data > 0).all())
+    if forward and slice_mode == "end" and firsts and stops and steps:
+        slices = [slice(None)] * rank
+        for axis, first, last, step in zip(chosen, firsts, stops, steps, strict=False):
+            stop = None if isinstance(last, int) and last >= FAR else last
+            slices[axis] = slice(first or None, stop, None if step == 1 else step)
+        return write_slices(ctx, data, slices)
     return ctx.call(
         ctx.helper("slice_axes"), data, begin, end, strides, chosen, slice_mode == "size"
     )
