@@ -57,8 +57,9 @@ def decompose_dyn_one_hot(
     indices: Expr, on_value: Expr, off_value: Expr, depth: Expr, *, axis: int, dtype: AnyValue
 ) -> Expr:
     work = _counted(tensor_type(indices).dtype)
-    end = call("reshape", converted(depth, "int64"), newshape=())
-    steps = call("arange", const(0, "int64"), end, const(1, "int64"), dtype="int64")
+    counted = tensor_type(depth).dtype
+    end = call("reshape", depth, newshape=())
+    steps = call("arange", const(0, counted), end, const(1, counted), dtype=counted)
     return _mark(indices, converted(steps, work), on_value, off_value, axis, dtype)
 
 
