@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property, partial
@@ -14,7 +15,7 @@ from serde.errors import RelayError
 from serde.relay.ir.expr import Call
 from serde.relay.ir.schema import REQUIRED, attribute_converter
 
-__all__ = ["Converter", "Decode", "Entry", "Parameter", "is_shared"]
+__all__ = ["Converter", "Decode", "Deferred", "Entry", "Parameter", "is_shared", "make_parameter"]
 
 Decode = Callable[[AnyValue, AnyValue], AnyValue]
 """Turns an attribute as a file has it into a Python value, given the annotation."""
@@ -102,12 +103,20 @@ class Converter:
         return self.function(ctx, *operands, **keywords)
 
 
+class Deferred(ABC):
+    """A converter that is no function: what says all of it is read when it is needed."""
+
+    @abstractmethod
+    def converter(self, since: int, ignored: frozenset[str], uses: int | None) -> Converter:
+        """Return the entry of the table."""
+
+
 class Entry:
     """A converter as it was registered; the hints of its signature are read when it is needed."""
 
     def __init__(
         self,
-        function: Callable[..., AnyValue],
+        function: Callable[..., AnyValue] | Deferred,
         since: int,
         ignored: Iterable[str] = (),
         uses: int | None = None,
@@ -115,9 +124,11 @@ class Entry:
         *,
         lenient: bool = False,
     ) -> None:
-        self._read = partial(
-            _read_signature, function, since, frozenset(ignored), uses, when, lenient
-        )
+        known = since, frozenset(ignored), uses
+        if isinstance(function, Deferred):
+            self._read = partial(function.converter, *known)
+        else:
+            self._read = partial(_read_signature, function, *known, when, lenient)
 
     @cached_property
     def converter(self) -> Converter:
@@ -148,7 +159,9 @@ def _read_signature(
             attributes |= _fields(hint)
         else:
             text = str(function.__annotations__.get(parameter.name, ""))
-            attributes[parameter.name] = _parameter(parameter.name, hint, parameter.default, text)
+            attributes[parameter.name] = make_parameter(
+                parameter.name, hint, parameter.default, text
+            )
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     tensors = [p for p in parameters if p in positional or p.kind is p.VAR_POSITIONAL]
     return Converter(
@@ -167,7 +180,8 @@ def _read_signature(
     )
 
 
-def _parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Parameter:
+def make_parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Parameter:
+    """Return an attribute whose values are made canonical as its type says."""
     return Parameter(name, hint, attribute_converter(hint) or _as_it_is, default, text)
 
 
@@ -175,7 +189,7 @@ def _fields(kind: type) -> dict[str, Parameter]:
     """Read the attributes that the fields of a dataclass declare."""
     hints = typing.get_type_hints(kind)
     return {
-        field.name: _parameter(
+        field.name: make_parameter(
             field.name,
             hints[field.name],
             REQUIRED if field.default is MISSING else field.default,

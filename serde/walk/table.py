@@ -32,15 +32,17 @@ from serde.errors import (
 from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
 from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import children
 from serde.relay.transform.decompose import decompose
 from serde.report import Issue, Report
 from serde.walk import booleans
 from serde.walk.booleans import counts_bits
 from serde.walk.context import TypedContext
-from serde.walk.converter import Converter, Decode, Entry
+from serde.walk.converter import Converter, Decode, Deferred, Entry
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
+from serde.walk.pairs import Emit, Pair, Reader
 from serde.walk.registration import (
     check_change,
     check_expansion,
@@ -56,7 +58,7 @@ __all__ = [
 ]
 
 ValueT = TypeVar("ValueT")
-F = TypeVar("F", bound=Callable[..., AnyValue])
+F = TypeVar("F", bound=Callable[..., AnyValue] | Deferred)
 
 _EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, LimitError, OSError)
 """What a converter may raise; OSError where it reads a weight."""
@@ -64,6 +66,16 @@ _EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, LimitEr
 
 def _identity(raw: AnyValue, _hint: AnyValue) -> AnyValue:
     return raw
+
+
+def _emit(
+    ctx: AnyValue, op: str, operands: Mapping[str, AnyValue], attributes: Mapping[str, AnyValue]
+) -> AnyValue:
+    """Write the node of a pair; a tuple of operands is so many inputs."""
+    inputs = [x for each in operands.values() for x in (each if type(each) is tuple else [each])]
+    if isinstance(ctx.result, TupleType):
+        return ctx.emit_tuple(op, *inputs, outputs=len(ctx.result.fields), **attributes)
+    return ctx.emit(op, *inputs, **attributes)
 
 
 class ConverterTable:
@@ -79,6 +91,8 @@ class ConverterTable:
         targets: Versions of the target from which on an exporter may hold, where they are not
             those of `changes`.
         written: Names of what exporters write where it is not Relay operators.
+        operands: What the format calls the operands of pairs, by place, if not as Relay does.
+        emit: Writes the node of a pair, if not as ``ctx.emit(op, *operands, **attributes)`` does.
     """
 
     def __init__(
@@ -90,8 +104,12 @@ class ConverterTable:
         home: str | None = None,
         targets: Collection[int] | None = None,
         written: Collection[str] | None = None,
+        operands: Sequence[str] = (),
+        emit: Emit = _emit,
     ) -> None:
         self.format_name = format_name
+        self._operands = operands
+        self._emit = emit
         self._changes = changes
         self._decode = decode
         self._home = None if home is None else LazyPackage(home)
@@ -187,6 +205,23 @@ class ConverterTable:
 
         return register
 
+    def pairs(self, *pairs: Pair) -> None:
+        """Register operators that are Relay's by another name, where this is called.
+
+        Raises:
+            RelayError: It cannot be so, or there is a converter already.
+        """
+        module = sys._getframe(1).f_globals["__name__"]
+        for each in pairs:
+            each.check(self.format_name)
+            if each.reads:
+                reader = Reader(each, module, self._operands)
+                kept = {"since": each.since, "ignored": each.ignored, "uses": each.uses}
+                self.imports(*each.names, **kept)(reader)
+            if each.writes:
+                writer = each.writer(module, self._operands, self._emit)
+                self.exports(*each.operators, since=each.target, when=each.when)(writer)
+
     def expands(self, *names: str) -> Callable[[F], F]:
         """Register what Relay operators are made of where the format cannot say a call.
 
@@ -256,7 +291,7 @@ class ConverterTable:
             for module in self._modules[kind].get(name, ()):
                 self._home.load(module)
 
-    def _load_if_foreign(self, kind: str, name: str, function: Callable[..., AnyValue]) -> None:
+    def _load_if_foreign(self, kind: str, name: str, function: AnyValue) -> None:
         """Load them where another package registers something, so that a clash shows."""
         if self._home is not None and not self._home.has(innermost(function).__module__):
             self._load(kind, name)

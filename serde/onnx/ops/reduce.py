@@ -22,6 +22,7 @@ from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import writes
 from serde.weights import numpy_dtype
 
 Axes = tuple[int, ...] | None
@@ -392,27 +393,6 @@ OPS.imports("ArgMax", since=(1, 11, 12, 13))(_make_arg_importer("argmax"))
 OPS.imports("ArgMin", since=(1, 11, 12, 13))(_make_arg_importer("argmin"))
 
 
-@OPS.exports("serde.softmax_cross_entropy_loss", since=12)
-def export_softmax_cross_entropy_loss(
-    ctx: ExportContext,
-    scores: Value,
-    labels: Value,
-    weights: Value | None,
-    *,
-    reduction: str,
-    ignore_index: int | None,
-) -> tuple[Value, ...]:
-    return ctx.emit_tuple(
-        "SoftmaxCrossEntropyLoss",
-        scores,
-        labels,
-        weights,
-        outputs=2,
-        reduction=reduction,
-        ignore_index=ignore_index,
-    )
-
-
 @OPS.imports("SoftmaxCrossEntropyLoss", since=(12, 13))
 def import_softmax_cross_entropy_loss(
     ctx: ImportContext,
@@ -432,3 +412,14 @@ def import_softmax_cross_entropy_loss(
         ignore_index=ignore_index,
     )
     return [relay.TupleGetItem(found, each) for each in range(2)]
+
+
+OPS.pairs(
+    writes(
+        "SoftmaxCrossEntropyLoss",
+        "serde.softmax_cross_entropy_loss",
+        "reduction",
+        "ignore_index",
+        since=12,
+    )
+)

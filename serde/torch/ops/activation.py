@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.convert import as_float
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.table import OPS
+from serde.walk.pairs import reads
 
 DType = np.dtype[AnyValue] | None
 
@@ -40,32 +40,10 @@ for _op, _target in RENAMED.items():
     _register(_op, _target)
 
 
-@OPS.imports("aten::relu")
-def import_relu(ctx: ImportContext, self: Expr) -> Expr:
-    return relay.nn.relu(self)
-
-
-@OPS.imports("aten::relu6")
-def import_relu6(ctx: ImportContext, self: Expr) -> Expr:
-    return relay.clip(self, 0.0, 6.0)
-
-
-@OPS.imports("aten::gelu")
-def import_gelu(
-    ctx: ImportContext, self: Expr, *, approximate: Literal["none", "tanh"] = "none"
-) -> Expr:
-    return call("serde.gelu", self, approximate=approximate)
-
-
 @OPS.imports("aten::log_sigmoid_forward")
 def import_log_sigmoid_forward(ctx: ImportContext, self: Expr) -> tuple[Expr, Expr]:
     """The second result is for training alone, and without elements on the CPU."""
     return call("serde.log_sigmoid", self), relay.zeros((0,), ctx.dtype(self))
-
-
-@OPS.imports("aten::hardsigmoid")
-def import_hardsigmoid(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.hard_sigmoid", self, alpha=1 / 6, beta=0.5)
 
 
 @OPS.imports("aten::leaky_relu")
@@ -115,11 +93,6 @@ def import_elu(
 @OPS.imports("aten::celu")
 def import_celu(ctx: ImportContext, self: Expr, *, alpha: Scalar = 1.0) -> Expr:
     return call("serde.celu", self, alpha=as_float(alpha))
-
-
-@OPS.imports("aten::selu")
-def import_selu(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.selu", self)
 
 
 @OPS.imports("aten::softplus")
@@ -267,3 +240,12 @@ def import_hardtanh(
 ) -> Expr:
     dtype = ctx.dtype(self)
     return _clip(ctx, self, ctx.scalar(min_val, dtype), ctx.scalar(max_val, dtype))
+
+
+OPS.pairs(
+    reads("aten::relu", "nn.relu"),
+    reads("aten::relu6", "clip", fixed={"a_min": 0.0, "a_max": 6.0}),
+    reads("aten::gelu", "serde.gelu", approximate="none"),
+    reads("aten::hardsigmoid", "serde.hard_sigmoid", fixed={"alpha": 1 / 6}),
+    reads("aten::selu", "serde.selu"),
+)

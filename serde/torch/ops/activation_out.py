@@ -13,6 +13,7 @@ from serde.relay.ir.shapes import is_float
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
 from serde.torch.ops.written import reshape
+from serde.walk.pairs import writes
 
 _SELU = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
 
@@ -77,16 +78,6 @@ def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) ->
     slope = reshape(ctx, alpha, (-1, *shape)) if shape else alpha
     below = ctx.infix("*", data, slope)
     return ctx.call("torch.where", ctx.infix(">", data, 0), data, below)
-
-
-@OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    return ctx.call("F.softmax", data, dim=axis)
-
-
-@OPS.exports("nn.log_softmax")
-def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
-    return ctx.call("F.log_softmax", data, dim=axis)
 
 
 @OPS.exports("serde.hardmax")
@@ -182,3 +173,9 @@ def export_attention(
     if not same_length(ctx.type(query).shape[1], ctx.type(key).shape[1]):
         options["enable_gqa"] = True
     return ctx.call("F.scaled_dot_product_attention", query, key, value, **options)
+
+
+OPS.pairs(
+    writes("F.softmax", ("nn.softmax", "nn.fast_softmax"), "dim", renamed={"dim": "axis"}),
+    writes("F.log_softmax", "nn.log_softmax", "dim", renamed={"dim": "axis"}),
+)

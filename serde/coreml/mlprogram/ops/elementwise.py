@@ -29,6 +29,7 @@ from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.unary import clip_limits
 from serde.walk.expansion.tensors import tensor_type
+from serde.walk.pairs import reads, writes
 from serde.weights import numpy_dtype
 
 DTYPES = {
@@ -271,11 +272,6 @@ def import_log(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-45) -> Expr:
     return relay.log(relay.add(x, offset) if ctx.constant(offset) else x)
 
 
-@OPS.exports("log")
-def export_log(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("log", x=data, epsilon=0.0)
-
-
 def _other_log(base: float) -> Callable[..., Value]:
     def export_other_log(ctx: ExportContext, data: Value) -> Value:
         factor = ctx.const(1 / np.log(base), ctx.type(data).dtype)
@@ -294,11 +290,6 @@ def import_rsqrt(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-12) -> Expr
     return relay.rsqrt(relay.add(x, offset) if ctx.constant(offset) else x)
 
 
-@OPS.exports("rsqrt")
-def export_rsqrt(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("rsqrt", x=data, epsilon=0.0)
-
-
 @OPS.imports("square")
 def import_square(ctx: ImportContext, x: Expr) -> Expr:
     return relay.multiply(x, x)
@@ -312,11 +303,6 @@ def import_exp2(ctx: ImportContext, x: Expr) -> Expr:
 @OPS.imports("threshold")
 def import_threshold(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
     return relay.maximum(x, like(ctx, x, alpha))
-
-
-@OPS.imports("clip", since=(1, 17))
-def import_clip(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
-    return relay.clip(x, alpha, beta)
 
 
 @OPS.exports("clip")
@@ -462,3 +448,12 @@ def expand_asinh(data: Expr) -> Expr:
     tail = relay.sqrt(relay.add(one, relay.multiply(inverse, inverse)))
     far = relay.add(relay.log(above), relay.log(relay.add(one, tail)))
     return relay.multiply(relay.sign(data), relay.where(relay.less(size, one), near, far))
+
+
+OPS.pairs(
+    writes("log", "log", constants={"epsilon": 0.0}),
+    writes("rsqrt", "rsqrt", constants={"epsilon": 0.0}),
+    reads(
+        "clip", "clip", "alpha", "beta", since=(1, 17), renamed={"alpha": "a_min", "beta": "a_max"}
+    ),
+)

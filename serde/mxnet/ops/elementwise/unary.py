@@ -17,6 +17,7 @@ from serde.mxnet.ops.elementwise.scalars import in_floats, in_singles, scalar_li
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import reads, writes
 from serde.weights import numpy_dtype
 
 UNARY = {
@@ -188,11 +189,6 @@ def import_round_ste(ctx: ImportContext, data: Expr) -> Expr:
     return relay.round(data) if is_float(ctx.type(data).dtype) else data
 
 
-@OPS.imports("_contrib_sign_ste")
-def import_sign_ste(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.sign(data)
-
-
 @OPS.imports("_npi_around")
 def import_around(ctx: ImportContext, x: Expr, *, decimals: int = 0) -> Expr:
     """Scaled by one ten after the other as in MXNet; integers lose their last digits."""
@@ -247,11 +243,6 @@ def import_clip(ctx: ImportContext, data: Expr, *, a_min: float, a_max: float) -
     if not is_float(ctx.type(data).dtype):
         a_min, a_max = float(np.trunc(a_min)), float(np.trunc(a_max))
     return relay.clip(data, a_min, a_max)
-
-
-@OPS.exports("clip")
-def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> Value:
-    return ctx.emit("clip", a, a_min=a_min, a_max=a_max)
 
 
 @OPS.imports("smooth_l1")
@@ -321,3 +312,9 @@ def _register_predicate(name: str) -> None:
 
 for _name in ("isfinite", "isinf", "isnan"):
     _register_predicate(_name)
+
+
+OPS.pairs(
+    reads("_contrib_sign_ste", "sign"),
+    writes("clip", "clip", "a_min", "a_max"),
+)

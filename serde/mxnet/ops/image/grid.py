@@ -20,11 +20,7 @@ from serde.walk.expansion.sampling import (
     expand_dilation2d,
     expand_grid_sample,
 )
-
-
-@OPS.imports("BilinearSampler", ignored=("cudnn_off",))
-def import_bilinear_sampler(ctx: ImportContext, data: Expr, grid: Expr) -> Expr:
-    return relay.image.grid_sample(data, grid, "bilinear", "NCHW", "zeros", True)
+from serde.walk.pairs import pair
 
 
 @OPS.imports("GridGenerator")
@@ -79,20 +75,22 @@ def _is_sampler(call: Call) -> bool:
     )
 
 
-@OPS.exports("image.grid_sample", when=_is_sampler)
-def export_grid_sample(
-    ctx: ExportContext,
-    data: Value,
-    grid: Value,
-    *,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
-) -> Value:
-    return ctx.emit("BilinearSampler", data, grid)
-
-
 OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float64", "int32"))
 OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float64", "int32"))
 OPS.expands("image.dilation2d")(expand_dilation2d)
+
+
+OPS.pairs(
+    pair(
+        "BilinearSampler",
+        "image.grid_sample",
+        fixed={
+            "method": "bilinear",
+            "layout": "NCHW",
+            "padding_mode": "zeros",
+            "align_corners": True,
+        },
+        ignored="cudnn_off",
+        when=_is_sampler,
+    )
+)

@@ -14,6 +14,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import pair
 
 __all__: list[str] = []
 
@@ -40,11 +41,6 @@ for _name, _target in COMPARISONS.items():
 
 OPS.imports("and")(_make_importer("logical_and"))
 OPS.imports("or")(_make_importer("logical_or"))
-
-
-@OPS.imports("not")
-def import_not(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.logical_not(x)
 
 
 def _emit_xor(ctx: ExportContext, x: Value, y: Value) -> Value:
@@ -101,11 +97,6 @@ for _name in ("and", "or"):
     OPS.exports(f"logical_{_name}", f"bitwise_{_name}")(_make_logical_exporter(_name))
 
 
-@OPS.exports("logical_not", "bitwise_not")
-def export_not(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("not", data)
-
-
 @OPS.exports("logical_xor", "bitwise_xor")
 def export_xor(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return _emit_xor(ctx, *ctx.align(lhs, rhs))
@@ -120,3 +111,6 @@ def import_select(ctx: ImportContext, condition: Expr, true_value: Expr, false_v
 @OPS.exports("where")
 def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     return ctx.emit("select", *ctx.align(condition, x, y))
+
+
+OPS.pairs(pair("not", ("logical_not", "bitwise_not")))

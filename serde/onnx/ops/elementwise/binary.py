@@ -24,6 +24,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import reads, writes
 
 
 def _make_arithmetic_exporter(target: str) -> Callable[..., Value]:
@@ -76,11 +77,6 @@ for _name, _target in {
 @OPS.exports("where")
 def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     return emit_where(ctx, cast_to_bool(ctx, condition), x, y, ctx.type(x).dtype)
-
-
-@OPS.imports("Where", since=(9, 16))
-def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
-    return relay.where(condition, x, y)
 
 
 @OPS.exports("power")
@@ -148,11 +144,6 @@ for _name, _target in {"greater": "Greater", "less": "Less"}.items():
     _export, _export_v1 = _make_or_equal_exporters(_target)
     OPS.exports(f"{_name}_equal", since=12)(_export)
     OPS.exports(f"{_name}_equal")(_export_v1)
-
-
-@OPS.exports("mod", "trunc_mod")
-def export_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
-    return ctx.emit("Mod", x, y, fmod=1)
 
 
 @OPS.imports("Mod", since=(10, 13, 28))
@@ -309,3 +300,9 @@ OPS.imports("Min", since=(1, 6, 8, 12, 13), ignored=("consumed_inputs",))(
 def import_mean(ctx: ImportContext, first: Expr, *others: Expr) -> Expr:
     total = reduce(relay.add, others, first)
     return relay.divide(total, scalar_like(ctx, first, 1 + len(others)))
+
+
+OPS.pairs(
+    reads("Where", "where", since=(9, 16)),
+    writes("Mod", ("mod", "trunc_mod"), constants={"fmod": 1}),
+)

@@ -16,6 +16,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import reads, writes
 
 EXPORTED = {
     "abs": "Abs",
@@ -74,11 +75,6 @@ OPS.exports("ceil")(_make_float_exporter("Ceil"))
 
 
 OPS.exports("floor")(_make_float_exporter("Floor"))
-
-
-@OPS.exports("erf", "fast_erf")
-def export_erf(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("Erf", x)
 
 
 @OPS.exports("isnan")
@@ -258,11 +254,6 @@ def import_reciprocal(ctx: ImportContext, x: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, x, 1), x)
 
 
-@OPS.imports("Not")
-def import_not(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.logical_not(x)
-
-
 @OPS.exports("sign")
 def export_sign(ctx: ExportContext, x: Value) -> Value:
     """Two comparisons of int64, of which ONNX Runtime has the Sign wrong beyond 32 bits."""
@@ -288,3 +279,9 @@ def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
 @OPS.exports("ones_like")
 def export_ones_like(ctx: ExportContext, x: Value) -> Value:
     return fill(ctx, emit_shape(ctx, x), 1, ctx.type(x).dtype)
+
+
+OPS.pairs(
+    writes("Erf", ("erf", "fast_erf")),
+    reads("Not", "logical_not"),
+)

@@ -17,6 +17,7 @@ from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, uns
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads, writes
 
 
 @OPS.exports("take")
@@ -120,11 +121,6 @@ def export_gather(ctx: ExportContext, x: Value, indices: Value, *, axis: int | N
     return ctx.emit("GatherElements", x, positions, axis=(axis or 0) % ctx.type(x).rank)
 
 
-@OPS.imports("GatherElements", since=(11, 13))
-def import_gather_elements(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return relay.gather(x, axis, indices)
-
-
 def _as_indices(ctx: ExportContext, indices: Value) -> Value:
     """Return indices as ONNX takes them: of 32 or 64 bits, signed."""
     known = indices.type is None or ctx.type(indices).dtype in ("int32", "int64")
@@ -191,11 +187,6 @@ def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
     return found if dtype == "int64" else cast(ctx, found, dtype)
 
 
-@OPS.exports("serde.take", when=has_dtype("int32", "int64", operand=1))
-def export_serde_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
-    return ctx.emit("Gather", x, indices, axis=axis)
-
-
 def _is_unbatched(node: Call) -> bool:
     return not node.attrs["batch_dims"] and has_dtype("int64", operand=1)(node)
 
@@ -211,3 +202,9 @@ def export_serde_gather_nd(
 @OPS.imports("GatherND", since=(11, 12, 13))
 def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
     return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
+
+
+OPS.pairs(
+    reads("GatherElements", "gather", since=(11, 13), axis=0),
+    writes("Gather", "serde.take", "axis", when=has_dtype("int32", "int64", operand=1)),
+)

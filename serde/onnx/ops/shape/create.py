@@ -25,16 +25,12 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads
 
 
 @OPS.exports("shape_of")
 def export_shape_of(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
     return _cast_to_result(ctx, ctx.emit("Shape", x))
-
-
-@OPS.imports("Shape", since=(1, 13))
-def import_shape_v1(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.shape_of(x, dtype="int64")
 
 
 @OPS.imports("Shape", since=(15, 19, 21, 23, 24, 25))
@@ -51,11 +47,6 @@ def import_shape(ctx: ImportContext, x: Expr, *, start: int = 0, end: int | None
 @OPS.exports("ndarray_size")
 def export_ndarray_size(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
     return _cast_to_result(ctx, ctx.emit("Size", x))
-
-
-@OPS.imports("Size", since=(1, 13, 19, 21, 23, 24, 25))
-def import_size(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.ndarray_size(x, dtype="int64")
 
 
 def _cast_to_result(ctx: ExportContext, x: Value) -> Value:
@@ -201,3 +192,9 @@ def export_dyn_full(
     wanted = ctx.result_type().dtype
     whole = value if ctx.type(value).dtype == wanted else cast(ctx, value, wanted)
     return ctx.emit("Expand", whole, to_int64(ctx, shape))
+
+
+OPS.pairs(
+    reads("Shape", "shape_of", since=(1, 13), fixed={"dtype": "int64"}),
+    reads("Size", "ndarray_size", since=(1, 13, 19, 21, 23, 24, 25), fixed={"dtype": "int64"}),
+)

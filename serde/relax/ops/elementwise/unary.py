@@ -15,6 +15,7 @@ from serde.relax.precision import NARROW, compute_wide, widen
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.elementwise.unary import clip_limits
+from serde.walk.pairs import writes
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -96,11 +97,6 @@ for _name in ("ceil", "floor", "trunc"):
     OPS.exports(_name)(_make_rounding(_name))
 
 
-@OPS.exports("serde.round_even")
-def export_round_even(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("round", data)
-
-
 @OPS.exports("round")
 def export_round(ctx: ExportContext, data: Value) -> Value:
     """Relax rounds a half to the even neighbour, Relay away from zero."""
@@ -128,16 +124,6 @@ def _make_class(op: str, of_integers: str) -> Callable[..., Value]:
 for _name in ("isinf", "isnan"):
     OPS.exports(_name)(_make_class(_name, "zeros_like"))
 OPS.exports("isfinite")(_make_class("isfinite", "ones_like"))
-
-
-@OPS.exports("ones_like")
-def export_ones_like(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("ones_like", data)
-
-
-@OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
-    return ctx.emit("zeros_like", data)
 
 
 @OPS.exports("bitwise_not")
@@ -172,3 +158,10 @@ def export_clip(ctx: ExportContext, data: Value, *, a_min: float, a_max: float) 
     if low > least:
         data = ctx.emit("maximum", data, ctx.const(low, dtype))
     return ctx.emit("minimum", data, ctx.const(high, dtype)) if high < most else data
+
+
+OPS.pairs(
+    writes("round", "serde.round_even"),
+    writes("ones_like", "ones_like"),
+    writes("zeros_like", "zeros_like"),
+)

@@ -12,6 +12,7 @@ from serde.relay.ir.shapes import is_float
 from serde.torch.import_context import ImportContext
 from serde.torch.ops.elementwise.paired import has_sign
 from serde.torch.ops.table import OPS
+from serde.walk.pairs import reads
 from serde.weights import numpy_dtype
 
 COMPARISONS = {
@@ -161,11 +162,7 @@ def import_signbit(ctx: ImportContext, self: Expr) -> Expr:
     return relay.less(self, ctx.scalar(0, dtype))
 
 
-@OPS.imports("aten::_is_all_true")
-def import_is_all_true(ctx: ImportContext, self: Expr) -> Expr:
-    return relay.all(self)
-
-
-@OPS.imports("aten::_is_any_true")
-def import_is_any_true(ctx: ImportContext, self: Expr) -> Expr:
-    return relay.any(self)
+OPS.pairs(
+    reads("aten::_is_all_true", "all"),
+    reads("aten::_is_any_true", "any"),
+)

@@ -13,6 +13,7 @@ from serde.torch.import_context import ImportContext
 from serde.torch.ops.linalg.product import power_of
 from serde.torch.ops.shape.identity import identity_like
 from serde.torch.ops.table import OPS
+from serde.walk.pairs import reads
 
 
 def swap_last(ctx: ImportContext, x: Expr) -> Expr:
@@ -26,16 +27,6 @@ def no_info(ctx: ImportContext, x: Expr) -> Expr:
     rank = ctx.type(x).rank
     nothing = relay.zeros_like(relay.cast(x, "int32"))
     return ctx.fold(relay.sum(nothing, axis=[rank - 2, rank - 1]))
-
-
-@OPS.imports("aten::det")
-def import_det(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.det", self)
-
-
-@OPS.imports("aten::linalg_det")
-def import_linalg_det(ctx: ImportContext, A: Expr) -> Expr:  # noqa: N803
-    return call("serde.det", A)
 
 
 @OPS.imports("aten::slogdet")
@@ -55,16 +46,6 @@ def import_logdet(ctx: ImportContext, self: Expr) -> Expr:
     dtype = ctx.dtype(self)
     below = relay.less(sign, ctx.scalar(0, dtype))
     return relay.where(below, ctx.scalar(float("nan"), dtype), size)
-
-
-@OPS.imports("aten::inverse")
-def import_inverse(ctx: ImportContext, self: Expr) -> Expr:
-    return call("serde.inverse", self)
-
-
-@OPS.imports("aten::linalg_inv")
-def import_linalg_inv(ctx: ImportContext, A: Expr) -> Expr:  # noqa: N803
-    return call("serde.inverse", A)
 
 
 @OPS.imports("aten::linalg_inv_ex", ignored=("check_errors",))
@@ -166,3 +147,11 @@ def import_plain_solve_ex(
     nothing = relay.zeros((0,), ctx.dtype(A))
     places = relay.zeros((0,), "int32")
     return _solve(ctx, A, B, left), nothing, places, no_info(ctx, A)
+
+
+OPS.pairs(
+    reads("aten::det", "serde.det"),
+    reads("aten::linalg_det", "serde.det", operands="A"),
+    reads("aten::inverse", "serde.inverse"),
+    reads("aten::linalg_inv", "serde.inverse", operands="A"),
+)

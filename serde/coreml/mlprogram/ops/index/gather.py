@@ -21,6 +21,7 @@ from serde.relay.ir.expr import Call, Constant, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import reads
 
 WITHOUT_NEGATIVE = 17
 """Version of iOS from which on an index counts from the start alone."""
@@ -74,11 +75,6 @@ def bound_indices(ctx: ExportContext, indices: Value, length: Dim, mode: str) ->
         last = ctx.emit("sub", ctx.type(count), x=count, y=ctx.const(1, "int32"))
     low = ctx.emit("maximum", type_, x=indices, y=ctx.const(0, "int32"))
     return ctx.emit("minimum", type_, x=low, y=last)
-
-
-@OPS.imports("gather", since=1)
-def import_gather_v1(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return call("serde.take", x, indices, axis=axis)
 
 
 @OPS.imports("gather", since=16)
@@ -200,11 +196,6 @@ def export_signed_take(ctx: ExportContext, data: Value, indices: Value, *, axis:
     return _emit_gather(ctx, data, from_start(ctx, indices, ctx.type(data).shape[place]), place)
 
 
-@OPS.imports("gather_along_axis", since=(1, 16))
-def import_gather_along_axis(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return relay.gather(x, axis, indices)
-
-
 @OPS.imports("gather_along_axis", since=17, ignored=("validate_indices",))
 def import_gather_along_axis_v17(
     ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0
@@ -231,18 +222,6 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     return emit_in(
         ctx, GATHER_DTYPES, "gather_along_axis", {"x": data}, indices=indices, axis=place
     )
-
-
-@OPS.imports("gather_nd", since=1)
-def import_gather_nd_v1(ctx: ImportContext, x: Expr, indices: Expr) -> Expr:
-    return call("serde.gather_nd", x, indices, batch_dims=0)
-
-
-@OPS.imports("gather_nd", since=16)
-def import_gather_nd_v16(
-    ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0
-) -> Expr:
-    return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
 
 
 @OPS.imports("gather_nd", since=17, ignored=("validate_indices",))
@@ -357,3 +336,11 @@ def expand_unravel_index(data: Expr, shape: Expr) -> Expr:
         found.append(relay.floor_mod(rest, length))
         rest = relay.floor_divide(rest, length)
     return relay.stack(found[::-1], axis=0)
+
+
+OPS.pairs(
+    reads("gather", "serde.take", operands="x indices", axis=0),
+    reads("gather_along_axis", "gather", since=(1, 16), operands="x indices", axis=0),
+    reads("gather_nd", "serde.gather_nd", operands="x indices"),
+    reads("gather_nd", "serde.gather_nd", since=16, operands="x indices", batch_dims=0),
+)

@@ -24,11 +24,7 @@ from serde.walk.expansion.blocks import (
     expand_space_to_depth,
     named_dims,
 )
-
-
-@OPS.imports("depth_to_space")
-def import_depth_to_space(ctx: ImportContext, x: Expr, *, block_size: int) -> Expr:
-    return relay.nn.depth_to_space(x, block_size, layout="NCHW", mode="DCR")
+from serde.walk.pairs import reads
 
 
 @OPS.imports("pixel_shuffle")
@@ -55,11 +51,6 @@ def export_depth_to_space(
 
 
 OPS.expands("nn.depth_to_space")(expand_depth_to_space)
-
-
-@OPS.imports("space_to_depth")
-def import_space_to_depth(ctx: ImportContext, x: Expr, *, block_size: int) -> Expr:
-    return relay.nn.space_to_depth(x, block_size, layout="NCHW")
 
 
 @OPS.imports("pixel_unshuffle", since=16)
@@ -140,3 +131,9 @@ OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
 
 
 OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
+
+
+OPS.pairs(
+    reads("depth_to_space", "nn.depth_to_space", "block_size"),
+    reads("space_to_depth", "nn.space_to_depth", "block_size", fixed={"mode": ""}),
+)
