@@ -7,7 +7,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any as AnyValue
 from typing import TypeGuard
 
@@ -15,7 +15,17 @@ from serde.errors import RelayError
 from serde.relay.ir.expr import Call
 from serde.relay.ir.schema import REQUIRED, attribute_converter
 
-__all__ = ["Converter", "Decode", "Deferred", "Entry", "Parameter", "is_shared", "make_parameter"]
+__all__ = [
+    "Converter",
+    "Decode",
+    "Deferred",
+    "Entry",
+    "Parameter",
+    "innermost",
+    "is_shared",
+    "make_parameter",
+    "parameters_of",
+]
 
 Decode = Callable[[AnyValue, AnyValue], AnyValue]
 """Turns an attribute as a file has it into a Python value, given the annotation."""
@@ -145,8 +155,8 @@ def _read_signature(
     lenient: bool,
 ) -> Converter:
     """Read a converter's schema from its signature; a lenient one tells no types of attributes."""
-    hints = typing.get_type_hints(function)
-    parameters = list(inspect.signature(function).parameters.values())[1:]
+    hints = typing.get_type_hints(innermost(function))
+    parameters = parameters_of(function)[1:]
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     attributes: dict[str, Parameter] = {}
     shared: dict[str, type] = {}
@@ -158,7 +168,7 @@ def _read_signature(
             shared[parameter.name] = hint
             attributes |= _fields(hint)
         else:
-            text = str(function.__annotations__.get(parameter.name, ""))
+            text = str(innermost(function).__annotations__.get(parameter.name, ""))
             attributes[parameter.name] = make_parameter(
                 parameter.name, hint, parameter.default, text
             )
@@ -178,6 +188,20 @@ def _read_signature(
         when=when,
         takes_rest=lenient and any(p.kind is p.VAR_KEYWORD for p in parameters),
     )
+
+
+def innermost(function: Callable[..., AnyValue]) -> AnyValue:
+    """Return the function that one with arguments bound beforehand calls."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+@cache
+def parameters_of(function: Callable[..., AnyValue]) -> tuple[inspect.Parameter, ...]:
+    """Return the parameters of a converter, without keywords that are bound beforehand."""
+    bound = function.keywords if isinstance(function, partial) else {}
+    return tuple(p for n, p in inspect.signature(function).parameters.items() if n not in bound)
 
 
 def make_parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Parameter:

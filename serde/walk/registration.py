@@ -10,14 +10,13 @@ import inspect
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import cache, partial
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
 from serde.relay.ir.registry import OpDef, Signature, op_signature
-from serde.walk.converter import is_shared
+from serde.walk.converter import innermost, is_shared, parameters_of
 
-__all__ = ["check_change", "check_expansion", "check_exporter", "innermost"]
+__all__ = ["check_change", "check_expansion", "check_exporter"]
 
 Changes = Mapping[str, Sequence[int]]
 
@@ -54,7 +53,7 @@ def check_exporter(
     if signature is None:
         raise RelayError(f"{where}: no Relay operator is called {name}")
     _taken_attributes(where, signature, name, function)
-    _check_operands(where, signature, name, _parameters(function)[1:])
+    _check_operands(where, signature, name, parameters_of(function)[1:])
 
 
 def check_expansion(format_name: str, name: str, function: Callable[..., AnyValue]) -> None:
@@ -67,7 +66,7 @@ def check_expansion(format_name: str, name: str, function: Callable[..., AnyValu
     where = f"{format_name}: {innermost(function).__name__}"
     if operator is None:
         raise RelayError(f"{where}: no Relay operator is called {name}")
-    parameters = _parameters(function)
+    parameters = parameters_of(function)
     taken = _taken_attributes(where, operator, name, function)
     missing = [each for each in operator.attributes if each not in taken]
     if missing and not any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -97,24 +96,12 @@ def _check_operands(
         raise RelayError(f"{where}: {name} has {has} operands, the function takes {takes}")
 
 
-def innermost(function: Callable[..., AnyValue]) -> AnyValue:
-    """Return the function that one with arguments bound beforehand calls."""
-    while isinstance(function, partial):
-        function = function.func
-    return function
-
-
-@cache
-def _parameters(function: Callable[..., AnyValue]) -> tuple[inspect.Parameter, ...]:
-    return tuple(inspect.signature(function).parameters.values())
-
-
 def _attributes(function: Callable[..., AnyValue], known: Collection[str]) -> Iterator[str]:
     """Yield the names of the attributes that a converter takes, fields of shared ones too.
 
     Hints are costly to resolve, and shared attributes are never called as an attribute is.
     """
-    for parameter in _parameters(function):
+    for parameter in parameters_of(function):
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
         kind = None

@@ -22,8 +22,7 @@ from serde.errors import OptionError
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import op_signature
 from serde.texts import shown
-from serde.walk.converter import Converter, Entry
-from serde.walk.registration import innermost
+from serde.walk.converter import Converter, Entry, innermost
 
 __all__ = [
     "UserConverter",

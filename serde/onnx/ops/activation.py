@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -90,22 +91,14 @@ def import_swish(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.swish", x, alpha=alpha)
 
 
-def _make_exporter(target: str) -> Callable[..., Value]:
-    """Return the exporter of an operator that differs by its name only."""
-
-    def export_renamed(ctx: ExportContext, x: Value) -> Value:
-        return ctx.emit(target, x)
-
-    return export_renamed
+def _export_renamed(ctx: ExportContext, x: Value, *, target: str) -> Value:
+    """Write an operator that differs by its name only."""
+    return ctx.emit(target, x)
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    """Return the importer of an operator that differs by its name only."""
-
-    def import_renamed(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_renamed
+def _import_renamed(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
+    """Read an operator that differs by its name only."""
+    return call(target, x)
 
 
 RENAMED = {
@@ -118,11 +111,11 @@ RENAMED = {
 
 
 for _name, (_target, _first, _versions) in RENAMED.items():
-    OPS.exports(_target, since=_first)(_make_exporter(_name))
-    OPS.imports(_name, since=_versions)(_make_importer(_target))
+    OPS.exports(_target, since=_first)(partial(_export_renamed, target=_name))
+    OPS.imports(_name, since=_versions)(partial(_import_renamed, target=_target))
 
 
-OPS.exports("serde.silu", since=24, when=_has_axes)(_make_exporter("Swish"))
+OPS.exports("serde.silu", since=24, when=_has_axes)(partial(_export_renamed, target="Swish"))
 
 
 def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:

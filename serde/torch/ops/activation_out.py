@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from serde.walk.pairs import writes
 _SELU = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
 
 
-def _make_function_exporter(target: str) -> Callable[..., Value]:
-    def export_function(ctx: ExportContext, data: Value) -> Value:
-        return ctx.call(target, data)
-
-    return export_function
+def _export_function(ctx: ExportContext, data: Value, *, target: str) -> Value:
+    return ctx.call(target, data)
 
 
 for _name, _target in {
@@ -32,7 +29,7 @@ for _name, _target in {
     "serde.silu": "F.silu",
     "serde.softsign": "F.softsign",
 }.items():
-    OPS.exports(_name)(_make_function_exporter(_target))
+    OPS.exports(_name)(partial(_export_function, target=_target))
 
 
 @OPS.exports("nn.relu")
@@ -41,15 +38,12 @@ def export_relu(ctx: ExportContext, data: Value) -> Value:
     return data if ctx.type(data).dtype.startswith("uint") else ctx.call("F.relu", data)
 
 
-def _make_alpha_exporter(target: str) -> Callable[..., Value]:
-    def export_with_alpha(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
-        return ctx.call(target, data, alpha=alpha) if alpha != 1 else ctx.call(target, data)
-
-    return export_with_alpha
+def _export_with_alpha(ctx: ExportContext, data: Value, *, target: str, alpha: float) -> Value:
+    return ctx.call(target, data, alpha=alpha) if alpha != 1 else ctx.call(target, data)
 
 
 for _name, _target in {"serde.celu": "F.celu", "serde.elu": "F.elu"}.items():
-    OPS.exports(_name)(_make_alpha_exporter(_target))
+    OPS.exports(_name)(partial(_export_with_alpha, target=_target))
 
 
 @OPS.exports("nn.leaky_relu")

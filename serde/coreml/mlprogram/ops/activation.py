@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -38,23 +38,17 @@ SAME = {
 """MIL's activations without attributes: Relay's."""
 
 
-def _importer(target: str) -> Callable[..., Expr]:
-    def import_activation(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_activation
+def _import_activation(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
+    return call(target, x)
 
 
-def _exporter(op: str) -> Callable[..., Value]:
-    def export_activation(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(op, x=data)
-
-    return export_activation
+def _export_activation(ctx: ExportContext, data: Value, *, op: str) -> Value:
+    return ctx.emit(op, x=data)
 
 
 for _op, _target in SAME.items():
-    OPS.imports(_op)(_importer(_target))
-    OPS.exports(_target)(_exporter(_op))
+    OPS.imports(_op)(partial(_import_activation, target=_target))
+    OPS.exports(_target)(partial(_export_activation, op=_op))
 
 
 @OPS.exports("nn.relu")

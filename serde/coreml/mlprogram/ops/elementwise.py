@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -92,11 +93,8 @@ def like(ctx: ImportContext, x: Expr, value: float) -> Expr:
     return relay.Constant(np.array(value, numpy_dtype(ctx.type(x).dtype)))
 
 
-def _unary(target: str) -> Callable[..., Expr]:
-    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
-        return builder(target)(x)
-
-    return import_unary
+def _import_unary(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
+    return builder(target)(x)
 
 
 def _function(op: str) -> Callable[..., Value]:
@@ -111,12 +109,12 @@ def _function(op: str) -> Callable[..., Value]:
 
 
 for _op, _target in UNARY.items():
-    OPS.imports(_op)(_unary(_target))
+    OPS.imports(_op)(partial(_import_unary, target=_target))
     OPS.exports(_target)(_function(_op))
 for _op in ("erf", "exp", "tanh"):
     OPS.exports(f"fast_{_op}")(_function(_op))
 
-OPS.imports("logical_not")(_unary("logical_not"))
+OPS.imports("logical_not")(partial(_import_unary, target="logical_not"))
 
 
 @OPS.exports("logical_not")
@@ -126,12 +124,9 @@ def export_logical_not(ctx: ExportContext, data: Value) -> Value:
     return ctx.cast(found, type_.dtype)
 
 
-def _arithmetic(target: str) -> Callable[..., Expr]:
-    def import_arithmetic(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        x, y = promote(ctx, x, y)
-        return builder(target)(x, y)
-
-    return import_arithmetic
+def _import_arithmetic(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+    x, y = promote(ctx, x, y)
+    return builder(target)(x, y)
 
 
 def promote(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
@@ -150,29 +145,23 @@ def promote(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
     return relay.cast(x, wide), relay.cast(y, wide)
 
 
-def _binary(op: str) -> Callable[..., Value]:
-    def export_binary(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        return emit_in(ctx, NUMBERS, op, {"x": lhs, "y": rhs})
-
-    return export_binary
+def _export_binary(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    return emit_in(ctx, NUMBERS, op, {"x": lhs, "y": rhs})
 
 
-def _comparison(op: str) -> Callable[..., Value]:
-    def export_comparison(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        dtype = compute_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
-        return ctx.emit(op, x=cast_to(ctx, lhs, dtype), y=cast_to(ctx, rhs, dtype))
-
-    return export_comparison
+def _export_comparison(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    dtype = compute_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
+    return ctx.emit(op, x=cast_to(ctx, lhs, dtype), y=cast_to(ctx, rhs, dtype))
 
 
 for _op, _target in BINARY.items():
-    OPS.imports(_op)(_arithmetic(_target))
-    OPS.exports(_target)(_binary(_op))
+    OPS.imports(_op)(partial(_import_arithmetic, target=_target))
+    OPS.exports(_target)(partial(_export_binary, op=_op))
 for _op in COMPARE:
-    OPS.imports(_op)(_arithmetic(_op))
-    OPS.exports(_op)(_comparison(_op))
+    OPS.imports(_op)(partial(_import_arithmetic, target=_op))
+    OPS.exports(_op)(partial(_export_comparison, op=_op))
 
-OPS.imports("pow")(_arithmetic("power"))
+OPS.imports("pow")(partial(_import_arithmetic, target="power"))
 
 
 @OPS.exports("power")
@@ -194,19 +183,16 @@ def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(cut, lhs, rhs, powers)
 
 
-def _logical(op: str) -> Callable[..., Value]:
-    def export_logical(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        truth = [ctx.cast(x, "bool") for x in (lhs, rhs)]
-        result = ctx.result_type()
-        found = ctx.emit(op, TensorType(result.shape, "bool"), x=truth[0], y=truth[1])
-        return ctx.cast(found, result.dtype)
-
-    return export_logical
+def _export_logical(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    truth = [ctx.cast(x, "bool") for x in (lhs, rhs)]
+    result = ctx.result_type()
+    found = ctx.emit(op, TensorType(result.shape, "bool"), x=truth[0], y=truth[1])
+    return ctx.cast(found, result.dtype)
 
 
 for _op in LOGICAL:
-    OPS.imports(_op)(_arithmetic(_op))
-    OPS.exports(_op)(_logical(_op))
+    OPS.imports(_op)(partial(_import_arithmetic, target=_op))
+    OPS.exports(_op)(partial(_export_logical, op=_op))
 
 
 @OPS.imports("real_div")
@@ -272,16 +258,13 @@ def import_log(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-45) -> Expr:
     return relay.log(relay.add(x, offset) if ctx.constant(offset) else x)
 
 
-def _other_log(base: float) -> Callable[..., Value]:
-    def export_other_log(ctx: ExportContext, data: Value) -> Value:
-        factor = ctx.const(1 / np.log(base), ctx.type(data).dtype)
-        return ctx.emit("mul", x=ctx.emit("log", x=data, epsilon=0.0), y=factor)
-
-    return export_other_log
+def _export_other_log(ctx: ExportContext, data: Value, *, base: float) -> Value:
+    factor = ctx.const(1 / np.log(base), ctx.type(data).dtype)
+    return ctx.emit("mul", x=ctx.emit("log", x=data, epsilon=0.0), y=factor)
 
 
-OPS.exports("log2")(_other_log(2.0))
-OPS.exports("log10")(_other_log(10.0))
+OPS.exports("log2")(partial(_export_other_log, base=2.0))
+OPS.exports("log10")(partial(_export_other_log, base=10.0))
 
 
 @OPS.imports("rsqrt", since=(1, 17))

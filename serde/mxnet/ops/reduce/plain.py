@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any as AnyValue
 
 import numpy as np
 
@@ -116,25 +115,22 @@ def import_moments(
     return [with_axis(ctx, data, each, chosen, keepdims) for each in found]
 
 
-def _arg_reduction(target: str) -> Callable[..., AnyValue]:
-    def import_arg_reduction(
-        ctx: ImportContext, data: Expr, *, axis: int | None = None, keepdims: bool = False
-    ) -> Expr:
-        """The index comes as float32; without an axis it counts through the flat tensor."""
-        if axis is None:
-            flat = relay.reshape(data, (-1,))
-            axes = ctx.type(data).rank if keepdims else 1
-            result = relay.expand_dims(getattr(relay, target)(flat, axis=(0,)), 0, max(axes, 1))
-        else:
-            result = getattr(relay, target)(data, axis=(axis,), keepdims=keepdims)
-            result = with_axis(ctx, data, result, (axis,), keepdims)
-        return relay.cast(result, FLOAT32)
-
-    return import_arg_reduction
+def _import_arg_reduction(
+    ctx: ImportContext, data: Expr, *, target: str, axis: int | None = None, keepdims: bool = False
+) -> Expr:
+    """The index comes as float32; without an axis it counts through the flat tensor."""
+    if axis is None:
+        flat = relay.reshape(data, (-1,))
+        axes = ctx.type(data).rank if keepdims else 1
+        result = relay.expand_dims(getattr(relay, target)(flat, axis=(0,)), 0, max(axes, 1))
+    else:
+        result = getattr(relay, target)(data, axis=(axis,), keepdims=keepdims)
+        result = with_axis(ctx, data, result, (axis,), keepdims)
+    return relay.cast(result, FLOAT32)
 
 
 for _target in ("argmax", "argmin"):
-    OPS.imports(_target)(_arg_reduction(_target))
+    OPS.imports(_target)(partial(_import_arg_reduction, target=_target))
 
 
 @OPS.imports("argmax_channel")

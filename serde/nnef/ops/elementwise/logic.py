@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import serde.relay as relay
@@ -29,18 +30,15 @@ COMPARISONS: Final = {
 """Fragments that compare scalars, and Relay's operators."""
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    def import_binary(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-        return call(target, *ctx.align(x, y))
-
-    return import_binary
+def _import_binary(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+    return call(target, *ctx.align(x, y))
 
 
 for _name, _target in COMPARISONS.items():
-    OPS.imports(_name)(_make_importer(_target))
+    OPS.imports(_name)(partial(_import_binary, target=_target))
 
-OPS.imports("and")(_make_importer("logical_and"))
-OPS.imports("or")(_make_importer("logical_or"))
+OPS.imports("and")(partial(_import_binary, target="logical_and"))
+OPS.imports("or")(partial(_import_binary, target="logical_or"))
 
 
 def _emit_xor(ctx: ExportContext, x: Value, y: Value) -> Value:
@@ -67,13 +65,10 @@ LOGICAL: Final[dict[str, Callable[[ExportContext, Value, Value], Value]]] = {
 """How truth values are compared, of which fragments that compare take none."""
 
 
-def _make_comparison_exporter(op: str) -> Callable[..., Value]:
-    def export_comparison(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        if ctx.type(lhs).dtype == "bool":
-            return LOGICAL[op](ctx, *ctx.align(lhs, rhs))
-        return emit_binary(ctx, op, lhs, rhs)
-
-    return export_comparison
+def _export_comparison(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    if ctx.type(lhs).dtype == "bool":
+        return LOGICAL[op](ctx, *ctx.align(lhs, rhs))
+    return emit_binary(ctx, op, lhs, rhs)
 
 
 def _has_no_integers(node: Call) -> bool:
@@ -83,18 +78,15 @@ def _has_no_integers(node: Call) -> bool:
 
 
 for _name, _target in COMPARISONS.items():
-    OPS.exports(_target, when=_has_no_integers)(_make_comparison_exporter(_name))
+    OPS.exports(_target, when=_has_no_integers)(partial(_export_comparison, op=_name))
 
 
-def _make_logical_exporter(op: str) -> Callable[..., Value]:
-    def export_logical(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
-        return emit_binary(ctx, op, lhs, rhs)
-
-    return export_logical
+def _export_logical(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    return emit_binary(ctx, op, lhs, rhs)
 
 
 for _name in ("and", "or"):
-    OPS.exports(f"logical_{_name}", f"bitwise_{_name}")(_make_logical_exporter(_name))
+    OPS.exports(f"logical_{_name}", f"bitwise_{_name}")(partial(_export_logical, op=_name))
 
 
 @OPS.exports("logical_xor", "bitwise_xor")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -56,24 +56,18 @@ The standard says no more than the nearest integer. Khronos' own runtime calls C
 """
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_unary
+def _import_unary(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
+    return call(target, x)
 
 
-def _make_exporter(op: str) -> Callable[..., Value]:
-    def export_unary(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(op, data)
-
-    return export_unary
+def _export_unary(ctx: ExportContext, data: Value, *, op: str) -> Value:
+    return ctx.emit(op, data)
 
 
 for _name, _target in UNARY.items():
-    OPS.imports(_name)(_make_importer(_target))
+    OPS.imports(_name)(partial(_import_unary, target=_target))
     if _name != "sqrt":
-        OPS.exports(_target)(_make_exporter(_name))
+        OPS.exports(_target)(partial(_export_unary, op=_name))
 
 
 @OPS.exports("sqrt")
@@ -82,20 +76,17 @@ def export_sqrt(ctx: ExportContext, data: Value) -> Value:
 
 
 for _name in ("exp", "tanh"):
-    OPS.exports(f"fast_{_name}")(_make_exporter(_name))
+    OPS.exports(f"fast_{_name}")(partial(_export_unary, op=_name))
 
 
-def _make_rounding_exporter(op: str) -> Callable[..., Value]:
-    def export_rounding(ctx: ExportContext, data: Value) -> Value:
-        """An integer is whole already."""
-        return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
-
-    return export_rounding
+def _export_rounding(ctx: ExportContext, data: Value, *, op: str) -> Value:
+    """An integer is whole already."""
+    return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
 
 
 for _name in ROUNDING:
-    OPS.imports(_name)(_make_importer(_name))
-    OPS.exports(_name)(_make_rounding_exporter(_name))
+    OPS.imports(_name)(partial(_import_unary, target=_name))
+    OPS.exports(_name)(partial(_export_rounding, op=_name))
 
 
 @OPS.exports("trunc")

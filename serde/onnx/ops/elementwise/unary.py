@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -43,38 +43,28 @@ EXPORTED = {
 """Relay's operator: the operator of ONNX that differs by its name only."""
 
 
-def _make_exporter(target: str) -> Callable[..., Value]:
-    """Return the exporter of an operator that differs by its name only."""
-
-    def export_same(ctx: ExportContext, *operands: Value) -> Value:
-        return ctx.emit(target, *operands)
-
-    return export_same
+def _export_same(ctx: ExportContext, *operands: Value, target: str) -> Value:
+    """Write an operator that differs by its name only."""
+    return ctx.emit(target, *operands)
 
 
-def _make_wide_exporter(target: str) -> Callable[..., Value]:
-    def export_function(ctx: ExportContext, x: Value) -> Value:
-        return emit_wide(ctx, target, x)
-
-    return export_function
+def _export_function(ctx: ExportContext, x: Value, *, target: str) -> Value:
+    return emit_wide(ctx, target, x)
 
 
 for _name, _target in EXPORTED.items():
-    OPS.exports(_name)(_make_wide_exporter(_target))
+    OPS.exports(_name)(partial(_export_function, target=_target))
 
 
-def _make_float_exporter(target: str) -> Callable[..., Value]:
-    def export_of_floats(ctx: ExportContext, x: Value) -> Value:
-        """An integer is whole already."""
-        return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
-
-    return export_of_floats
+def _export_of_floats(ctx: ExportContext, x: Value, *, target: str) -> Value:
+    """An integer is whole already."""
+    return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
 
 
-OPS.exports("ceil")(_make_float_exporter("Ceil"))
+OPS.exports("ceil")(partial(_export_of_floats, target="Ceil"))
 
 
-OPS.exports("floor")(_make_float_exporter("Floor"))
+OPS.exports("floor")(partial(_export_of_floats, target="Floor"))
 
 
 @OPS.exports("isnan")
@@ -236,17 +226,15 @@ IMPORTED = {
 """The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
 
 
-def _make_importer(target: str) -> Callable[..., Expr]:
-    """Return the importer of an operator of one tensor that differs by its name only."""
-
-    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_unary
+def _import_unary(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
+    """Read an operator of one tensor that differs by its name only."""
+    return call(target, x)
 
 
 for _name, (_target, _versions) in IMPORTED.items():
-    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(_make_importer(_target))
+    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(
+        partial(_import_unary, target=_target)
+    )
 
 
 @OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
@@ -265,10 +253,10 @@ def export_sign(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Sub", cast(ctx, above, dtype), cast(ctx, below, dtype))
 
 
-OPS.exports("serde.round_even")(_make_exporter("Round"))
+OPS.exports("serde.round_even")(partial(_export_same, target="Round"))
 
 
-OPS.exports("equal")(_make_exporter("Equal"))
+OPS.exports("equal")(partial(_export_same, target="Equal"))
 
 
 @OPS.exports("zeros_like")

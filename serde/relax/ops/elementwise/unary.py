@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -35,30 +35,24 @@ _EXACT: Final = {
 """Functions that TVM rounds once in float16, too."""
 
 
-def _make_function(op: str, narrow: tuple[str, ...]) -> Callable[..., Value]:
-    def export(ctx: ExportContext, data: Value) -> Value:
-        return compute_wide(ctx, lambda x: ctx.emit(op, x), data, narrow=narrow)
-
-    return export
+def _export_function(ctx: ExportContext, data: Value, *, op: str, narrow: tuple[str, ...]) -> Value:
+    return compute_wide(ctx, lambda x: ctx.emit(op, x), data, narrow=narrow)
 
 
 for _name, _op in _ROUNDED.items():
-    OPS.exports(_name)(_make_function(_op, NARROW))
+    OPS.exports(_name)(partial(_export_function, op=_op, narrow=NARROW))
 for _name, _op in _EXACT.items():
-    OPS.exports(_name)(_make_function(_op, ("bfloat16",)))
+    OPS.exports(_name)(partial(_export_function, op=_op, narrow=("bfloat16",)))
 
 
-def _make_logarithm(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, data: Value) -> Value:
-        """Relax has the natural one alone; a quotient of two would not be exact at powers."""
-        function = getattr(ctx.framework.topi, op)
-        return compute_wide(ctx, lambda x: ctx.emit_te(function, x), data)
-
-    return export
+def _export_logarithm(ctx: ExportContext, data: Value, *, op: str) -> Value:
+    """Relax has the natural one alone; a quotient of two would not be exact at powers."""
+    function = getattr(ctx.framework.topi, op)
+    return compute_wide(ctx, lambda x: ctx.emit_te(function, x), data)
 
 
 for _name in ("log2", "log10"):
-    OPS.exports(_name)(_make_logarithm(_name))
+    OPS.exports(_name)(partial(_export_logarithm, op=_name))
 
 
 @OPS.exports("abs")
@@ -86,15 +80,12 @@ def export_sign(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("astype", truth_of(ctx, data), dtype)
 
 
-def _make_rounding(op: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
-
-    return export
+def _export_rounding(ctx: ExportContext, data: Value, *, op: str) -> Value:
+    return ctx.emit(op, data) if is_float(ctx.type(data).dtype) else data
 
 
 for _name in ("ceil", "floor", "trunc"):
-    OPS.exports(_name)(_make_rounding(_name))
+    OPS.exports(_name)(partial(_export_rounding, op=_name))
 
 
 @OPS.exports("round")
@@ -112,18 +103,15 @@ def export_round(ctx: ExportContext, data: Value) -> Value:
     return ctx.spell(away, data)
 
 
-def _make_class(op: str, of_integers: str) -> Callable[..., Value]:
-    def export(ctx: ExportContext, data: Value) -> Value:
-        if not is_float(ctx.type(data).dtype):
-            return ctx.emit(of_integers, data, "bool")
-        return ctx.emit(op, widen(ctx, data))
-
-    return export
+def _export_class(ctx: ExportContext, data: Value, *, op: str, of_integers: str) -> Value:
+    if not is_float(ctx.type(data).dtype):
+        return ctx.emit(of_integers, data, "bool")
+    return ctx.emit(op, widen(ctx, data))
 
 
 for _name in ("isinf", "isnan"):
-    OPS.exports(_name)(_make_class(_name, "zeros_like"))
-OPS.exports("isfinite")(_make_class("isfinite", "ones_like"))
+    OPS.exports(_name)(partial(_export_class, op=_name, of_integers="zeros_like"))
+OPS.exports("isfinite")(partial(_export_class, op="isfinite", of_integers="ones_like"))
 
 
 @OPS.exports("bitwise_not")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -143,38 +144,36 @@ def _are_parts_right(ctx: ExportContext, data: Value, layout: str, size: Sequenc
     return all(even) or ctx.framework.version.startswith("0.27")
 
 
-def _make_adaptive(kind: Literal["max", "avg"], rank: int) -> Callable[..., Value]:
+def _export_adaptive_pool(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    kind: Literal["max", "avg"],
+    rank: int,
+    output_size: tuple[int, ...],
+    layout: str,
+    out_layout: str,
+) -> Value:
     """Return what writes a pooling over parts of `rank` axes; Relax has one of means of floats."""
-
-    def export_adaptive_pool(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        output_size: tuple[int, ...],
-        layout: str,
-        out_layout: str,
-    ) -> Value:
-        dtype, plain = ctx.type(data).dtype, USUAL[rank]
-        wide = sum_dtype(dtype, None) if kind == "avg" else dtype
-        x = arrange(ctx, cast(ctx, data, dtype, wide), layout, plain)
-        size = list(output_size * rank if len(output_size) == 1 else output_size)
-        if not size:
-            made = x
-        elif kind == "avg" and is_float(dtype) and _are_parts_right(ctx, data, layout, size):
-            made = ctx.emit(f"nn.adaptive_avg_pool{rank}d", x, output_size=size)
-        else:
-            made = ctx.emit_te(adaptive_pool(ctx.framework, size, kind), x)
-        return arrange(ctx, cast(ctx, made, wide, dtype), plain, out_layout or layout)
-
-    return export_adaptive_pool
+    dtype, plain = ctx.type(data).dtype, USUAL[rank]
+    wide = sum_dtype(dtype, None) if kind == "avg" else dtype
+    x = arrange(ctx, cast(ctx, data, dtype, wide), layout, plain)
+    size = list(output_size * rank if len(output_size) == 1 else output_size)
+    if not size:
+        made = x
+    elif kind == "avg" and is_float(dtype) and _are_parts_right(ctx, data, layout, size):
+        made = ctx.emit(f"nn.adaptive_avg_pool{rank}d", x, output_size=size)
+    else:
+        made = ctx.emit_te(adaptive_pool(ctx.framework, size, kind), x)
+    return arrange(ctx, cast(ctx, made, wide, dtype), plain, out_layout or layout)
 
 
 for _rank in SPATIAL:
     OPS.exports(f"nn.adaptive_max_pool{_rank}d", when=has_plain_layouts)(
-        _make_adaptive("max", _rank)
+        partial(_export_adaptive_pool, kind="max", rank=_rank)
     )
     OPS.exports(f"nn.adaptive_avg_pool{_rank}d", when=has_plain_layouts)(
-        _make_adaptive("avg", _rank)
+        partial(_export_adaptive_pool, kind="avg", rank=_rank)
     )
 OPS.expands("nn.global_max_pool2d")(global_pool("max"))
 OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))

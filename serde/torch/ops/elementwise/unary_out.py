@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -16,11 +16,8 @@ from serde.torch.ops.written import FIRST_BIT, DType, cast, in_computed_dtype
 from serde.weights import numpy_dtype
 
 
-def _make_function_exporter(target: str) -> Callable[..., Value]:
-    def export_function(ctx: ExportContext, data: Value) -> Value:
-        return ctx.call(target, data)
-
-    return export_function
+def _export_function(ctx: ExportContext, data: Value, *, target: str) -> Value:
+    return ctx.call(target, data)
 
 
 for _name, _target in {
@@ -58,7 +55,7 @@ for _name, _target in {
     "tanh": "torch.tanh",
     "zeros_like": "torch.zeros_like",
 }.items():
-    OPS.exports(_name)(_make_function_exporter(_target))
+    OPS.exports(_name)(partial(_export_function, target=_target))
 
 
 @OPS.exports("abs")
@@ -91,16 +88,13 @@ def export_bitwise_not(ctx: ExportContext, data: Value) -> Value:
     return in_computed_dtype(ctx, lambda x: ctx.prefix("~", x), data)
 
 
-def _make_rounding_exporter(target: str) -> Callable[..., Value]:
-    def export_rounding(ctx: ExportContext, data: Value) -> Value:
-        """Integers stay as they are."""
-        return ctx.call(target, data) if is_float(ctx.type(data).dtype) else data
-
-    return export_rounding
+def _export_rounding(ctx: ExportContext, data: Value, *, target: str) -> Value:
+    """Integers stay as they are."""
+    return ctx.call(target, data) if is_float(ctx.type(data).dtype) else data
 
 
 for _name in ("ceil", "floor", "trunc"):
-    OPS.exports(_name)(_make_rounding_exporter(f"torch.{_name}"))
+    OPS.exports(_name)(partial(_export_rounding, target=f"torch.{_name}"))
 
 
 @OPS.exports("round")

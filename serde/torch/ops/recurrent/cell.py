@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
@@ -50,20 +51,19 @@ def import_lstm_cell(
     return _step(ctx, MODES["lstm"], input, hx, (w_ih, w_hh), (b_ih, b_hh))
 
 
-def _make_cell(mode: Mode) -> Callable[..., Expr]:
-    def import_cell(
-        ctx: ImportContext,
-        input: Expr,
-        hx: Expr,
-        w_ih: Expr,
-        w_hh: Expr,
-        b_ih: Expr | None = None,
-        b_hh: Expr | None = None,
-    ) -> Expr:
-        return _step(ctx, mode, input, [hx], (w_ih, w_hh), (b_ih, b_hh))[0]
-
-    return import_cell
+def _import_cell(
+    ctx: ImportContext,
+    input: Expr,
+    hx: Expr,
+    w_ih: Expr,
+    w_hh: Expr,
+    b_ih: Expr | None = None,
+    b_hh: Expr | None = None,
+    *,
+    mode: Mode,
+) -> Expr:
+    return _step(ctx, mode, input, [hx], (w_ih, w_hh), (b_ih, b_hh))[0]
 
 
 for _name in ("gru", "rnn_tanh", "rnn_relu"):
-    OPS.imports(f"aten::{_name}_cell")(_make_cell(MODES[_name]))
+    OPS.imports(f"aten::{_name}_cell")(partial(_import_cell, mode=MODES[_name]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from serde.relay.ir.dims import Dim, same_shape
 from serde.relay.ir.shapes import is_float, normalize_axis
@@ -11,18 +11,15 @@ from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
 
 
-def _make_constant_exporter(target: str) -> Callable[..., Value]:
-    def export_constant(
-        ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: DType | None
-    ) -> Value:
-        type_ = ctx.result_type()
-        return ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
-
-    return export_constant
+def _export_constant(
+    ctx: ExportContext, *, target: str, shape: tuple[Dim, ...] | None, dtype: DType | None
+) -> Value:
+    type_ = ctx.result_type()
+    return ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
 
 
 for _name in ("ones", "zeros"):
-    OPS.exports(_name)(_make_constant_exporter(f"torch.{_name}"))
+    OPS.exports(_name)(partial(_export_constant, target=f"torch.{_name}"))
 
 
 @OPS.exports("full")
