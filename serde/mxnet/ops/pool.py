@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from typing import Any as AnyValue
 from typing import Literal
@@ -401,15 +400,13 @@ _LEAST = 2.0**-60
 """Less than the share of one element in any window."""
 
 
-def _export_global_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    pool_type: Literal["max", "avg"],
-    layout: str,
-    out_layout: str,
-) -> Value:
-    return ctx.emit("Pooling", data, kernel=(1, 1), pool_type=pool_type, global_pool=True)
+def _global_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
+    def export_global_pool(
+        ctx: ExportContext, data: Value, *, layout: str, out_layout: str
+    ) -> Value:
+        return ctx.emit("Pooling", data, kernel=(1, 1), pool_type=pool_type, global_pool=True)
+
+    return export_global_pool
 
 
 def _is_image(call: Call) -> bool:
@@ -421,7 +418,7 @@ def _is_image(call: Call) -> bool:
 
 for _kind, _reduction in (("max", "max"), ("avg", "mean")):
     OPS.exports(f"nn.global_{_kind}_pool2d", when=_is_image)(
-        partial(_export_global_pool, pool_type="max" if _kind == "max" else "avg")
+        _global_export("max" if _kind == "max" else "avg")
     )
     OPS.expands(f"nn.global_{_kind}_pool2d")(global_pool(_reduction))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -70,16 +71,14 @@ SLOW = frozenset({"acos", "acosh", "asin", "asinh", "atan", "atanh", "erf"})
 """Functions whose values of integers are so small that float32 holds them."""
 
 
-def _register_unary(name: str, target: str) -> None:
-    @OPS.imports(name, *NUMPY_NAMES.get(name, [f"_npi_{name}"]))
-    def import_unary(ctx: ImportContext, data: Expr) -> Expr:
-        build = getattr(relay, target)
-        dtype = ctx.type(data).dtype
-        if is_float(dtype) or target in ON_INTEGERS:
-            return build(data)
-        if target in SLOW:
-            return relay.cast(build(relay.cast(data, "float32")), dtype)
-        return in_floats(ctx, OF_INTEGERS.get(target, build), data)
+def _import_unary(ctx: ImportContext, data: Expr, *, target: str) -> Expr:
+    build = getattr(relay, target)
+    dtype = ctx.type(data).dtype
+    if is_float(dtype) or target in ON_INTEGERS:
+        return build(data)
+    if target in SLOW:
+        return relay.cast(build(relay.cast(data, "float32")), dtype)
+    return in_floats(ctx, OF_INTEGERS.get(target, build), data)
 
 
 def _halved_exponentials(sign: float) -> Callable[[Expr], Expr]:
@@ -99,25 +98,25 @@ OF_INTEGERS = {
 
 
 for _name, _target in UNARY.items():
-    _register_unary(_name, _target)
+    OPS.imports(_name, *NUMPY_NAMES.get(_name, [f"_npi_{_name}"]))(
+        partial(_import_unary, target=_target)
+    )
 
 
-def _declare_unary_export(mxnet: str, name: str) -> None:
-    @OPS.exports(name)
-    def export_unary(ctx: ExportContext, x: Value) -> Value:
-        return ctx.emit(mxnet, x)
+def _export_unary(ctx: ExportContext, x: Value, *, mxnet: str) -> Value:
+    return ctx.emit(mxnet, x)
 
 
 for _relay, _mxnet in {relay_name: mxnet_name for mxnet_name, relay_name in UNARY.items()}.items():
-    _declare_unary_export(_mxnet, _relay)
+    OPS.exports(_relay)(partial(_export_unary, mxnet=_mxnet))
 
 
 for _name in ("erf", "exp", "tanh"):
-    _declare_unary_export(_name, f"fast_{_name}")
+    OPS.exports(f"fast_{_name}")(partial(_export_unary, mxnet=_name))
 
 
 for _name in ("isnan", "isinf", "isfinite"):
-    _declare_unary_export(f"_npi_{_name}", _name)
+    OPS.exports(_name)(partial(_export_unary, mxnet=f"_npi_{_name}"))
 
 
 SPECIAL = {
@@ -290,28 +289,24 @@ def import_nan_to_num(
     return relay.where(relay.isnan(data), scalar_like(ctx, data, nan), found)
 
 
-def _register_class(name: str, sign: float) -> None:
-    @OPS.imports(name)
-    def import_infinite(ctx: ImportContext, data: Expr) -> Expr:
-        if not is_float(ctx.type(data).dtype):
-            return relay.isinf(data)
-        return relay.equal(data, scalar_like(ctx, data, sign * np.inf))
+def _import_infinite(ctx: ImportContext, data: Expr, *, sign: float) -> Expr:
+    if not is_float(ctx.type(data).dtype):
+        return relay.isinf(data)
+    return relay.equal(data, scalar_like(ctx, data, sign * np.inf))
 
 
-_register_class("_npi_isposinf", 1.0)
+OPS.imports("_npi_isposinf")(partial(_import_infinite, sign=1.0))
 
 
-_register_class("_npi_isneginf", -1.0)
+OPS.imports("_npi_isneginf")(partial(_import_infinite, sign=-1.0))
 
 
-def _register_predicate(name: str) -> None:
-    @OPS.imports(f"_npi_{name}")
-    def import_predicate(ctx: ImportContext, data: Expr) -> Expr:
-        return getattr(relay, name)(data)
+def _import_predicate(ctx: ImportContext, data: Expr, *, name: str) -> Expr:
+    return getattr(relay, name)(data)
 
 
 for _name in ("isfinite", "isinf", "isnan"):
-    _register_predicate(_name)
+    OPS.imports(f"_npi_{_name}")(partial(_import_predicate, name=_name))
 
 
 OPS.pairs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -21,36 +21,28 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
 
 
-def _export_adaptive_pool(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    ndim: int,
-    kind: Literal["Max", "Average"],
-    output_size: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-) -> Value:
-    """Parts of one size are a pooling; others are read and reduced axis by axis."""
-    wanted_layout = "NC" + SPATIAL[ndim]
-    dtype = ctx.type(x).dtype
-    lengths = [ctx.type(x).shape[layout.index(letter)] for letter in SPATIAL[ndim]]
-    result = ctx.result_type().shape
-    wanted = [result[(out_layout or layout).index(letter)] for letter in SPATIAL[ndim]]
-    moved = to_layout(ctx, x, layout, wanted_layout)
-    if lengths != wanted:
-        pooled = _emit_pool(ctx, moved, kind, lengths, wanted) if is_float(dtype) else None
-        moved = pooled or _reduce_parts(ctx, moved, kind, dtype, lengths, wanted)
-    return to_layout(ctx, moved, wanted_layout, out_layout or layout)
+def _make_adaptive_exporter(ndim: int, kind: Literal["Max", "Average"]) -> Callable[..., Value]:
+    def export_adaptive_pool(
+        ctx: ExportContext, x: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
+    ) -> Value:
+        """Parts of one size are a pooling; others are read and reduced axis by axis."""
+        wanted_layout = "NC" + SPATIAL[ndim]
+        dtype = ctx.type(x).dtype
+        lengths = [ctx.type(x).shape[layout.index(letter)] for letter in SPATIAL[ndim]]
+        result = ctx.result_type().shape
+        wanted = [result[(out_layout or layout).index(letter)] for letter in SPATIAL[ndim]]
+        moved = to_layout(ctx, x, layout, wanted_layout)
+        if lengths != wanted:
+            pooled = _emit_pool(ctx, moved, kind, lengths, wanted) if is_float(dtype) else None
+            moved = pooled or _reduce_parts(ctx, moved, kind, dtype, lengths, wanted)
+        return to_layout(ctx, moved, wanted_layout, out_layout or layout)
+
+    return export_adaptive_pool
 
 
 for _ndim in SPATIAL:
-    OPS.exports(f"nn.adaptive_max_pool{_ndim}d")(
-        partial(_export_adaptive_pool, ndim=_ndim, kind="Max")
-    )
-    OPS.exports(f"nn.adaptive_avg_pool{_ndim}d")(
-        partial(_export_adaptive_pool, ndim=_ndim, kind="Average")
-    )
+    OPS.exports(f"nn.adaptive_max_pool{_ndim}d")(_make_adaptive_exporter(_ndim, "Max"))
+    OPS.exports(f"nn.adaptive_avg_pool{_ndim}d")(_make_adaptive_exporter(_ndim, "Average"))
 
 
 def _emit_pool(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
@@ -14,29 +13,25 @@ from serde.relax.precision import NARROW
 __all__: list[str] = []
 
 
-def _export(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    op: str,
-    neutral: int,
-    axis: int | None,
-    dtype: AnyValue,
-    exclusive: bool,
-) -> Value:
-    """Narrow numbers are added up in float32, as the kernel does."""
-    given = flatten(ctx, data) if axis is None else data
-    along = 0 if axis is None else axis % ctx.type(data).rank
-    own = ctx.result_type().dtype
-    wide = "float32" if own in NARROW else own
-    if ctx.type(given).dtype != wide:
-        given = ctx.emit("astype", given, wide)
-    lengths = ctx.extents(given)
-    if all(isinstance(each, int) and each for each in lengths):
-        made = ctx.emit(op, given, along, exclusive=exclusive)
-    else:
-        made = ctx.emit_te(_make_scan(ctx, op, along, neutral, exclusive), given)
-    return made if own == wide else ctx.emit("astype", made, own)
+def _make_exporter(op: str, neutral: int) -> Callable[..., Value]:
+    def export(
+        ctx: ExportContext, data: Value, *, axis: int | None, dtype: AnyValue, exclusive: bool
+    ) -> Value:
+        """Narrow numbers are added up in float32, as the kernel does."""
+        given = flatten(ctx, data) if axis is None else data
+        along = 0 if axis is None else axis % ctx.type(data).rank
+        own = ctx.result_type().dtype
+        wide = "float32" if own in NARROW else own
+        if ctx.type(given).dtype != wide:
+            given = ctx.emit("astype", given, wide)
+        lengths = ctx.extents(given)
+        if all(isinstance(each, int) and each for each in lengths):
+            made = ctx.emit(op, given, along, exclusive=exclusive)
+        else:
+            made = ctx.emit_te(_make_scan(ctx, op, along, neutral, exclusive), given)
+        return made if own == wide else ctx.emit("astype", made, own)
+
+    return export
 
 
 def _make_scan(
@@ -73,5 +68,5 @@ def _make_scan(
     return scan
 
 
-OPS.exports("cumsum")(partial(_export, op="cumsum", neutral=0))
-OPS.exports("cumprod")(partial(_export, op="cumprod", neutral=1))
+OPS.exports("cumsum")(_make_exporter("cumsum", 0))
+OPS.exports("cumprod")(_make_exporter("cumprod", 1))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -144,36 +143,38 @@ def _are_parts_right(ctx: ExportContext, data: Value, layout: str, size: Sequenc
     return all(even) or ctx.framework.version.startswith("0.27")
 
 
-def _export_adaptive_pool(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    kind: Literal["max", "avg"],
-    rank: int,
-    output_size: tuple[int, ...],
-    layout: str,
-    out_layout: str,
-) -> Value:
+def _make_adaptive(kind: Literal["max", "avg"], rank: int) -> Callable[..., Value]:
     """Return what writes a pooling over parts of `rank` axes; Relax has one of means of floats."""
-    dtype, plain = ctx.type(data).dtype, USUAL[rank]
-    wide = sum_dtype(dtype, None) if kind == "avg" else dtype
-    x = arrange(ctx, cast(ctx, data, dtype, wide), layout, plain)
-    size = list(output_size * rank if len(output_size) == 1 else output_size)
-    if not size:
-        made = x
-    elif kind == "avg" and is_float(dtype) and _are_parts_right(ctx, data, layout, size):
-        made = ctx.emit(f"nn.adaptive_avg_pool{rank}d", x, output_size=size)
-    else:
-        made = ctx.emit_te(adaptive_pool(ctx.framework, size, kind), x)
-    return arrange(ctx, cast(ctx, made, wide, dtype), plain, out_layout or layout)
+
+    def export_adaptive_pool(
+        ctx: ExportContext,
+        data: Value,
+        *,
+        output_size: tuple[int, ...],
+        layout: str,
+        out_layout: str,
+    ) -> Value:
+        dtype, plain = ctx.type(data).dtype, USUAL[rank]
+        wide = sum_dtype(dtype, None) if kind == "avg" else dtype
+        x = arrange(ctx, cast(ctx, data, dtype, wide), layout, plain)
+        size = list(output_size * rank if len(output_size) == 1 else output_size)
+        if not size:
+            made = x
+        elif kind == "avg" and is_float(dtype) and _are_parts_right(ctx, data, layout, size):
+            made = ctx.emit(f"nn.adaptive_avg_pool{rank}d", x, output_size=size)
+        else:
+            made = ctx.emit_te(adaptive_pool(ctx.framework, size, kind), x)
+        return arrange(ctx, cast(ctx, made, wide, dtype), plain, out_layout or layout)
+
+    return export_adaptive_pool
 
 
 for _rank in SPATIAL:
     OPS.exports(f"nn.adaptive_max_pool{_rank}d", when=has_plain_layouts)(
-        partial(_export_adaptive_pool, kind="max", rank=_rank)
+        _make_adaptive("max", _rank)
     )
     OPS.exports(f"nn.adaptive_avg_pool{_rank}d", when=has_plain_layouts)(
-        partial(_export_adaptive_pool, kind="avg", rank=_rank)
+        _make_adaptive("avg", _rank)
     )
 OPS.expands("nn.global_max_pool2d")(global_pool("max"))
 OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any as AnyValue
 
 from serde.relax.export_context import ExportContext, Value
@@ -30,14 +30,15 @@ def fill(ctx: ExportContext, value: Value, lengths: list[AnyValue], dtype: str) 
     return ctx.emit_te(full, value)
 
 
-def _export(
-    ctx: ExportContext, *, op: str, shape: tuple[Dim, ...] | None, dtype: AnyValue
-) -> Value:
-    return ctx.emit(op, ctx.shape_expr(shape or ()), str(dtype))
+def _make_exporter(op: str) -> Callable[..., Value]:
+    def export(ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: AnyValue) -> Value:
+        return ctx.emit(op, ctx.shape_expr(shape or ()), str(dtype))
+
+    return export
 
 
-OPS.exports("zeros")(partial(_export, op="zeros"))
-OPS.exports("ones")(partial(_export, op="ones"))
+OPS.exports("zeros")(_make_exporter("zeros"))
+OPS.exports("ones")(_make_exporter("ones"))
 
 
 @OPS.exports("full")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -164,37 +163,39 @@ def _finish(ctx: ExportContext, written: object, source: str, dtype: str) -> Val
     return cast(ctx, result, dtype, work)
 
 
-def _export_resize(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    rank: int,
-    size: tuple[Dim, ...] | None,
-    roi: tuple[float, ...] | None,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: int,
-    extrapolation_value: float,
-    out_dtype: DType | None,
-) -> Value:
-    x = to_channels_first(ctx, data, layout, rank)
-    bounds = roi or (0.0,) * (2 * rank)
-    how = Interpolation(
-        method, coordinate_transformation_mode, rounding_method, cubic_alpha,
-        bool(cubic_exclude),
-    )  # fmt: skip
-    region = [(bounds[i], bounds[rank + i]) for i in range(rank)]
-    resizing = _Resizing(how, 1e-5, region, extrapolation_value)
-    written = resizing.write(ctx, x, range(2, 2 + rank), size or ())
-    result = _finish(ctx, written, ctx.type(data).dtype, ctx.result_type().dtype)
-    return from_channels_first(ctx, result, layout, rank)
+def _make_resize_exporter(rank: int) -> Callable[..., Value]:
+    def export_resize(
+        ctx: ExportContext,
+        data: Value,
+        *,
+        size: tuple[Dim, ...] | None,
+        roi: tuple[float, ...] | None,
+        layout: str,
+        method: str,
+        coordinate_transformation_mode: str,
+        rounding_method: str,
+        cubic_alpha: float,
+        cubic_exclude: int,
+        extrapolation_value: float,
+        out_dtype: DType | None,
+    ) -> Value:
+        x = to_channels_first(ctx, data, layout, rank)
+        bounds = roi or (0.0,) * (2 * rank)
+        how = Interpolation(
+            method, coordinate_transformation_mode, rounding_method, cubic_alpha,
+            bool(cubic_exclude),
+        )  # fmt: skip
+        region = [(bounds[i], bounds[rank + i]) for i in range(rank)]
+        resizing = _Resizing(how, 1e-5, region, extrapolation_value)
+        written = resizing.write(ctx, x, range(2, 2 + rank), size or ())
+        result = _finish(ctx, written, ctx.type(data).dtype, ctx.result_type().dtype)
+        return from_channels_first(ctx, result, layout, rank)
+
+    return export_resize
 
 
 for _rank in SPATIAL:
-    OPS.exports(f"image.resize{_rank}d")(partial(_export_resize, rank=_rank))
+    OPS.exports(f"image.resize{_rank}d")(_make_resize_exporter(_rank))
 
 
 def _upsample(

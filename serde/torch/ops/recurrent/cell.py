@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import serde.relay as relay
 from serde.relay.ir.expr import Expr
@@ -51,19 +50,20 @@ def import_lstm_cell(
     return _step(ctx, MODES["lstm"], input, hx, (w_ih, w_hh), (b_ih, b_hh))
 
 
-def _import_cell(
-    ctx: ImportContext,
-    input: Expr,
-    hx: Expr,
-    w_ih: Expr,
-    w_hh: Expr,
-    b_ih: Expr | None = None,
-    b_hh: Expr | None = None,
-    *,
-    mode: Mode,
-) -> Expr:
-    return _step(ctx, mode, input, [hx], (w_ih, w_hh), (b_ih, b_hh))[0]
+def _make_cell(mode: Mode) -> Callable[..., Expr]:
+    def import_cell(
+        ctx: ImportContext,
+        input: Expr,
+        hx: Expr,
+        w_ih: Expr,
+        w_hh: Expr,
+        b_ih: Expr | None = None,
+        b_hh: Expr | None = None,
+    ) -> Expr:
+        return _step(ctx, mode, input, [hx], (w_ih, w_hh), (b_ih, b_hh))[0]
+
+    return import_cell
 
 
 for _name in ("gru", "rnn_tanh", "rnn_relu"):
-    OPS.imports(f"aten::{_name}_cell")(partial(_import_cell, mode=MODES[_name]))
+    OPS.imports(f"aten::{_name}_cell")(_make_cell(MODES[_name]))

@@ -5,8 +5,7 @@ Relay's layers take padded sequences and their lengths, so these are kept beside
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import serde.allocation as allocation
 import serde.relay as relay
@@ -87,16 +86,17 @@ def import_lstm_of_packed(
     return _run(ctx, MODES["lstm"], stack, data, hx)
 
 
-def _import_layers_of_packed(
-    ctx: ImportContext, data: Expr, hx: Expr, *, mode: Mode, stack: Stack
-) -> tuple[Expr, ...]:
-    return _run(ctx, mode, stack, data, [hx])
+def _make_importer(mode: Mode) -> Callable[..., tuple[Expr, ...]]:
+    def import_layers_of_packed(
+        ctx: ImportContext, data: Expr, hx: Expr, *, stack: Stack
+    ) -> tuple[Expr, ...]:
+        return _run(ctx, mode, stack, data, [hx])
+
+    return import_layers_of_packed
 
 
 for _name in ("gru", "rnn_tanh", "rnn_relu"):
-    OPS.imports(f"aten::{_name}.data", ignored=("batch_sizes",))(
-        partial(_import_layers_of_packed, mode=MODES[_name])
-    )
+    OPS.imports(f"aten::{_name}.data", ignored=("batch_sizes",))(_make_importer(MODES[_name]))
 
 
 @OPS.imports("aten::_pad_packed_sequence", ignored=("batch_sizes",))

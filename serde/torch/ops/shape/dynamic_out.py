@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 
 from serde.relay.ir.types import TensorType
 from serde.torch.export_context import ExportContext, Value
@@ -15,14 +15,15 @@ def integers(ctx: ExportContext, x: Value) -> Value:
     return ctx.call(ctx.helper("integers"), x)
 
 
-def _export_constant(
-    ctx: ExportContext, shape: Value, *, target: str, dtype: DType | None
-) -> Value:
-    return ctx.call(target, integers(ctx, shape), dtype=ctx.dtype(ctx.result_type().dtype))
+def _make_constant_exporter(target: str) -> Callable[..., Value]:
+    def export_constant(ctx: ExportContext, shape: Value, *, dtype: DType | None) -> Value:
+        return ctx.call(target, integers(ctx, shape), dtype=ctx.dtype(ctx.result_type().dtype))
+
+    return export_constant
 
 
 for _name in ("ones", "zeros"):
-    OPS.exports(f"dyn.{_name}")(partial(_export_constant, target=f"torch.{_name}"))
+    OPS.exports(f"dyn.{_name}")(_make_constant_exporter(f"torch.{_name}"))
 
 
 @OPS.exports("dyn.full")
