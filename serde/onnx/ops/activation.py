@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -89,33 +88,6 @@ def import_swish(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     if alpha == 1.0:
         return call("serde.silu", x)
     return call("serde.swish", x, alpha=alpha)
-
-
-def _export_renamed(ctx: ExportContext, x: Value, *, target: str) -> Value:
-    """Write an operator that differs by its name only."""
-    return ctx.emit(target, x)
-
-
-def _import_renamed(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
-    """Read an operator that differs by its name only."""
-    return call(target, x)
-
-
-RENAMED = {
-    "Softplus": ("serde.softplus", 1, (1, 22)),
-    "Softsign": ("serde.softsign", 1, (1, 22)),
-    "HardSwish": ("serde.hard_swish", 14, (14, 22)),
-    "Mish": ("serde.mish", 18, (18, 22)),
-}
-"""The operator of ONNX: Relay's, the first version that has it, and all that are read."""
-
-
-for _name, (_target, _first, _versions) in RENAMED.items():
-    OPS.exports(_target, since=_first)(partial(_export_renamed, target=_name))
-    OPS.imports(_name, since=_versions)(partial(_import_renamed, target=_target))
-
-
-OPS.exports("serde.silu", since=24, when=_has_axes)(partial(_export_renamed, target="Swish"))
 
 
 def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
@@ -239,4 +211,9 @@ OPS.pairs(
     pair("ThresholdedRelu", "serde.thresholded_relu", since=(10, 22), target=1, alpha=1.0),
     pair("Shrink", "serde.shrink", since=9, target=1, lambd=0.5, bias=0.0),
     pair("SwiGLU", "serde.swiglu", since=28, alpha=1.0),
+    pair("Softplus", "serde.softplus", since=(1, 22)),
+    pair("Softsign", "serde.softsign", since=(1, 22)),
+    pair("HardSwish", "serde.hard_swish", since=(14, 22)),
+    pair("Mish", "serde.mish", since=(18, 22)),
+    writes("Swish", "serde.silu", since=24, when=_has_axes),
 )

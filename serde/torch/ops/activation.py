@@ -21,24 +21,6 @@ from serde.walk.pairs import reads
 
 DType = np.dtype[AnyValue] | None
 
-RENAMED = {
-    "aten::hardswish": "serde.hard_swish",
-    "aten::log_sigmoid": "serde.log_sigmoid",
-    "aten::mish": "serde.mish",
-    "aten::silu": "serde.silu",
-}
-"""Activations that differ by their names."""
-
-
-def _register(op: str, target: str) -> None:
-    @OPS.imports(op)
-    def import_renamed(ctx: ImportContext, self: Expr) -> Expr:
-        return call(target, self)
-
-
-for _op, _target in RENAMED.items():
-    _register(_op, _target)
-
 
 @OPS.imports("aten::log_sigmoid_forward")
 def import_log_sigmoid_forward(ctx: ImportContext, self: Expr) -> tuple[Expr, Expr]:
@@ -248,4 +230,8 @@ OPS.pairs(
     reads("aten::gelu", "serde.gelu", approximate="none"),
     reads("aten::hardsigmoid", "serde.hard_sigmoid", fixed={"alpha": 1 / 6}),
     reads("aten::selu", "serde.selu"),
+    reads("aten::hardswish", "serde.hard_swish"),
+    reads("aten::log_sigmoid", "serde.log_sigmoid"),
+    reads("aten::mish", "serde.mish"),
+    reads("aten::silu", "serde.silu"),
 )

@@ -18,20 +18,6 @@ from serde.walk.pairs import writes
 _SELU = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
 
 
-def _export_function(ctx: ExportContext, data: Value, *, target: str) -> Value:
-    return ctx.call(target, data)
-
-
-for _name, _target in {
-    "serde.hard_swish": "F.hardswish",
-    "serde.log_sigmoid": "F.logsigmoid",
-    "serde.mish": "F.mish",
-    "serde.silu": "F.silu",
-    "serde.softsign": "F.softsign",
-}.items():
-    OPS.exports(_name)(partial(_export_function, target=_target))
-
-
 @OPS.exports("nn.relu")
 def export_relu(ctx: ExportContext, data: Value) -> Value:
     """Nothing happens to numbers without a sign."""
@@ -172,4 +158,9 @@ def export_attention(
 OPS.pairs(
     writes("F.softmax", ("nn.softmax", "nn.fast_softmax"), "dim", renamed={"dim": "axis"}),
     writes("F.log_softmax", "nn.log_softmax", "dim", renamed={"dim": "axis"}),
+    writes("F.hardswish", "serde.hard_swish"),
+    writes("F.logsigmoid", "serde.log_sigmoid"),
+    writes("F.mish", "serde.mish"),
+    writes("F.silu", "serde.silu"),
+    writes("F.softsign", "serde.softsign"),
 )

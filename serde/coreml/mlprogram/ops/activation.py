@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,7 +14,6 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.walk.expansion.tensors import along, converted
 from serde.walk.pairs import pair, reads
@@ -27,28 +25,6 @@ Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
 def _require_float(ctx: ExportContext, data: Value) -> None:
     if not is_float(ctx.type(data).dtype):
         raise Unsupported(f"an activation of {ctx.type(data).dtype}")
-
-
-SAME = {
-    "sigmoid": "sigmoid",
-    "silu": "serde.silu",
-    "softplus": "serde.softplus",
-    "softsign": "serde.softsign",
-}
-"""MIL's activations without attributes: Relay's."""
-
-
-def _import_activation(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
-    return call(target, x)
-
-
-def _export_activation(ctx: ExportContext, data: Value, *, op: str) -> Value:
-    return ctx.emit(op, x=data)
-
-
-for _op, _target in SAME.items():
-    OPS.imports(_op)(partial(_import_activation, target=_target))
-    OPS.exports(_target)(partial(_export_activation, op=_op))
 
 
 @OPS.exports("nn.relu")
@@ -161,4 +137,8 @@ OPS.pairs(
     pair("sigmoid_hard", "serde.hard_sigmoid", "alpha", "beta", since=(1, 17)),
     pair("elu", "serde.elu", "alpha", since=(1, 17)),
     pair("softmax", ("nn.softmax", "nn.fast_softmax"), axis=-1),
+    pair("sigmoid", "sigmoid"),
+    pair("silu", "serde.silu"),
+    pair("softplus", "serde.softplus"),
+    pair("softsign", "serde.softsign"),
 )

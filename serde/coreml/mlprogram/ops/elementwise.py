@@ -26,6 +26,7 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast, is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.unary import clip_limits
@@ -80,21 +81,9 @@ LOGICAL = ("logical_and", "logical_or", "logical_xor")
 Name = Literal["bool", "fp16", "fp32", "int8", "int16", "int32", "uint8", "uint16"]
 
 
-def builder(name: str) -> Callable[..., Expr]:
-    """Return the function that builds calls of a Relay operator, by its whole name."""
-    found: AnyValue = relay
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
-
-
 def like(ctx: ImportContext, x: Expr, value: float) -> Expr:
     """Return a number in the dtype of a tensor."""
     return relay.Constant(np.array(value, numpy_dtype(ctx.type(x).dtype)))
-
-
-def _import_unary(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
-    return builder(target)(x)
 
 
 def _function(op: str) -> Callable[..., Value]:
@@ -109,12 +98,10 @@ def _function(op: str) -> Callable[..., Value]:
 
 
 for _op, _target in UNARY.items():
-    OPS.imports(_op)(partial(_import_unary, target=_target))
+    OPS.pairs(reads(_op, _target))
     OPS.exports(_target)(_function(_op))
 for _op in ("erf", "exp", "tanh"):
     OPS.exports(f"fast_{_op}")(_function(_op))
-
-OPS.imports("logical_not")(partial(_import_unary, target="logical_not"))
 
 
 @OPS.exports("logical_not")
@@ -125,8 +112,7 @@ def export_logical_not(ctx: ExportContext, data: Value) -> Value:
 
 
 def _import_arithmetic(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
-    x, y = promote(ctx, x, y)
-    return builder(target)(x, y)
+    return call(target, *promote(ctx, x, y))
 
 
 def promote(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
@@ -439,4 +425,5 @@ OPS.pairs(
     reads(
         "clip", "clip", "alpha", "beta", since=(1, 17), renamed={"alpha": "a_min", "beta": "a_max"}
     ),
+    reads("logical_not", "logical_not"),
 )

@@ -11,7 +11,6 @@ import numpy as np
 
 import serde.allocation as allocation
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.mlprogram.ops.elementwise import UNARY
 from serde.coreml.neuralnetwork.export_context import ExportContext
 from serde.coreml.neuralnetwork.import_context import ImportContext, number
@@ -23,6 +22,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import reads, writes
 from serde.weights import numpy_dtype
 
 SAME = (
@@ -59,14 +59,6 @@ LOGICAL = {"logical_and": "logicalAnd", "logical_or": "logicalOr", "logical_xor"
 """Relay's and MIL's operators, and their layers."""
 
 
-def _import_unary(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
-    return x if target == "copy" else call(target, x)
-
-
-def _import_binary(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
-    return call(target, x, y)
-
-
 def _import_compare(
     ctx: ImportContext, x: Expr, y: Expr | None = None, *, target: str, alpha: float = 0.0
 ) -> Expr:
@@ -77,12 +69,11 @@ def _import_logical(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Exp
     return relay.cast(call(target, truth(x), truth(y)), "float32")
 
 
-for _name in SAME:
-    LAYERS.imports(_name)(partial(_import_unary, target=UNARY[_name]))
-for _name in (*INVERSE, "copy"):
-    LAYERS.imports(_name)(partial(_import_unary, target=_name))
-for _name, _target in BINARY.items():
-    LAYERS.imports(_name)(partial(_import_binary, target=_target))
+LAYERS.pairs(
+    *(reads(name, UNARY[name]) for name in SAME),
+    *(reads(name, name) for name in INVERSE),
+    *(reads(name, target) for name, target in BINARY.items()),
+)
 for _target, _name in COMPARISONS.items():
     LAYERS.imports(_name)(partial(_import_compare, target=_target))
 for _target, _name in LOGICAL.items():
@@ -92,6 +83,11 @@ for _target, _name in LOGICAL.items():
 def truth(x: Expr) -> Expr:
     """Return whether elements are not zero."""
     return relay.not_equal(x, number(0))
+
+
+@LAYERS.imports("copy")
+def import_copy(ctx: ImportContext, x: Expr) -> Expr:
+    return x
 
 
 @LAYERS.imports("logicalNot")
@@ -294,14 +290,9 @@ def _export_comparison(ctx: ExportContext, x: Value, y: Value, *, layer: str) ->
     return ctx.layer(layer, x, y)
 
 
-def _export_direct(ctx: ProgramContext, data: Value, *, op: str) -> Value:
-    return ctx.emit(op, x=data)
-
-
 for _name in (*SAME, *INVERSE):
     LAYERS.exports(_name)(partial(_export_plain, layer=_name))
-for _name in INVERSE:
-    DIRECT.exports(_name)(partial(_export_direct, op=_name))
+DIRECT.pairs(*(writes(name, name) for name in INVERSE))
 LAYERS.exports("identity")(partial(_export_plain, layer="copy"))
 LAYERS.exports("logical_not")(partial(_export_plain, layer="logicalNot"))
 for _name, _target in FUNCTIONS.items():

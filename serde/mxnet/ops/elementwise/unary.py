@@ -18,7 +18,7 @@ from serde.mxnet.ops.elementwise.scalars import in_floats, in_singles, scalar_li
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
-from serde.walk.pairs import reads, writes
+from serde.walk.pairs import pair, reads, writes
 from serde.weights import numpy_dtype
 
 UNARY = {
@@ -103,22 +103,6 @@ for _name, _target in UNARY.items():
     )
 
 
-def _export_unary(ctx: ExportContext, x: Value, *, mxnet: str) -> Value:
-    return ctx.emit(mxnet, x)
-
-
-for _relay, _mxnet in {relay_name: mxnet_name for mxnet_name, relay_name in UNARY.items()}.items():
-    OPS.exports(_relay)(partial(_export_unary, mxnet=_mxnet))
-
-
-for _name in ("erf", "exp", "tanh"):
-    OPS.exports(f"fast_{_name}")(partial(_export_unary, mxnet=_name))
-
-
-for _name in ("isnan", "isinf", "isfinite"):
-    OPS.exports(_name)(partial(_export_unary, mxnet=f"_npi_{_name}"))
-
-
 SPECIAL = {
     "erfinv": ("erfinv",),
     "expm1": ("expm1", "_npi_expm1"),
@@ -127,6 +111,16 @@ SPECIAL = {
     "tgamma": ("gamma",),
 }
 """Extension operator: MXNet's functions, of which the first is written."""
+
+
+OPS.pairs(
+    *(writes(name, target) for target, name in {b: a for a, b in UNARY.items()}.items()),
+    *(writes(name, f"fast_{name}") for name in ("erf", "exp", "tanh")),
+    *(pair(f"_npi_{name}", name) for name in ("isnan", "isinf", "isfinite")),
+    reads("_contrib_sign_ste", "sign"),
+    writes("clip", "clip", "a_min", "a_max"),
+    *(writes(functions[0], f"serde.{name}") for name, functions in SPECIAL.items()),
+)
 
 
 def _register_special(name: str, mxnet: tuple[str, ...]) -> None:
@@ -138,10 +132,6 @@ def _register_special(name: str, mxnet: tuple[str, ...]) -> None:
         if name == "tgamma":
             return in_floats(ctx, build, data, rounded=True)
         return in_floats(ctx, build, data)
-
-    @OPS.exports(f"serde.{name}")
-    def export_special(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(mxnet[0], data)
 
 
 for _name, _functions in SPECIAL.items():
@@ -299,17 +289,3 @@ OPS.imports("_npi_isposinf")(partial(_import_infinite, sign=1.0))
 
 
 OPS.imports("_npi_isneginf")(partial(_import_infinite, sign=-1.0))
-
-
-def _import_predicate(ctx: ImportContext, data: Expr, *, name: str) -> Expr:
-    return getattr(relay, name)(data)
-
-
-for _name in ("isfinite", "isinf", "isnan"):
-    OPS.imports(f"_npi_{_name}")(partial(_import_predicate, name=_name))
-
-
-OPS.pairs(
-    reads("_contrib_sign_ste", "sign"),
-    writes("clip", "clip", "a_min", "a_max"),
-)

@@ -16,21 +16,7 @@ from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.op.linalg.columns import identity_like
-from serde.walk.pairs import writes
-
-
-def _declare(names: tuple[str, ...], target: str) -> None:
-    @OPS.imports(*names)
-    def import_factor(ctx: ImportContext, a: Expr) -> Expr:
-        return call(target, a)
-
-    @OPS.exports(target)
-    def export_factor(ctx: ExportContext, data: Value) -> Value:
-        return ctx.emit(names[0], data)
-
-
-_declare(("_linalg_potrf", "_npi_cholesky"), "serde.cholesky")
-_declare(("_linalg_inverse",), "serde.inverse")
+from serde.walk.pairs import pair, writes
 
 
 @OPS.imports("_linalg_potri")
@@ -226,4 +212,6 @@ OPS.pairs(
     writes("_linalg_slogdet", "serde.slogdet"),
     writes("_npi_solve", "serde.solve"),
     writes("_npi_eig", "serde.eig"),
+    pair(("_linalg_potrf", "_npi_cholesky"), "serde.cholesky"),
+    pair("_linalg_inverse", "serde.inverse"),
 )

@@ -15,7 +15,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 
-__all__ = ["emit_binary", "is_number"]
+__all__ = ["emit_binary", "export_binary", "import_binary", "is_number"]
 
 BINARY: Final = {
     "add": "add",
@@ -29,12 +29,13 @@ BINARY: Final = {
 """Fragments of two tensors, and Relay's operators."""
 
 
-def _import_binary(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+def import_binary(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
+    """Read a fragment of two tensors, which NNEF broadcasts from the first axis on."""
     return call(target, *ctx.align(x, y))
 
 
 for _name, _target in BINARY.items():
-    OPS.imports(_name)(partial(_import_binary, target=_target))
+    OPS.imports(_name)(partial(import_binary, target=_target))
 
 
 def emit_binary(ctx: ExportContext, op: str, x: Value, y: Value) -> Value:
@@ -64,12 +65,13 @@ def is_number(x: Value, value: float) -> bool:
     return x.data is not None and not x.data.ndim and x.data.item() == value
 
 
-def _export_binary(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+def export_binary(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
+    """Write a call of two tensors."""
     return emit_binary(ctx, op, lhs, rhs)
 
 
 for _name in ("add", "sub", "pow"):
-    OPS.exports(BINARY[_name])(partial(_export_binary, op=_name))
+    OPS.exports(BINARY[_name])(partial(export_binary, op=_name))
 
 
 @OPS.exports("multiply")

@@ -9,10 +9,9 @@ from typing import Final
 import serde.relay as relay
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
-from serde.nnef.ops.elementwise.arithmetic import emit_binary
+from serde.nnef.ops.elementwise.arithmetic import emit_binary, export_binary, import_binary
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.walk.pairs import pair
@@ -30,15 +29,8 @@ COMPARISONS: Final = {
 """Fragments that compare scalars, and Relay's operators."""
 
 
-def _import_binary(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
-    return call(target, *ctx.align(x, y))
-
-
-for _name, _target in COMPARISONS.items():
-    OPS.imports(_name)(partial(_import_binary, target=_target))
-
-OPS.imports("and")(partial(_import_binary, target="logical_and"))
-OPS.imports("or")(partial(_import_binary, target="logical_or"))
+for _name, _target in {**COMPARISONS, "and": "logical_and", "or": "logical_or"}.items():
+    OPS.imports(_name)(partial(import_binary, target=_target))
 
 
 def _emit_xor(ctx: ExportContext, x: Value, y: Value) -> Value:
@@ -81,12 +73,8 @@ for _name, _target in COMPARISONS.items():
     OPS.exports(_target, when=_has_no_integers)(partial(_export_comparison, op=_name))
 
 
-def _export_logical(ctx: ExportContext, lhs: Value, rhs: Value, *, op: str) -> Value:
-    return emit_binary(ctx, op, lhs, rhs)
-
-
 for _name in ("and", "or"):
-    OPS.exports(f"logical_{_name}", f"bitwise_{_name}")(partial(_export_logical, op=_name))
+    OPS.exports(f"logical_{_name}", f"bitwise_{_name}")(partial(export_binary, op=_name))
 
 
 @OPS.exports("logical_xor", "bitwise_xor")

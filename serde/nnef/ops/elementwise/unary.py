@@ -18,8 +18,8 @@ from serde.nnef.ops.elementwise.compounds import join_root
 from serde.nnef.ops.elementwise.integers import are_integers
 from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.walk.pairs import pair, reads, writes
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []
@@ -43,7 +43,6 @@ UNARY: Final = {
     "abs": "abs",
     "sign": "sign",
     "neg": "negative",
-    "sqrt": "sqrt",
     "rsqrt": "rsqrt",
     "sigmoid": "sigmoid",
 }
@@ -56,27 +55,18 @@ The standard says no more than the nearest integer. Khronos' own runtime calls C
 """
 
 
-def _import_unary(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
-    return call(target, x)
-
-
-def _export_unary(ctx: ExportContext, data: Value, *, op: str) -> Value:
-    return ctx.emit(op, data)
-
-
-for _name, _target in UNARY.items():
-    OPS.imports(_name)(partial(_import_unary, target=_target))
-    if _name != "sqrt":
-        OPS.exports(_target)(partial(_export_unary, op=_name))
+OPS.pairs(
+    reads("sqrt", "sqrt"),
+    *(pair(op, target) for op, target in UNARY.items()),
+    *(reads(op, op) for op in ROUNDING),
+    writes("exp", "fast_exp"),
+    writes("tanh", "fast_tanh"),
+)
 
 
 @OPS.exports("sqrt")
 def export_sqrt(ctx: ExportContext, data: Value) -> Value:
     return join_root(ctx, data) or ctx.emit("sqrt", data)
-
-
-for _name in ("exp", "tanh"):
-    OPS.exports(f"fast_{_name}")(partial(_export_unary, op=_name))
 
 
 def _export_rounding(ctx: ExportContext, data: Value, *, op: str) -> Value:
@@ -85,7 +75,6 @@ def _export_rounding(ctx: ExportContext, data: Value, *, op: str) -> Value:
 
 
 for _name in ROUNDING:
-    OPS.imports(_name)(partial(_import_unary, target=_name))
     OPS.exports(_name)(partial(_export_rounding, op=_name))
 
 

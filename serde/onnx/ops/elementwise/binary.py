@@ -239,10 +239,6 @@ LEGACY = {
 """The same with the versions that broadcast along a named axis."""
 
 
-def _import_binary(ctx: ImportContext, x: Expr, y: Expr, *, target: str) -> Expr:
-    return call(target, x, y)
-
-
 def _import_legacy(
     ctx: ImportContext,
     x: Expr,
@@ -255,8 +251,7 @@ def _import_legacy(
     return call(target, x, align_axis(ctx, x, y, axis, broadcast))
 
 
-for _name, (_target, _versions) in BINARY.items():
-    OPS.imports(_name, since=_versions)(partial(_import_binary, target=_target))
+OPS.pairs(*(reads(op, target, since=versions) for op, (target, versions) in BINARY.items()))
 
 
 for _name, (_target, _versions) in LEGACY.items():

@@ -14,7 +14,6 @@ from serde.onnx.ops.elementwise.convert import cast, emit_shape, emit_wide, fill
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.precision import limits
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.walk.pairs import reads, writes
 
@@ -41,11 +40,6 @@ EXPORTED = {
     "tanh": "Tanh",
 }
 """Relay's operator: the operator of ONNX that differs by its name only."""
-
-
-def _export_same(ctx: ExportContext, *operands: Value, target: str) -> Value:
-    """Write an operator that differs by its name only."""
-    return ctx.emit(target, *operands)
 
 
 def _export_function(ctx: ExportContext, x: Value, *, target: str) -> Value:
@@ -226,15 +220,12 @@ IMPORTED = {
 """The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
 
 
-def _import_unary(ctx: ImportContext, x: Expr, *, target: str) -> Expr:
-    """Read an operator of one tensor that differs by its name only."""
-    return call(target, x)
-
-
-for _name, (_target, _versions) in IMPORTED.items():
-    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(
-        partial(_import_unary, target=_target)
+OPS.pairs(
+    *(
+        reads(name, target, since=versions, ignored="consumed_inputs")
+        for name, (target, versions) in IMPORTED.items()
     )
+)
 
 
 @OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
@@ -253,12 +244,6 @@ def export_sign(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Sub", cast(ctx, above, dtype), cast(ctx, below, dtype))
 
 
-OPS.exports("serde.round_even")(partial(_export_same, target="Round"))
-
-
-OPS.exports("equal")(partial(_export_same, target="Equal"))
-
-
 @OPS.exports("zeros_like")
 def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
     return fill(ctx, emit_shape(ctx, x), 0, ctx.type(x).dtype)
@@ -272,4 +257,6 @@ def export_ones_like(ctx: ExportContext, x: Value) -> Value:
 OPS.pairs(
     writes("Erf", ("erf", "fast_erf")),
     reads("Not", "logical_not"),
+    writes("Round", "serde.round_even"),
+    writes("Equal", "equal"),
 )
