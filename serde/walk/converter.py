@@ -6,7 +6,7 @@ import inspect
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any as AnyValue
 from typing import TypeGuard
@@ -61,6 +61,7 @@ class Converter:
         uses: How many leading inputs bear on the result; None means all.
         when: For an exporter, whether it can say a call; None means any.
         takes_rest: Whether attributes that it does not name go to it, too, as they are.
+        renamed: What the function calls attributes that the format has other words for.
     """
 
     function: Callable[..., AnyValue]
@@ -75,6 +76,7 @@ class Converter:
     uses: int | None
     when: Callable[[Call], bool] | None = None
     takes_rest: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def bind(
         self, attrs: Mapping[str, AnyValue], decode: Decode
@@ -106,9 +108,9 @@ class Converter:
         self, ctx: AnyValue, operands: Sequence[AnyValue], attrs: Mapping[str, AnyValue]
     ) -> AnyValue:
         """Call the function, shared attributes as one object of their dataclass."""
-        keywords = dict(attrs)
+        keywords = {self.renamed.get(name, name): value for name, value in attrs.items()}
         for name, kind in self.shared.items():
-            own = [field.name for field in fields(kind) if field.name in keywords]
+            own = [each.name for each in fields(kind) if each.name in keywords]
             keywords[name] = kind(**{each: keywords.pop(each) for each in own})
         return self.function(ctx, *operands, **keywords)
 
@@ -133,17 +135,24 @@ class Entry:
         when: Callable[[Call], bool] | None = None,
         *,
         lenient: bool = False,
+        renamed: Mapping[str, str] | None = None,
     ) -> None:
         known = since, frozenset(ignored), uses
         if isinstance(function, Deferred):
             self._read = partial(function.converter, *known)
         else:
             self._read = partial(_read_signature, function, *known, when, lenient)
+        self._renamed = renamed or {}
 
     @cached_property
     def converter(self) -> Converter:
         """What the table hands out."""
-        return self._read()
+        found, words = self._read(), {own: word for word, own in self._renamed.items()}
+        if not words:
+            return found
+        attributes = {words.get(name, name): each for name, each in found.attributes.items()}
+        operands = tuple(words.get(name, name) for name in found.operands)
+        return replace(found, operands=operands, attributes=attributes, renamed=self._renamed)
 
 
 def _read_signature(
@@ -213,13 +222,13 @@ def _fields(kind: type) -> dict[str, Parameter]:
     """Read the attributes that the fields of a dataclass declare."""
     hints = typing.get_type_hints(kind)
     return {
-        field.name: make_parameter(
-            field.name,
-            hints[field.name],
-            REQUIRED if field.default is MISSING else field.default,
-            str(field.type),
+        each.name: make_parameter(
+            each.name,
+            hints[each.name],
+            REQUIRED if each.default is MISSING else each.default,
+            str(each.type),
         )
-        for field in fields(kind)
+        for each in fields(kind)
     }
 
 
@@ -235,7 +244,7 @@ def is_shared(hint: AnyValue) -> TypeGuard[type[AnyValue]]:
     """Whether an annotation is a dataclass whose fields, by keyword only, are attributes."""
     if not isinstance(hint, type) or not is_dataclass(hint):
         return False
-    return all(field.kw_only for field in fields(hint))
+    return all(each.kw_only for each in fields(hint))
 
 
 def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:

@@ -125,6 +125,7 @@ class ConverterTable:
         since: int | tuple[int, ...] = 1,
         ignored: Iterable[str] = (),
         uses: int | None = None,
+        renamed: Mapping[str, str] | None = None,
     ) -> Callable[[F], F]:
         """Register an importer of operators.
 
@@ -133,6 +134,7 @@ class ConverterTable:
             since: Every version of the operator that this converter covers.
             ignored: Attributes that do not bear on the result.
             uses: How many leading inputs bear on the result, where not all do.
+            renamed: What the function calls tensors and attributes that are called otherwise here.
 
         Raises:
             RelayError: The format has no such operator, or it did not change at that version, or
@@ -148,7 +150,8 @@ class ConverterTable:
                         check_change(self.format_name, self._changes, name, version)
                     if (name, version) in self._imports:
                         raise RelayError(f"{self.format_name}: {name}-{version} is imported twice")
-                    self._imports[name, version] = Entry(function, version, ignored, uses)
+                    entry = Entry(function, version, ignored, uses, renamed=renamed)
+                    self._imports[name, version] = entry
             return function
 
         return register

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -20,6 +21,7 @@ from serde.torch.ops.table import OPS
 from serde.walk.pairs import reads
 
 DType = np.dtype[AnyValue] | None
+FLOAT32 = np.dtype(np.float32)
 
 
 @OPS.imports("aten::log_sigmoid_forward")
@@ -139,19 +141,19 @@ def import_prelu_kernel(ctx: ImportContext, self: Expr, weight: Expr) -> Expr:
     return relay.where(above, self, relay.multiply(self, weight))
 
 
-def _normalize(ctx: ImportContext, op: str, x: Expr, dim: int, dtype: DType | str) -> Expr:
+def _normalize(ctx: ImportContext, self: Expr, *, op: str, dim: int, dtype: DType = None) -> Expr:
     """Return a softmax in a dtype, if there is one; what has no axis or no element is simple."""
-    if dtype is not None:
-        x = ctx.cast(x, dtype if isinstance(dtype, str) else dtype.name)
+    x = self if dtype is None else ctx.cast(self, dtype.name)
     axis, type_ = ctx.axis(x, dim), ctx.type(x)
     if not type_.rank:
         return relay.reshape(call(op, relay.reshape(x, newshape=(1,)), axis=0), newshape=())
     return x if type_.shape[axis] == 0 else call(op, x, axis=axis)
 
 
-@OPS.imports("aten::softmax", "aten::special_softmax")
-def import_softmax(ctx: ImportContext, self: Expr, *, dim: int, dtype: DType = None) -> Expr:
-    return _normalize(ctx, "nn.softmax", self, dim, dtype)
+OPS.imports("aten::softmax", "aten::special_softmax")(partial(_normalize, op="nn.softmax"))
+OPS.imports("aten::log_softmax", "aten::special_log_softmax")(
+    partial(_normalize, op="nn.log_softmax")
+)
 
 
 @OPS.imports("aten::_safe_softmax")
@@ -161,24 +163,17 @@ def import_safe_softmax(ctx: ImportContext, self: Expr, *, dim: int, dtype: DTyp
     kind = ctx.dtype(x)
     masked = relay.equal(x, ctx.scalar(-math.inf, kind))
     none = relay.all(masked, axis=ctx.axes(x, dim), keepdims=True)
-    return relay.where(none, ctx.scalar(0, kind), _normalize(ctx, "nn.softmax", x, dim, None))
+    return relay.where(none, ctx.scalar(0, kind), _normalize(ctx, x, op="nn.softmax", dim=dim))
 
 
-@OPS.imports("aten::log_softmax", "aten::special_log_softmax")
-def import_log_softmax(ctx: ImportContext, self: Expr, *, dim: int, dtype: DType = None) -> Expr:
-    return _normalize(ctx, "nn.log_softmax", self, dim, dtype)
-
-
-@OPS.imports("aten::_softmax")
-def import_plain_softmax(ctx: ImportContext, self: Expr, *, dim: int, half_to_float: bool) -> Expr:
-    return _normalize(ctx, "nn.softmax", self, dim, "float32" if half_to_float else None)
-
-
-@OPS.imports("aten::_log_softmax")
-def import_plain_log_softmax(
-    ctx: ImportContext, self: Expr, *, dim: int, half_to_float: bool
+def _import_widened(
+    ctx: ImportContext, self: Expr, *, op: str, dim: int, half_to_float: bool
 ) -> Expr:
-    return _normalize(ctx, "nn.log_softmax", self, dim, "float32" if half_to_float else None)
+    return _normalize(ctx, self, op=op, dim=dim, dtype=FLOAT32 if half_to_float else None)
+
+
+OPS.imports("aten::_softmax")(partial(_import_widened, op="nn.softmax"))
+OPS.imports("aten::_log_softmax")(partial(_import_widened, op="nn.log_softmax"))
 
 
 @OPS.imports("aten::clamp", "aten::clip")

@@ -104,21 +104,15 @@ for _name, _target in SHIFTS.items():
     OPS.imports(f"aten::{_name}")(partial(_import_shift, target=_target))
 
 
-def _is_near(ctx: ImportContext, x: Expr, target: str) -> Expr:
-    """Return a predicate of floats, which holds for no integer."""
-    if is_float(ctx.dtype(x)):
-        return call(target, x)
-    return relay.zeros_like(ctx.cast(x, "bool"))
+def _import_class(ctx: ImportContext, self: Expr, *, target: str) -> Expr:
+    """No integer is infinite or not a number."""
+    if is_float(ctx.dtype(self)):
+        return call(target, self)
+    return relay.zeros_like(ctx.cast(self, "bool"))
 
 
-@OPS.imports("aten::isnan")
-def import_isnan(ctx: ImportContext, self: Expr) -> Expr:
-    return _is_near(ctx, self, "isnan")
-
-
-@OPS.imports("aten::isinf")
-def import_isinf(ctx: ImportContext, self: Expr) -> Expr:
-    return _is_near(ctx, self, "isinf")
+OPS.imports("aten::isnan")(partial(_import_class, target="isnan"))
+OPS.imports("aten::isinf")(partial(_import_class, target="isinf"))
 
 
 @OPS.imports("aten::isfinite")

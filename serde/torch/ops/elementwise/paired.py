@@ -272,32 +272,22 @@ def import_isclose(
     return relay.logical_or(same, near)
 
 
-def _any_equal(ctx: ImportContext, elements: Expr, tests: Expr, invert: bool) -> Expr:
-    one, two = ctx.promote(elements, tests)
-    flat = relay.reshape(two, newshape=(-1,))
-    hit = relay.any(relay.equal(relay.expand_dims(one, -1), flat), axis=[-1])
-    return relay.logical_not(hit) if invert else hit
-
-
 @OPS.imports("aten::isin.Tensor_Tensor", ignored=("assume_unique",))
+@OPS.imports(
+    "aten::isin.Tensor_Scalar",
+    ignored=("assume_unique",),
+    renamed={"test_element": "test_elements"},
+)
+@OPS.imports(
+    "aten::isin.Scalar_Tensor", ignored=("assume_unique",), renamed={"element": "elements"}
+)
 def import_isin(
     ctx: ImportContext, elements: Expr, test_elements: Expr, *, invert: bool = False
 ) -> Expr:
-    return _any_equal(ctx, elements, test_elements, invert)
-
-
-@OPS.imports("aten::isin.Tensor_Scalar", ignored=("assume_unique",))
-def import_isin_number(
-    ctx: ImportContext, elements: Expr, test_element: Expr, *, invert: bool = False
-) -> Expr:
-    return _any_equal(ctx, elements, test_element, invert)
-
-
-@OPS.imports("aten::isin.Scalar_Tensor", ignored=("assume_unique",))
-def import_number_isin(
-    ctx: ImportContext, element: Expr, test_elements: Expr, *, invert: bool = False
-) -> Expr:
-    return _any_equal(ctx, element, test_elements, invert)
+    one, two = ctx.promote(elements, test_elements)
+    flat = relay.reshape(two, newshape=(-1,))
+    hit = relay.any(relay.equal(relay.expand_dims(one, -1), flat), axis=[-1])
+    return relay.logical_not(hit) if invert else hit
 
 
 @OPS.imports("aten::allclose")

@@ -30,13 +30,9 @@ def no_info(ctx: ImportContext, x: Expr) -> Expr:
 
 
 @OPS.imports("aten::slogdet")
+@OPS.imports("aten::linalg_slogdet", renamed={"A": "self"})
 def import_slogdet(ctx: ImportContext, self: Expr) -> list[Expr]:
     return list(TupleWrapper(call("serde.slogdet", self), 2))
-
-
-@OPS.imports("aten::linalg_slogdet")
-def import_linalg_slogdet(ctx: ImportContext, A: Expr) -> list[Expr]:  # noqa: N803
-    return import_slogdet(ctx, A)
 
 
 @OPS.imports("aten::logdet")
@@ -64,7 +60,8 @@ def align_batch(ctx: ImportContext, *matrices: Expr) -> list[Expr]:
     return found
 
 
-def _solve(ctx: ImportContext, a: Expr, b: Expr, left: bool) -> Expr:
+@OPS.imports("aten::linalg_solve", renamed={"A": "a", "B": "b"})
+def _solve(ctx: ImportContext, a: Expr, b: Expr, *, left: bool = True) -> Expr:
     """A right side with an axis less than the matrices is a vector for each."""
     shape, sides = ctx.type(a).shape, ctx.type(b).shape
     vector = len(sides) == 1 or (len(sides) == len(shape) - 1 and sides == shape[:-1])
@@ -78,11 +75,6 @@ def _solve(ctx: ImportContext, a: Expr, b: Expr, left: bool) -> Expr:
     return found if left else swap_last(ctx, found)
 
 
-@OPS.imports("aten::linalg_solve")
-def import_linalg_solve(ctx: ImportContext, A: Expr, B: Expr, *, left: bool = True) -> Expr:  # noqa: N803
-    return _solve(ctx, A, B, left)
-
-
 @OPS.imports("aten::linalg_solve_ex", ignored=("check_errors",))
 def import_linalg_solve_ex(
     ctx: ImportContext,
@@ -92,7 +84,7 @@ def import_linalg_solve_ex(
     left: bool = True,
 ) -> tuple[Expr, Expr]:
     """Running it fails where there is no solution, so the second result is always 0."""
-    return _solve(ctx, A, B, left), no_info(ctx, A)
+    return _solve(ctx, A, B, left=left), no_info(ctx, A)
 
 
 @OPS.imports("aten::matrix_power", "aten::linalg_matrix_power")
@@ -146,7 +138,7 @@ def import_plain_solve_ex(
     """The factors are for training alone, and without elements here."""
     nothing = relay.zeros((0,), ctx.dtype(A))
     places = relay.zeros((0,), "int32")
-    return _solve(ctx, A, B, left), nothing, places, no_info(ctx, A)
+    return _solve(ctx, A, B, left=left), nothing, places, no_info(ctx, A)
 
 
 OPS.pairs(
