@@ -37,7 +37,10 @@ def check_change(format_name: str, changes: Changes, name: str, version: int | N
 
 
 def check_exporter(
-    format_name: str, operator: str | OpDef, function: Callable[..., AnyValue]
+    format_name: str,
+    operator: str | OpDef,
+    function: Callable[..., AnyValue],
+    ignored: tuple[str, ...] = (),
 ) -> None:
     """Refuse an exporter whose parameters are not those of the Relay operator.
 
@@ -52,7 +55,7 @@ def check_exporter(
     where = f"{format_name}: {innermost(function).__name__}"
     if signature is None:
         raise RelayError(f"{where}: no Relay operator is called {name}")
-    _taken_attributes(where, signature, name, function)
+    _taken_attributes(where, signature, name, function, ignored)
     _check_operands(where, signature, name, parameters_of(function)[1:])
 
 
@@ -75,9 +78,13 @@ def check_expansion(format_name: str, name: str, function: Callable[..., AnyValu
 
 
 def _taken_attributes(
-    where: str, operator: Signature, name: str, function: Callable[..., AnyValue]
+    where: str,
+    operator: Signature,
+    name: str,
+    function: Callable[..., AnyValue],
+    ignored: tuple[str, ...] = (),
 ) -> list[str]:
-    taken = list(_attributes(function, operator.attributes))
+    taken = [*_attributes(function, operator.attributes), *ignored]
     unknown = [each for each in taken if each not in operator.attributes]
     if unknown:
         raise RelayError(f"{where}: {name} has no attribute {', '.join(unknown)}")

@@ -175,7 +175,11 @@ class ConverterTable:
         self._refusals.update(dict.fromkeys(names, (reason, hint)))
 
     def exports(
-        self, *operators: str | OpDef, since: int = 1, when: Callable[[Call], bool] | None = None
+        self,
+        *operators: str | OpDef,
+        since: int = 1,
+        when: Callable[[Call], bool] | None = None,
+        ignored: tuple[str, ...] = (),
     ) -> Callable[[F], F]:
         """Register an exporter of Relay operators.
 
@@ -183,6 +187,7 @@ class ConverterTable:
             operators: Their names, or the declaration of one that is in no registry.
             since: Version of the target from which on it holds.
             when: Whether it can say a call; the operator is decomposed where it cannot.
+            ignored: Attributes that the types tell, or `when`.
 
         Raises:
             RelayError: Relay has no such operator, or not these operands or attributes; the format
@@ -196,13 +201,13 @@ class ConverterTable:
                 name = operator if isinstance(operator, str) else operator.name
                 self._load_if_foreign("exports", name, function)
                 if self._written is None:
-                    check_exporter(self.format_name, operator, function)
+                    check_exporter(self.format_name, operator, function, ignored)
                 elif name not in self._written:
                     raise RelayError(f"{self.format_name}: no operator is called {name}")
                 entries = self._exports.setdefault(name, {})
                 if since in entries:
                     raise RelayError(f"{self.format_name}: {name} is exported twice from {since}")
-                entries[since] = Entry(function, since, when=when)
+                entries[since] = Entry(function, since, ignored, when=when)
             return function
 
         return register
@@ -453,7 +458,7 @@ class ConverterTable:
         for name, value in node.attrs.items():
             if name in converter.attributes:
                 bound[name] = value
-            elif value != node.op.attributes[name].default:
+            elif name not in converter.ignored and value != node.op.attributes[name].default:
                 raise Unsupported(f"{name}={value!r} has no counterpart")
         return converter, bound
 
