@@ -31,10 +31,8 @@ MOST_COPIED = 1024
 """Tensors of a sequence that is copied to change it."""
 
 
-@OPS.exports("serde.sequence_empty")
-def export_sequence_empty(
-    ctx: ExportContext, *, shape: tuple[Dim, ...], dtype: np.dtype[np.generic]
-) -> Value:
+@OPS.exports("serde.sequence_empty", ignored=("shape",))
+def export_sequence_empty(ctx: ExportContext, *, dtype: np.dtype[np.generic]) -> Value:
     """What shape the elements will have is nothing that ONNX says here."""
     return ctx.emit("SequenceEmpty", dtype=helper.np_dtype_to_tensor_dtype(dtype))
 

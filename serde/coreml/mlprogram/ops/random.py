@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -142,30 +141,16 @@ def _to_mil_seed(seed: float | None) -> int:
     return int(np.array(seed, np.float32).view(np.uint32)) & 0x7FFFFFFF
 
 
-@OPS.exports("serde.random_uniform", when=_draws_floats)
+@OPS.exports("serde.random_uniform", when=_draws_floats, ignored=("shape", "dtype"))
 def export_random_uniform(
-    ctx: ExportContext,
-    like: Value | None = None,
-    *,
-    shape: Sequence[int] | None,
-    low: float,
-    high: float,
-    dtype: AnyValue,
-    seed: float | None,
+    ctx: ExportContext, like: Value | None = None, *, low: float, high: float, seed: float | None
 ) -> Value:
     return _export_drawn(ctx, "random_uniform", like, {"low": low, "high": high}, seed)
 
 
-@OPS.exports("serde.random_normal", when=_draws_floats)
+@OPS.exports("serde.random_normal", when=_draws_floats, ignored=("shape", "dtype"))
 def export_random_normal(
-    ctx: ExportContext,
-    like: Value | None = None,
-    *,
-    shape: Sequence[int] | None,
-    mean: float,
-    scale: float,
-    dtype: AnyValue,
-    seed: float | None,
+    ctx: ExportContext, like: Value | None = None, *, mean: float, scale: float, seed: float | None
 ) -> Value:
     return _export_drawn(ctx, "random_normal", like, {"mean": mean, "stddev": scale}, seed)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -405,10 +404,8 @@ def _is_known(node: Call) -> bool:
     return isinstance(type_, TensorType) and type_.concrete_shape not in (None, ())
 
 
-@DIRECT.exports("broadcast_to", when=_is_known)
-def export_broadcast_to(
-    ctx: ProgramContext, data: Value, *, shape: AnyValue, dtype: AnyValue
-) -> Value:
+@DIRECT.exports("broadcast_to", when=_is_known, ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ProgramContext, data: Value) -> Value:
     lengths = ctx.result_type().concrete_shape
     return ctx.emit("broadcast", x=data, shape=lengths)
 

@@ -90,17 +90,10 @@ def _is_repeated(call: Call) -> bool:
     )
 
 
-@OPS.exports("nn.upsampling", when=_is_repeated)
-def export_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
-) -> Value:
+@OPS.exports(
+    "nn.upsampling", when=_is_repeated, ignored=("scale_w", "layout", "method", "align_corners")
+)
+def export_upsampling(ctx: ExportContext, data: Value, *, scale_h: float) -> Value:
     return ctx.emit("UpSampling", data, scale=int(scale_h), sample_type="nearest", num_args=1)
 
 

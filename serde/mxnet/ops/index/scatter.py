@@ -201,14 +201,9 @@ def import_index_copy(
     return relay.scatter_nd(old_tensor, rows, new_tensor)
 
 
-@OPS.exports("sparse_to_dense")
+@OPS.exports("sparse_to_dense", ignored=("output_shape",))
 def export_sparse_to_dense(
-    ctx: ExportContext,
-    sparse_indices: Value,
-    sparse_values: Value,
-    default_value: Value,
-    *,
-    output_shape: tuple[int, ...],
+    ctx: ExportContext, sparse_indices: Value, sparse_values: Value, default_value: Value
 ) -> Value:
     shape = ctx.result_type().concrete_shape
     if shape is None:

@@ -233,15 +233,9 @@ def _sum_products(ctx: ExportContext, left: Value, right: Value, subscripts: str
     return ctx.emit("_npi_einsum", *terms, num_args=2, subscripts=subscripts, optimize=0)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: AnyValue,
-    out_dtype: AnyValue,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     """A flattening that came out of the same layer goes back into it."""
     if bias is not None and ctx.type(data).dtype != ctx.result_type().dtype:
@@ -277,16 +271,9 @@ def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) 
     return ctx.spell(lambda x, b: relay.add(x, relay.reshape(b, shape)), data, bias)
 
 
-@OPS.exports("nn.matmul")
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
 def export_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    units: AnyValue,
-    out_dtype: AnyValue,
-    transpose_a: bool,
-    transpose_b: bool,
+    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     """MXNet's dot moves no axis but the last of the left: it is transposed beforehand."""
     rank = ctx.type(tensor_a).rank
@@ -310,15 +297,9 @@ def export_matmul(
     return ctx.emit("dot", tensor_a, tensor_b, transpose_b=transpose_b)
 
 
-@OPS.exports("nn.batch_matmul")
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_batch_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    out_dtype: AnyValue,
-    transpose_a: bool,
-    transpose_b: bool,
+    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     """A batch of one serves all of the other's in ``_npi_matmul``, which transposes nothing."""
     flags: dict[str, AnyValue] = {"transpose_a": transpose_a, "transpose_b": transpose_b}

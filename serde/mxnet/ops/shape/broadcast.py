@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -45,10 +44,8 @@ def import_np_broadcast_to(
     return relay.broadcast_to(array, target)
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
     """A 0 keeps the length there is, but to NumPy's operator."""
     wanted = ctx.result_type().shape
     if ctx.result_type().size == 0:
@@ -175,9 +172,7 @@ def export_collapse_sum_like(ctx: ExportContext, data: Value, collapse_type: Val
     return ctx.spell(lambda x: summed_to(x, ctx.type(collapse_type).shape), data)
 
 
-@OPS.exports("collapse_sum_to")
-def export_collapse_sum_to(
-    ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue
-) -> Value:
+@OPS.exports("collapse_sum_to", ignored=("dtype",))
+def export_collapse_sum_to(ctx: ExportContext, data: Value, shape: Value) -> Value:
     wanted = [int(length) for length in ctx.constant(shape)]
     return ctx.spell(lambda x: summed_to(x, wanted), data)

@@ -102,10 +102,8 @@ def _filled(ctx: ExportContext, lengths: Sequence[int], value: Array) -> Value:
     return ctx.const(allocation.full(lengths, value, value.dtype))
 
 
-@OPS.exports("full")
-def export_full(
-    ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
-) -> Value:
+@OPS.exports("full", ignored=("shape", "dtype"))
+def export_full(ctx: ExportContext, fill_value: Value) -> Value:
     lengths = ctx.result_type().concrete_shape
     if lengths is None:
         raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")

@@ -229,31 +229,16 @@ def export_resize(ctx: ExportContext, data: Value, *, resize: ResizeAttributes) 
     return _emit_form(ctx, data, vars(resize))
 
 
-@OPS.exports("nn.upsampling", when=_has_form)
+@OPS.exports("nn.upsampling", when=_has_form, ignored=("scale_h", "scale_w", "layout"))
 def export_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, *, method: str, align_corners: bool
 ) -> Value:
     return _emit_form(ctx, data, {"method": method, "align_corners": align_corners})
 
 
-@OPS.exports("nn.upsampling3d", when=_has_form)
+@OPS.exports("nn.upsampling3d", when=_has_form, ignored=("scale_d", "scale_h", "scale_w", "layout"))
 def export_upsampling3d(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
+    ctx: ExportContext, data: Value, *, method: str, coordinate_transformation_mode: str
 ) -> Value:
     attrs = {"method": method, "coordinate_transformation_mode": coordinate_transformation_mode}
     return _emit_form(ctx, data, attrs)

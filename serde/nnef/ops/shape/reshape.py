@@ -66,10 +66,8 @@ def _find_inserted(short: Sequence[int], long: Sequence[int]) -> list[int]:
     return axes if len(long) - len(axes) == len(short) else []
 
 
-@OPS.exports("reshape", "contrib_reverse_reshape")
-def export_reshape(
-    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
-) -> Value:
+@OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
+def export_reshape(ctx: ExportContext, data: Value) -> Value:
     return _reshape(ctx, data)
 
 
@@ -78,17 +76,8 @@ def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
     return _reshape(ctx, data)
 
 
-@OPS.exports("reshape_like")
-def export_reshape_like(
-    ctx: ExportContext,
-    data: Value,
-    shape_like: Value,
-    *,
-    lhs_begin: int,
-    lhs_end: int | None,
-    rhs_begin: int,
-    rhs_end: int | None,
-) -> Value:
+@OPS.exports("reshape_like", ignored=("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"))
+def export_reshape_like(ctx: ExportContext, data: Value, shape_like: Value) -> Value:
     return _reshape(ctx, data)
 
 

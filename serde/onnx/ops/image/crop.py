@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 from serde.allocation import arange
@@ -23,7 +21,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 
 
-@OPS.exports("image.crop_and_resize")
+@OPS.exports("image.crop_and_resize", ignored=("out_dtype",))
 def export_crop_and_resize(
     ctx: ExportContext,
     x: Value,
@@ -34,7 +32,6 @@ def export_crop_and_resize(
     layout: str,
     method: str,
     extrapolation_value: float,
-    out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """A Resize of a region of ONNX takes one region for all images, and a number for each box."""
     source, dtype = ctx.type(x).dtype, ctx.result_type().dtype

@@ -127,10 +127,8 @@ def _as_indices(ctx: ExportContext, indices: Value) -> Value:
     return indices if known else to_int64(ctx, indices)
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
     rank = ctx.type(indices).rank
     wide = to_int64(ctx, indices)

@@ -25,7 +25,6 @@ from serde.onnx.ops.index.scan import ScanInput, Step, emit_scan
 from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.walk.pairs import reads
 
@@ -191,14 +190,9 @@ def _scatter_nd_reduce(
     return emit_scan(ctx, ScanInput("before", x, dtype), items, steps, after="after")
 
 
-@OPS.exports("sparse_to_dense")
+@OPS.exports("sparse_to_dense", ignored=("output_shape",))
 def export_sparse_to_dense(
-    ctx: ExportContext,
-    indices: Value,
-    values: Value,
-    default: Value,
-    *,
-    output_shape: tuple[Dim, ...],
+    ctx: ExportContext, indices: Value, values: Value, default: Value
 ) -> Value:
     return to_dense(ctx, indices, values, default, ctx.shape(ctx.result_type().shape))
 

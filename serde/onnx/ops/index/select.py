@@ -22,16 +22,9 @@ from serde.relay.ir.types import TensorType
 from serde.walk.pairs import pair
 
 
-@OPS.exports("one_hot")
+@OPS.exports("one_hot", ignored=("dtype",))
 def export_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on: Value,
-    off: Value,
-    *,
-    depth: int,
-    axis: int,
-    dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, indices: Value, on: Value, off: Value, *, depth: int, axis: int
 ) -> Value:
     """Written as a comparison: OneHot counts negative indices from the end, Relay ignores them."""
     rank = ctx.result_type().rank
@@ -80,16 +73,9 @@ def export_argwhere(ctx: ExportContext, x: Value) -> Value:
     return fill(ctx, ctx.emit("Concat", count, ctx.ints([0]), axis=0), 0, "int32")
 
 
-@OPS.exports("dyn.one_hot")
+@OPS.exports("dyn.one_hot", ignored=("dtype",))
 def export_dyn_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on: Value,
-    off: Value,
-    depth: Value,
-    *,
-    axis: int,
-    dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, indices: Value, on: Value, off: Value, depth: Value, *, axis: int
 ) -> Value:
     """Written as a comparison, as the static form is."""
     rank = ctx.result_type().rank

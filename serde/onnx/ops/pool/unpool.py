@@ -9,7 +9,6 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
@@ -20,7 +19,7 @@ def _has_inferred_shape(node: Call) -> bool:
     return node.attrs["output_shape"] is None
 
 
-@OPS.exports("serde.max_unpool", when=_has_inferred_shape)
+@OPS.exports("serde.max_unpool", when=_has_inferred_shape, ignored=("output_shape",))
 def export_max_unpool(
     ctx: ExportContext,
     data: Value,
@@ -29,7 +28,6 @@ def export_max_unpool(
     pool_size: tuple[int, ...],
     strides: tuple[int, ...] | None,
     padding: tuple[int, ...],
-    output_shape: tuple[Dim, ...] | None,
 ) -> Value:
     if ctx.type(indices).dtype != "int64":
         indices = cast(ctx, indices, "int64")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
 
 import numpy as np
 
@@ -21,10 +20,8 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, x: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Expand", x, ctx.shape(ctx.result_type().shape))
 
 
@@ -77,10 +74,8 @@ def export_collapse_sum_like(ctx: ExportContext, x: Value, like: Value) -> Value
     return _collapse(ctx, x, wanted, emit_lengths(ctx, like, range(len(wanted))))
 
 
-@OPS.exports("collapse_sum_to")
-def export_collapse_sum_to(
-    ctx: ExportContext, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("collapse_sum_to", ignored=("dtype",))
+def export_collapse_sum_to(ctx: ExportContext, x: Value, shape: Value) -> Value:
     return _collapse(ctx, x, ctx.result_type().shape, to_int64(ctx, shape))
 
 
@@ -120,8 +115,6 @@ def _sum_at_run_time(ctx: ExportContext, x: Value, shape: Value, rank: int, offs
     return x
 
 
-@OPS.exports("dyn.broadcast_to")
-def export_dyn_broadcast_to(
-    ctx: ExportContext, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("dyn.broadcast_to", ignored=("dtype",))
+def export_dyn_broadcast_to(ctx: ExportContext, x: Value, shape: Value) -> Value:
     return ctx.emit("Expand", x, to_int64(ctx, shape))

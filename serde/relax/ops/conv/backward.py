@@ -9,13 +9,12 @@ import numpy as np
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.conv.windows import arrange, cast, sum_dtype
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import split_padding
 
 __all__: list[str] = []
 
 
-@OPS.exports("nn.conv2d_backward_weight")
+@OPS.exports("nn.conv2d_backward_weight", ignored=("channels",))
 def export_conv2d_backward_weight(
     ctx: ExportContext,
     grad: Value,
@@ -25,7 +24,6 @@ def export_conv2d_backward_weight(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     groups: int,
-    channels: Dim | None,
     kernel_size: tuple[int, ...] | None,
     data_layout: str,
     kernel_layout: str,

@@ -18,7 +18,6 @@ from serde.relax.ops.conv.windows import (
     sum_dtype,
 )
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import split_padding
 from serde.relay.op.conv.windows import SPATIAL
 
@@ -26,15 +25,13 @@ __all__: list[str] = []
 
 
 @OPS.exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
-             when=has_plain_layouts)  # fmt: skip
+             when=has_plain_layouts, ignored=("channels", "kernel_size"))  # fmt: skip
 def export_conv_transpose(
     ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
     *,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
     strides: tuple[int, ...],
     output_padding: tuple[int, ...],
     padding: tuple[int, ...],

@@ -90,7 +90,7 @@ def _nearest(framework: Framework, rounding: str) -> Callable[[AnyValue], AnyVal
     return forms[rounding]
 
 
-@OPS.exports("serde.resize", when=_is_smooth)
+@OPS.exports("serde.resize", when=_is_smooth, ignored=("antialias", "policy"))
 def export_serde_resize(
     ctx: ExportContext,
     data: Value,
@@ -108,8 +108,6 @@ def export_serde_resize(
     cubic_alpha: float,
     exclude_outside: bool,
     extrapolation_value: float,
-    antialias: bool,
-    policy: str,
 ) -> Value:
     """Of fixed lengths that are told, the decomposition says it in plain steps."""
     rank = ctx.type(data).rank

@@ -10,7 +10,6 @@ import numpy as np
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW, widen
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TupleType
@@ -70,27 +69,25 @@ def _product(
     return multiply_matrices(ctx, left, right, dtypes, out_dtype)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units",))
 def export_dense(
     ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
     *,
-    units: Dim | None,
     out_dtype: OutDtype,
 ) -> Value:
     made = _product(ctx, data, weight, out_dtype, False, True)
     return made if bias is None else ctx.emit("add", made, bias)
 
 
-@OPS.exports("nn.matmul")
+@OPS.exports("nn.matmul", ignored=("units",))
 def export_matmul(
     ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,
     *,
-    units: Dim | None,
     out_dtype: OutDtype,
     transpose_a: bool,
     transpose_b: bool,

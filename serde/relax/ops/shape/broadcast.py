@@ -18,10 +18,8 @@ def spread(ctx: ExportContext, data: Value, lengths: list[AnyValue]) -> Value:
     return ctx.emit_te(make_spread(ctx.framework, ctx.wide(lengths)), data)
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("dtype",))
+def export_broadcast_to(ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...] | None) -> Value:
     wanted = tuple(shape or ())
     offset = len(wanted) - ctx.type(data).rank
     own = ctx.named_shape(data)
@@ -52,10 +50,8 @@ def export_collapse_sum_like(ctx: ExportContext, data: Value, collapse_type: Val
     return _collapse(ctx, data, ctx.extents(collapse_type))
 
 
-@OPS.exports("collapse_sum_to")
-def export_collapse_sum_to(
-    ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue
-) -> Value:
+@OPS.exports("collapse_sum_to", ignored=("dtype",))
+def export_collapse_sum_to(ctx: ExportContext, data: Value, shape: Value) -> Value:
     return _collapse(ctx, data, ctx.read_shape(shape))
 
 

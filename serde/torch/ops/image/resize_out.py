@@ -274,7 +274,7 @@ def _resize_at_run_time(
     return from_channels_first(ctx, result, layout, rank)
 
 
-@OPS.exports("dyn.image.resize2d")
+@OPS.exports("dyn.image.resize2d", ignored=("out_dtype",))
 def export_dyn_resize2d(
     ctx: ExportContext,
     data: Value,
@@ -288,7 +288,6 @@ def export_dyn_resize2d(
     cubic_alpha: float,
     cubic_exclude: int,
     extrapolation_value: float,
-    out_dtype: DType | None,
 ) -> Value:
     if coordinate_transformation_mode == "tf_crop_and_resize":
         bounds = [float(each) for each in ctx.constant(roi).reshape(-1)]
@@ -355,7 +354,7 @@ def _is_written(call: Call) -> bool:
     return not call.attrs["antialias"] and call.attrs["policy"] == "stretch"
 
 
-@OPS.exports("serde.resize", when=_is_written)
+@OPS.exports("serde.resize", when=_is_written, ignored=("size", "antialias", "policy"))
 def export_serde_resize(
     ctx: ExportContext,
     data: Value,
@@ -363,7 +362,6 @@ def export_serde_resize(
     scales: Value | None,
     sizes: Value | None,
     *,
-    size: tuple[Dim, ...] | None,
     scale: tuple[float, ...] | None,
     region: tuple[float, ...] | None,
     axes: tuple[int, ...],
@@ -373,8 +371,6 @@ def export_serde_resize(
     cubic_alpha: float,
     exclude_outside: bool,
     extrapolation_value: float,
-    antialias: bool,
-    policy: str,
 ) -> Value:
     """Axes that nothing happens to are left alone."""
     type_ = ctx.type(data)

@@ -10,7 +10,7 @@ from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import DType, cast, in_signed
+from serde.torch.ops.written import cast, in_signed
 from serde.walk.expansion.tensors import tensor_type
 
 
@@ -129,10 +129,8 @@ def _parts(ctx: ExportContext, indices: Value, axis: int) -> list[Value]:
     return [ctx.index(given, (*before, place) if before else place) for place in range(depth)]
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     if not batch_dims:
         return ctx.index(data, tuple(_parts(ctx, indices, 0)))
     rows = ctx.method(as_index(ctx, indices), "movedim", 0, -1)
@@ -189,16 +187,9 @@ def export_compress(
     return ctx.index(data, (*[slice(None)] * axis, condition) if axis else condition)
 
 
-@OPS.exports("one_hot")
+@OPS.exports("one_hot", ignored=("dtype",))
 def export_one_hot(
-    ctx: ExportContext,
-    indices: Value,
-    on_value: Value,
-    off_value: Value,
-    *,
-    depth: int,
-    axis: int,
-    dtype: DType | None,
+    ctx: ExportContext, indices: Value, on_value: Value, off_value: Value, *, depth: int, axis: int
 ) -> Value:
     """``F.one_hot`` refuses indices outside, of which Relay's codes have no place."""
     wanted = ctx.result_type().dtype

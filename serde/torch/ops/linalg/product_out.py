@@ -31,15 +31,9 @@ def _transposed(ctx: ExportContext, x: Value, rank: int) -> Value:
     return ctx.method(x, "t") if rank == 2 else ctx.method(x, "transpose", -2, -1)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: Dim | None,
-    out_dtype: DType | None,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     """Integers have no layer: their product is one of matrices."""
     shape, dtype = ctx.type(weight).shape, ctx.type(data).dtype

@@ -22,14 +22,8 @@ for _name in ("ones", "zeros"):
     OPS.exports(_name)(partial(_export_constant, target=f"torch.{_name}"))
 
 
-@OPS.exports("full")
-def export_full(
-    ctx: ExportContext,
-    fill_value: Value,
-    *,
-    shape: tuple[Dim, ...] | None,
-    dtype: DType | None,
-) -> Value:
+@OPS.exports("full", ignored=("shape", "dtype"))
+def export_full(ctx: ExportContext, fill_value: Value) -> Value:
     type_ = ctx.result_type()
     value = ctx.scalar(fill_value)
     if value is not None:
@@ -60,10 +54,8 @@ def export_arange(
     return ctx.call(ctx.helper("arange"), start, end, step)
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...] | None, dtype: DType | None
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
     """A length that stays is -1 where it is no number; one that is unknown does stay."""
     own, wanted = ctx.type(data).shape, ctx.result_type().shape
     if own == wanted:

@@ -26,18 +26,14 @@ for _name in ("ones", "zeros"):
     OPS.exports(f"dyn.{_name}")(_make_constant_exporter(f"torch.{_name}"))
 
 
-@OPS.exports("dyn.full")
-def export_dyn_full(
-    ctx: ExportContext, fill_value: Value, shape: Value, *, dtype: DType | None
-) -> Value:
+@OPS.exports("dyn.full", ignored=("dtype",))
+def export_dyn_full(ctx: ExportContext, fill_value: Value, shape: Value) -> Value:
     value = cast(ctx, fill_value, ctx.result_type().dtype)
     return ctx.method(value, "expand", integers(ctx, shape))
 
 
-@OPS.exports("dyn.broadcast_to")
-def export_dyn_broadcast_to(
-    ctx: ExportContext, data: Value, shape: Value, *, dtype: DType | None
-) -> Value:
+@OPS.exports("dyn.broadcast_to", ignored=("dtype",))
+def export_dyn_broadcast_to(ctx: ExportContext, data: Value, shape: Value) -> Value:
     return ctx.method(data, "expand", integers(ctx, shape))
 
 
@@ -107,7 +103,7 @@ def export_dyn_strided_slice(
     )
 
 
-@OPS.exports("dyn.one_hot")
+@OPS.exports("dyn.one_hot", ignored=("dtype",))
 def export_dyn_one_hot(
     ctx: ExportContext,
     indices: Value,
@@ -116,7 +112,6 @@ def export_dyn_one_hot(
     depth: Value,
     *,
     axis: int,
-    dtype: DType | None,
 ) -> Value:
     rank = ctx.type(indices).rank + 1
     count = ctx.call("int", depth)
@@ -125,16 +120,9 @@ def export_dyn_one_hot(
     return ctx.call("torch.where", hot, cast(ctx, on_value, wanted), cast(ctx, off_value, wanted))
 
 
-@OPS.exports("dyn.topk")
+@OPS.exports("dyn.topk", ignored=("dtype",))
 def export_dyn_topk(
-    ctx: ExportContext,
-    data: Value,
-    k: Value,
-    *,
-    axis: int,
-    ret_type: str,
-    is_ascend: bool,
-    dtype: DType | None,
+    ctx: ExportContext, data: Value, k: Value, *, axis: int, ret_type: str, is_ascend: bool
 ) -> Value | tuple[Value, ...]:
     rank = ctx.type(data).rank
     found = ctx.call_tuple(

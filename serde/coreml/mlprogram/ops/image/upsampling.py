@@ -87,16 +87,9 @@ def _open_and_whole(node: Call) -> bool:
     return known and not fixed and whole and (plain or linear)
 
 
-@OPS.exports("nn.upsampling", when=_open_and_whole)
+@OPS.exports("nn.upsampling", when=_open_and_whole, ignored=("layout", "align_corners"))
 def export_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
+    ctx: ExportContext, data: Value, *, scale_h: float, scale_w: float, method: str
 ) -> Value:
     factors = {
         "scale_factor_height": ctx.const(int(scale_h), "int32"),

@@ -255,11 +255,9 @@ def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Ex
     return call("serde.gather_nd", data, rows, batch_dims=0)
 
 
-@OPS.exports("gather_nd", when=_is_single)
-@OPS.exports("gather_nd", since=16)
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", when=_is_single, ignored=("index_rank",))
+@OPS.exports("gather_nd", since=16, ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
     rows = transpose(ctx, cast_to(ctx, indices, "int32"), [*range(1, rank), 0])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
@@ -26,10 +24,8 @@ def export_signed_cumsum(
     )
 
 
-@OPS.exports("cumsum")
-def export_cumsum(
-    ctx: ExportContext, data: Value, *, axis: int | None, dtype: AnyValue, exclusive: bool
-) -> Value:
+@OPS.exports("cumsum", ignored=("dtype",))
+def export_cumsum(ctx: ExportContext, data: Value, *, axis: int | None, exclusive: bool) -> Value:
     """No axis stands for the flat tensor."""
     result = ctx.result_type()
     work = compute_dtype(ctx, result.dtype, NUMBERS)

@@ -40,15 +40,9 @@ def import_linear(ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None =
     return import_linear_v1(ctx, x, *cast)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: AnyValue,
-    out_dtype: AnyValue,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     """MIL has dense layers of constant weights, for data of up to three axes."""
     constant = weight.is_constant and (bias is None or bias.is_constant)
@@ -102,13 +96,12 @@ def _transpose_matrices(x: Expr, rank: int) -> Expr:
     return relay.transpose(x, axes=[*range(rank - 2), rank - 1, rank - 2])
 
 
-@OPS.exports("nn.matmul")
+@OPS.exports("nn.matmul", ignored=("units",))
 def export_matmul(
     ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,
     *,
-    units: AnyValue,
     out_dtype: AnyValue,
     transpose_a: bool,
     transpose_b: bool,

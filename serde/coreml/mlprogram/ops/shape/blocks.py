@@ -41,10 +41,8 @@ def _is_planar(node: Call) -> bool:
     return _is_image(node) and node.attrs["layout"] == "NCHW"
 
 
-@OPS.exports("nn.depth_to_space", when=_is_planar)
-def export_depth_to_space(
-    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
+@OPS.exports("nn.depth_to_space", when=_is_planar, ignored=("layout",))
+def export_depth_to_space(ctx: ExportContext, data: Value, *, block_size: int, mode: str) -> Value:
     if mode == "CRD":
         return emit_in(ctx, FLOATS, "pixel_shuffle", {"x": data}, upscale_factor=block_size)
     return emit_in(ctx, FLOATS, "depth_to_space", {"x": data}, block_size=block_size)
@@ -63,10 +61,8 @@ def import_pixel_unshuffle(ctx: ImportContext, x: Expr, *, downscale_factor: int
     return relay.reshape(moved, [n, c * b * b, h // b, w // b])
 
 
-@OPS.exports("nn.space_to_depth", when=_is_planar)
-def export_space_to_depth(
-    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
+@OPS.exports("nn.space_to_depth", when=_is_planar, ignored=("layout", "mode"))
+def export_space_to_depth(ctx: ExportContext, data: Value, *, block_size: int) -> Value:
     return emit_in(ctx, FLOATS, "space_to_depth", {"x": data}, block_size=block_size)
 
 
@@ -111,9 +107,9 @@ def _planes(ctx: ExportContext, op: str, x: Value, **inputs: AnyValue) -> Value:
     return transpose(ctx, found, [0, 2, 3, 1])
 
 
-@OPS.exports("nn.space_to_batch_nd", when=_is_batched)
+@OPS.exports("nn.space_to_batch_nd", when=_is_batched, ignored=("pad_value",))
 def export_space_to_batch(
-    ctx: ExportContext, data: Value, *, block_shape: AnyValue, paddings: AnyValue, pad_value: float
+    ctx: ExportContext, data: Value, *, block_shape: AnyValue, paddings: AnyValue
 ) -> Value:
     widths = ctx.const(np.array(paddings, np.int32))
     return _planes(ctx, "space_to_batch", data, block_shape=block_shape, paddings=widths)
