@@ -178,25 +178,11 @@ def import_layout_transform(
     "relax.grad.end_checkpoint",
     "relax.grad.no_grad",
     "relax.grad.start_checkpoint",
+    "relax.memory.ensure_zero_offset",
 )
-def import_identity(ctx: ImportContext, x: Expr) -> Expr:
-    return x
-
-
-@OPS.imports(
-    "relax.hint_on_device", ignored=("device_type", "index", "memory_scope"),
-)  # fmt: skip
-def import_hint_on_device(ctx: ImportContext, data: Expr) -> Expr:
-    return data
-
-
+@OPS.imports("relax.hint_on_device", ignored=("device_type", "index", "memory_scope"))
 @OPS.imports("relax.to_vdevice", ignored=("dst_vdevice",))
-def import_to_vdevice(ctx: ImportContext, data: Expr) -> Expr:
-    return data
-
-
-@OPS.imports("relax.memory.ensure_zero_offset")
-def import_ensure_zero_offset(ctx: ImportContext, x: Expr) -> Expr:
+def import_identity(ctx: ImportContext, x: Expr) -> Expr:
     return x
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from serde.relay.ir.dims import Dim
+from functools import partial
+
 from serde.relay.ir.expr import Call
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
@@ -14,30 +15,26 @@ def _has_no_seed(call: Call) -> bool:
     return call.attrs["seed"] is None
 
 
-def _draw(ctx: ExportContext, target: str, shape: tuple[Dim, ...], dtype: str) -> Value:
-    return ctx.call(target, ctx.sizes(shape), dtype=ctx.dtype(dtype))
+def _scaled(ctx: ExportContext, target: str, factor: float, offset: float) -> Value:
+    type_ = ctx.result_type()
+    drawn = ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
+    if factor != 1:
+        drawn = ctx.infix("*", drawn, factor)
+    return ctx.infix("+", drawn, offset) if offset else drawn
 
 
 @OPS.exports("serde.random_uniform", when=_has_no_seed, ignored=("shape", "dtype", "seed"))
 def export_random_uniform(
     ctx: ExportContext, like: Value | None, *, low: float, high: float
 ) -> Value:
-    type_ = ctx.result_type()
-    drawn = _draw(ctx, "torch.rand", type_.shape, type_.dtype)
-    if high - low != 1:
-        drawn = ctx.infix("*", drawn, high - low)
-    return ctx.infix("+", drawn, low) if low else drawn
+    return _scaled(ctx, "torch.rand", high - low, low)
 
 
 @OPS.exports("serde.random_normal", when=_has_no_seed, ignored=("shape", "dtype", "seed"))
 def export_random_normal(
     ctx: ExportContext, like: Value | None, *, mean: float, scale: float
 ) -> Value:
-    type_ = ctx.result_type()
-    drawn = _draw(ctx, "torch.randn", type_.shape, type_.dtype)
-    if scale != 1:
-        drawn = ctx.infix("*", drawn, scale)
-    return ctx.infix("+", drawn, mean) if mean else drawn
+    return _scaled(ctx, "torch.randn", scale, mean)
 
 
 @OPS.exports("serde.bernoulli", when=_has_no_seed, ignored=("dtype", "seed"))
@@ -55,16 +52,14 @@ def export_multinomial(
     return cast(ctx, drawn, dtype.name, "int64")
 
 
-@OPS.exports("serde.random_gamma", when=_has_no_seed, ignored=("shape", "seed"))
-def export_random_gamma(ctx: ExportContext, alpha: Value) -> Value:
-    spread = ctx.method(alpha, "expand", ctx.sizes(ctx.result_type().shape))
-    return ctx.call("torch._standard_gamma", spread)
+def _export_each(ctx: ExportContext, rate: Value, *, target: str) -> Value:
+    return ctx.call(target, ctx.method(rate, "expand", ctx.sizes(ctx.result_type().shape)))
 
 
-@OPS.exports("serde.random_poisson", when=_has_no_seed, ignored=("shape", "seed"))
-def export_random_poisson(ctx: ExportContext, lam: Value) -> Value:
-    spread = ctx.method(lam, "expand", ctx.sizes(ctx.result_type().shape))
-    return ctx.call("torch.poisson", spread)
+for _name, _target in {"gamma": "torch._standard_gamma", "poisson": "torch.poisson"}.items():
+    OPS.exports(f"serde.random_{_name}", when=_has_no_seed, ignored=("shape", "seed"))(
+        partial(_export_each, target=_target)
+    )
 
 
 @OPS.exports("random.threefry_generate")
@@ -79,20 +74,15 @@ def export_threefry_split(ctx: ExportContext, key: Value) -> tuple[Value, ...]:
     return ctx.call_tuple(ctx.helper("threefry_split"), key, outputs=2)
 
 
-@OPS.exports("random.uniform", ignored=("out_dtype",))
-def export_uniform(
-    ctx: ExportContext, key: Value, low: Value, high: Value, *, out_shape: tuple[int, ...]
+def _export_threefry(
+    ctx: ExportContext, key: Value, one: Value, two: Value, *, name: str, out_shape: tuple[int, ...]
 ) -> tuple[Value, ...]:
-    name = ctx.helper("threefry_uniform")
-    return ctx.call_tuple(name, key, low, high, list(out_shape), outputs=2)
+    helper = ctx.helper(f"threefry_{name}")
+    return ctx.call_tuple(helper, key, one, two, list(out_shape), outputs=2)
 
 
-@OPS.exports("random.normal", ignored=("out_dtype",))
-def export_normal(
-    ctx: ExportContext, key: Value, mean: Value, scale: Value, *, out_shape: tuple[int, ...]
-) -> tuple[Value, ...]:
-    name = ctx.helper("threefry_normal")
-    return ctx.call_tuple(name, key, mean, scale, list(out_shape), outputs=2)
+for _name in ("uniform", "normal"):
+    OPS.exports(f"random.{_name}", ignored=("out_dtype",))(partial(_export_threefry, name=_name))
 
 
 @OPS.exports("random.multinomial")
