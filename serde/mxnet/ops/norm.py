@@ -20,6 +20,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.op.norm.bodies import batch_norm_body
+from serde.walk.pairs import pair, reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,13 +87,6 @@ def import_batch_norm_with_relu(
     return [relay.nn.relu(result), *others]
 
 
-@OPS.imports("InstanceNorm")
-def import_instance_norm(
-    ctx: ImportContext, data: Expr, gamma: Expr, beta: Expr, *, eps: float = 1e-3
-) -> Expr:
-    return relay.nn.instance_norm(data, gamma, beta, axis=1, epsilon=eps)
-
-
 @OPS.imports("LayerNorm")
 def import_layer_norm(
     ctx: ImportContext,
@@ -134,19 +128,6 @@ def import_group_norm(
         times = ctx.static_lengths(data, (1,))[0] // num_groups
         gamma, beta = (relay.repeat(each, times, 0) for each in (gamma, beta))
     return relay.nn.group_norm(data, gamma, beta, num_groups=num_groups, axis=1, epsilon=eps)
-
-
-@OPS.imports("LRN")
-def import_lrn(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    nsize: int,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    knorm: float = 2.0,
-) -> Expr:
-    return relay.nn.lrn(data, size=nsize, axis=1, bias=knorm, alpha=alpha, beta=beta)
 
 
 @OPS.imports("L2Normalization")
@@ -260,13 +241,6 @@ def export_group_norm(
     return result
 
 
-@OPS.exports("nn.lrn", when=_channels_second)
-def export_lrn(
-    ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
-) -> Value:
-    return ctx.emit("LRN", data, nsize=size, knorm=bias, alpha=alpha, beta=beta)
-
-
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
     ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, norm: RelayNorm
@@ -280,3 +254,19 @@ def export_dropout(ctx: ExportContext, data: Value, *, rate: float) -> list[Valu
     """The mask is that of inference, where nothing is dropped."""
     mask = ctx.emit("ones_like", data)
     return [ctx.emit("Dropout", data, p=rate), mask]
+
+
+OPS.pairs(
+    reads("InstanceNorm", "nn.instance_norm", eps=0.001, renamed={"eps": "epsilon"}),
+    pair(
+        "LRN",
+        "nn.lrn",
+        "nsize",
+        knorm=2.0,
+        alpha=0.0001,
+        beta=0.75,
+        renamed={"nsize": "size", "knorm": "bias"},
+        fixed={"axis": 1},
+        when=_channels_second,
+    ),
+)

@@ -5,41 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import arranged, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-
-
-@OPS.imports("depth_to_space")
-def import_depth_to_space(ctx: ImportContext, data: Expr, *, block_size: int) -> Expr:
-    return relay.nn.depth_to_space(data, block_size, mode="DCR")
-
-
-@OPS.imports("space_to_depth")
-def import_space_to_depth(ctx: ImportContext, data: Expr, *, block_size: int) -> Expr:
-    return relay.nn.space_to_depth(data, block_size)
+from serde.walk.pairs import pair
 
 
 def _blocks(call: Call) -> bool:
     attrs = call.attrs
     return attrs["layout"] == "NCHW" and attrs["mode"] in ("DCR", "")
-
-
-@OPS.exports("nn.depth_to_space", when=_blocks)
-def export_depth_to_space(
-    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
-    return ctx.emit("depth_to_space", data, block_size=block_size)
-
-
-@OPS.exports("nn.space_to_depth", when=_blocks)
-def export_space_to_depth(
-    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
-    return ctx.emit("space_to_depth", data, block_size=block_size)
 
 
 @OPS.expands("nn.depth_to_space")
@@ -117,3 +91,21 @@ def expand_yolo_reorg(data: Expr, *, stride: int) -> Expr:
     shape = (batch, channels // stride**2, height, stride, width, stride)
     moved = relay.transpose(relay.reshape(data, shape), (0, 3, 5, 1, 2, 4))
     return relay.reshape(moved, (batch, channels * stride**2, height // stride, width // stride))
+
+
+OPS.pairs(
+    pair(
+        "depth_to_space",
+        "nn.depth_to_space",
+        "block_size",
+        fixed={"layout": "NCHW", "mode": "DCR"},
+        when=_blocks,
+    ),
+    pair(
+        "space_to_depth",
+        "nn.space_to_depth",
+        "block_size",
+        fixed={"mode": "", "layout": "NCHW"},
+        when=_blocks,
+    ),
+)

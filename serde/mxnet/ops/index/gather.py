@@ -119,10 +119,8 @@ def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
     return relay.gather_nd(data, as_index(ctx, indices))
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """MXNet wants indices of rank 2 at least; those of batch axes are written out."""
     type_ = ctx.type(indices)
     if type_.rank == 1:

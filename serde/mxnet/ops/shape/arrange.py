@@ -15,6 +15,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import reads
 
 
 @OPS.imports("transpose")
@@ -29,13 +30,6 @@ def import_swap_axis(ctx: ImportContext, data: Expr, *, dim1: int = 0, dim2: int
     first, second = normalize_axis(dim1, rank), normalize_axis(dim2, rank)
     order[first], order[second] = second, first
     return relay.transpose(data, order)
-
-
-@OPS.imports("_np_transpose")
-def import_np_transpose(
-    ctx: ImportContext, a: Expr, *, axes: tuple[int, ...] | None = None
-) -> Expr:
-    return relay.transpose(a, axes)
 
 
 @OPS.imports("_np_moveaxis")
@@ -195,3 +189,6 @@ def export_reverse_sequence(
         lambda x: relay.cast(relay.transpose(x, back), type_.dtype),
         ctx.typed(reversed_, ctx.type(moved)),
     )
+
+
+OPS.pairs(reads("_np_transpose", "transpose", axes=None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -45,10 +44,8 @@ def import_np_broadcast_to(
     return relay.broadcast_to(array, target)
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
     """A 0 keeps the length there is, but to NumPy's operator."""
     wanted = ctx.result_type().shape
     if ctx.result_type().size == 0:

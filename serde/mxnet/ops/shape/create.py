@@ -24,9 +24,11 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.walk.context import TypedContext
+from serde.walk.pairs import reads
 from serde.weights import Array, numpy_dtype
 
 FLOAT32 = np.dtype("float32")
+
 
 _INLINE: Final = 2**18
 """Most elements of one value that a symbol's parameters hold; more are made when it runs."""
@@ -113,16 +115,6 @@ def export_full(
     if value.data is not None:
         return _filled(ctx, lengths, value.data.reshape(()))
     return ctx.emit_bytes("broadcast_to", ctx.reshape(value, (1,) * len(lengths)), shape=lengths)
-
-
-@OPS.imports("zeros_like", ignored=("dtype",))
-def import_zeros_like(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.zeros_like(data)
-
-
-@OPS.imports("ones_like", ignored=("dtype",))
-def import_ones_like(ctx: ImportContext, data: Expr) -> Expr:
-    return relay.ones_like(data)
 
 
 @OPS.exports("zeros_like")
@@ -348,3 +340,9 @@ def _register_window(name: str, window: Callable[[Array], Array]) -> None:
 
 for _name, _window in WINDOWS.items():
     _register_window(_name, _window)
+
+
+OPS.pairs(
+    reads("zeros_like", "zeros_like", ignored="dtype"),
+    reads("ones_like", "ones_like", ignored="dtype"),
+)

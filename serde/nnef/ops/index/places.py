@@ -104,10 +104,8 @@ def _pick(
     return ctx.emit("gather", flat, ctx.spell(build, *indices))
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     depth, *shape = ctx.static_shape(indices, at_least=1)
     parts = [_row(ctx, indices, 0, place) for place in range(depth)]
     return _pick(ctx, data, parts, batch_dims, shape)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any as AnyValue
-
-import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.nnef.export_context import ExportContext, Value
 from serde.nnef.import_context import ImportContext
 from serde.nnef.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
@@ -75,15 +71,9 @@ def _require_own_dtype(ctx: ExportContext, x: Value) -> None:
         raise Unsupported(f"a product of {dtype} summed in {ctx.result_type().dtype}")
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     _require_own_dtype(ctx, data)
     added = () if bias is None else (ctx.pad_rank(bias, 2),)
@@ -108,15 +98,9 @@ def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmu
     return _emit_matmul(ctx, tensor_a, tensor_b, matmul.transpose_a, matmul.transpose_b)
 
 
-@OPS.exports("nn.batch_matmul")
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_batch_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool,
-    transpose_b: bool,
+    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     _require_own_dtype(ctx, tensor_a)
     return _emit_matmul(ctx, tensor_a, tensor_b, transpose_a, transpose_b)

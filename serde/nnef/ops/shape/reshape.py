@@ -78,10 +78,8 @@ def _reshape(ctx: ExportContext, data: Value) -> Value:
     return ctx.reshape(data, wanted)
 
 
-@OPS.exports("reshape", "contrib_reverse_reshape")
-def export_reshape(
-    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
-) -> Value:
+@OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
+def export_reshape(ctx: ExportContext, data: Value) -> Value:
     return _reshape(ctx, data)
 
 

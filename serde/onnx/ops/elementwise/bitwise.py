@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -47,21 +47,18 @@ def _to_hex_digits(ctx: ExportContext, x: Value) -> Value:
     return cast(ctx, ctx.emit("Mod", rest, ctx.const(16, np.uint64)), np.int64)
 
 
-def _make_bitwise_exporter(op: str) -> Callable[..., Value]:
-    def export_bitwise(ctx: ExportContext, x: Value, y: Value) -> Value:
-        dtype = ctx.type(x).dtype
-        if dtype == "bool":
-            return ctx.emit(op, x, y)
-        if ctx.version >= 18:
-            return ctx.emit(f"Bitwise{op}", x, y)
-        wide = (as_dtype(ctx, each, "int64") for each in (x, y))
-        return cast(ctx, combine_bits(ctx, op, *wide), dtype)
-
-    return export_bitwise
+def _export_bitwise(ctx: ExportContext, x: Value, y: Value, *, op: str) -> Value:
+    dtype = ctx.type(x).dtype
+    if dtype == "bool":
+        return ctx.emit(op, x, y)
+    if ctx.version >= 18:
+        return ctx.emit(f"Bitwise{op}", x, y)
+    wide = (as_dtype(ctx, each, "int64") for each in (x, y))
+    return cast(ctx, combine_bits(ctx, op, *wide), dtype)
 
 
 for _op in UFUNCS:
-    OPS.exports(f"bitwise_{_op.lower()}")(_make_bitwise_exporter(_op))
+    OPS.exports(f"bitwise_{_op.lower()}")(partial(_export_bitwise, op=_op))
 
 
 @OPS.exports("bitwise_not")

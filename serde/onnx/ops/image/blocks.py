@@ -36,10 +36,8 @@ def import_depth_to_space(
     return relay.nn.depth_to_space(x, blocksize, layout="NCHW", mode=mode)
 
 
-@OPS.exports("nn.space_to_depth")
-def export_space_to_depth(
-    ctx: ExportContext, x: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
+@OPS.exports("nn.space_to_depth", ignored=("mode",))
+def export_space_to_depth(ctx: ExportContext, x: Value, *, block_size: int, layout: str) -> Value:
     moved = ctx.emit("SpaceToDepth", to_layout(ctx, x, layout, "NCHW"), blocksize=block_size)
     return to_layout(ctx, moved, "NCHW", layout)
 

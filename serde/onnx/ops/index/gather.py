@@ -16,6 +16,7 @@ from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, uns
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads, writes
 
 
 @OPS.exports("take")
@@ -128,21 +129,14 @@ def export_gather(ctx: ExportContext, x: Value, indices: Value, *, axis: int | N
     return ctx.emit("GatherElements", x, positions, axis=(axis or 0) % ctx.type(x).rank)
 
 
-@OPS.imports("GatherElements", since=(11, 13))
-def import_gather_elements(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return relay.gather(x, axis, indices)
-
-
 def _as_indices(ctx: ExportContext, indices: Value) -> Value:
     """Return indices as ONNX takes them: of 32 or 64 bits, signed."""
     known = indices.type is None or ctx.type(indices).dtype in ("int32", "int64")
     return indices if known else to_int64(ctx, indices)
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
     rank = ctx.type(indices).rank
     wide = to_int64(ctx, indices)
@@ -167,11 +161,6 @@ def _emit_gather_nd(
     return ctx.emit("GatherND", x, ctx.emit("Concat", *parts, indices, axis=-1))
 
 
-@OPS.exports("serde.take", when=has_dtype("int32", "int64", operand=1))
-def export_serde_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
-    return ctx.emit("Gather", x, indices, axis=axis)
-
-
 def _is_unbatched(node: Call) -> bool:
     return not node.attrs["batch_dims"] and has_dtype("int64", operand=1)(node)
 
@@ -187,3 +176,9 @@ def export_serde_gather_nd(
 @OPS.imports("GatherND", since=(11, 12, 13))
 def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
     return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
+
+
+OPS.pairs(
+    reads("GatherElements", "gather", since=(11, 13), axis=0),
+    writes("Gather", "serde.take", "axis", when=has_dtype("int32", "int64", operand=1)),
+)

@@ -26,6 +26,7 @@ from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.walk.pairs import reads
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}
 """Version of the operator set from which on ScatterElements and ScatterND reduce."""
@@ -102,14 +103,6 @@ def import_scatter_elements(
     _require_version(ctx, reduction)
     how = "update" if reduction == "none" else reduction
     return relay.scatter_elements(data, indices, updates, axis, how)
-
-
-@OPS.imports("Scatter", since=9)
-@OPS.imports("ScatterElements", since=(11, 13))
-def import_scatter(
-    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0
-) -> Expr:
-    return relay.scatter_elements(data, indices, updates, axis, "update")
 
 
 @OPS.exports("scatter_nd")
@@ -201,3 +194,9 @@ def _scatter_nd_reduce(
         Step("ScatterND", ("before", "index", "new"), "after"),
     ]
     return emit_scan(ctx, ScanInput("before", x, dtype), items, steps, after="after")
+
+
+OPS.pairs(
+    reads("Scatter", "scatter_elements", since=9, axis=0),
+    reads("ScatterElements", "scatter_elements", since=(11, 13), axis=0),
+)

@@ -15,6 +15,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import pair
 
 
 @OPS.exports("argwhere")
@@ -66,16 +67,6 @@ def import_one_hot(
     return call("dyn.one_hot", positions, on, off, end, axis=at, dtype=ctx.type(values).dtype)
 
 
-@OPS.exports("serde.nonzero")
-def export_nonzero(ctx: ExportContext, x: Value) -> Value:
-    return ctx.emit("NonZero", x)
-
-
-@OPS.imports("NonZero", since=(9, 13))
-def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
-    return call("serde.nonzero", x)
-
-
 @OPS.exports("serde.eye_like")
 def export_eye_like(
     ctx: ExportContext, x: Value, *, k: int, dtype: np.dtype[AnyValue] | None
@@ -87,3 +78,6 @@ def export_eye_like(
 @OPS.imports("EyeLike", since=(9, 22))
 def import_eye_like(ctx: ImportContext, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
     return call("serde.eye_like", x, k=k, dtype=None if dtype is None else ctx.dtype(dtype))
+
+
+OPS.pairs(pair("NonZero", "serde.nonzero", since=(9, 13), target=1))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import onnx
@@ -234,37 +235,34 @@ def _arange_float64(ctx: ImportContext, count: Expr) -> Expr:
     return relay.cast(call("arange", *steps, dtype="int64"), "float64")
 
 
-def _make_window_importer(terms: Sequence[float]) -> Callable[..., Expr]:
-    """Return the importer of ``sum(terms[k] * cos(2 * pi * k * n / N))``."""
-
-    def import_window(
-        ctx: ImportContext,
-        size: Expr,
-        *,
-        output_datatype: int = onnx.TensorProto.FLOAT,
-        periodic: bool = True,
-    ) -> Expr:
-        count = _cast_scalar(ctx, size, "int64")
-        period = relay.cast(count, "float64")
-        if not periodic:
-            period = relay.subtract(period, _float64(1))
-        part = relay.divide(_arange_float64(ctx, count), period)
-        total = relay.full_like(part, _float64(terms[0]))
-        for number, factor in enumerate(terms[1:], 1):
-            wave = relay.cos(relay.multiply(part, _float64(2 * math.pi * number)))
-            total = relay.add(total, relay.multiply(wave, _float64(factor)))
-        return relay.cast(total, ctx.dtype(output_datatype))
-
-    return import_window
+def _import_window(
+    ctx: ImportContext,
+    size: Expr,
+    *,
+    terms: Sequence[float],
+    output_datatype: int = onnx.TensorProto.FLOAT,
+    periodic: bool = True,
+) -> Expr:
+    """Read ``sum(terms[k] * cos(2 * pi * k * n / N))``."""
+    count = _cast_scalar(ctx, size, "int64")
+    period = relay.cast(count, "float64")
+    if not periodic:
+        period = relay.subtract(period, _float64(1))
+    part = relay.divide(_arange_float64(ctx, count), period)
+    total = relay.full_like(part, _float64(terms[0]))
+    for number, factor in enumerate(terms[1:], 1):
+        wave = relay.cos(relay.multiply(part, _float64(2 * math.pi * number)))
+        total = relay.add(total, relay.multiply(wave, _float64(factor)))
+    return relay.cast(total, ctx.dtype(output_datatype))
 
 
-OPS.imports("HannWindow", since=17)(_make_window_importer((0.5, -0.5)))
+OPS.imports("HannWindow", since=17)(partial(_import_window, terms=(0.5, -0.5)))
 
 
-OPS.imports("HammingWindow", since=17)(_make_window_importer((25 / 46, -21 / 46)))
+OPS.imports("HammingWindow", since=17)(partial(_import_window, terms=(25 / 46, -21 / 46)))
 
 
-OPS.imports("BlackmanWindow", since=17)(_make_window_importer((0.42, -0.5, 0.08)))
+OPS.imports("BlackmanWindow", since=17)(partial(_import_window, terms=(0.42, -0.5, 0.08)))
 
 
 MEL, BREAK = 2595.0, 700.0

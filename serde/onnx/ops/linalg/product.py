@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any as AnyValue
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
@@ -22,16 +20,8 @@ from serde.relay.op.linalg.product import MatMul, parse_equation
 from serde.walk.expansion.einsum import expand_einsum
 
 
-@OPS.exports("nn.dense")
-def export_dense(
-    ctx: ExportContext,
-    x: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Value:
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
+def export_dense(ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None) -> Value:
     if not is_float(ctx.type(x).dtype):
         result = emit_integer_matmul(ctx, x, weight, transpose_y=True)
         return result if bias is None else ctx.emit("Add", result, bias)
@@ -140,15 +130,9 @@ def export_matmul(ctx: ExportContext, x: Value, y: Value, *, matmul: MatMul) -> 
     return _emit_matmul(ctx, x, y, matmul.transpose_a, matmul.transpose_b)
 
 
-@OPS.exports("nn.batch_matmul")
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_batch_matmul(
-    ctx: ExportContext,
-    x: Value,
-    y: Value,
-    *,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool,
-    transpose_b: bool,
+    ctx: ExportContext, x: Value, y: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     return _emit_matmul(ctx, x, y, transpose_a, transpose_b)
 

@@ -17,6 +17,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, tensor_type
 from serde.relay.ir.registry import call
+from serde.walk.pairs import reads
 
 
 def _move_channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value, list[int] | None]:
@@ -270,19 +271,6 @@ def export_lrn(
     return _restore_axes(ctx, result, order)
 
 
-@OPS.imports("LRN", since=(1, 13))
-def import_lrn(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    size: int,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    bias: float = 1.0,
-) -> Expr:
-    return relay.nn.lrn(x, size=size, axis=1, bias=bias, alpha=alpha, beta=beta)
-
-
 def _build_batch_norm(
     ctx: ImportContext, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, epsilon: float
 ) -> Expr:
@@ -353,3 +341,6 @@ def _drop(
 def _keep_all(ctx: ImportContext, x: Expr, dtype: str) -> list[Expr]:
     """Return `x` and a mask that keeps all of it."""
     return [x, relay.cast(relay.ones_like(x), dtype)] if ctx.wants(1) else [x]
+
+
+OPS.pairs(reads("LRN", "nn.lrn", "size", since=(1, 13), bias=1.0, alpha=0.0001, beta=0.75))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import broadcast
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, x: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Expand", x, ctx.shape(ctx.result_type().shape))
 
 
@@ -69,8 +66,6 @@ def _pad_shape(ctx: ImportContext, shape: Expr, count: int, other: int) -> Expr:
     return relay.concatenate((leading, shape), 0)
 
 
-@OPS.exports("dyn.broadcast_to")
-def export_dyn_broadcast_to(
-    ctx: ExportContext, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
-) -> Value:
+@OPS.exports("dyn.broadcast_to", ignored=("dtype",))
+def export_dyn_broadcast_to(ctx: ExportContext, x: Value, shape: Value) -> Value:
     return ctx.emit("Expand", x, to_int64(ctx, shape))

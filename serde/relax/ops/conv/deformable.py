@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any as AnyValue
 
-import numpy as np
-
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.framework import Framework
 from serde.relax.ops.conv.windows import arrange, arrange_weight, cast, sum_dtype
 from serde.relax.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import split_padding
 
 __all__: list[str] = []
@@ -45,7 +42,7 @@ def _read_between(
     return total
 
 
-@OPS.exports("nn.deformable_conv2d")
+@OPS.exports("nn.deformable_conv2d", ignored=("channels", "kernel_size", "out_dtype"))
 def export_deformable_conv2d(
     ctx: ExportContext,
     data: Value,
@@ -57,12 +54,9 @@ def export_deformable_conv2d(
     dilation: tuple[int, ...],
     deformable_groups: int,
     groups: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
     data_layout: str,
     kernel_layout: str,
     out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """What all taps read is a stage of its own."""
     framework, dtype = ctx.framework, ctx.type(data).dtype
@@ -105,7 +99,7 @@ def export_deformable_conv2d(
     return arrange(ctx, made, "NCHW", out_layout or data_layout)
 
 
-@OPS.exports("nn.correlation")
+@OPS.exports("nn.correlation", ignored=("layout",))
 def export_correlation(
     ctx: ExportContext,
     data1: Value,
@@ -117,7 +111,6 @@ def export_correlation(
     stride2: int,
     padding: tuple[int, ...],
     is_multiply: bool,
-    layout: str,
 ) -> Value:
     framework, dtype = ctx.framework, ctx.type(data1).dtype
     te, tir = framework.te, framework.tir

@@ -10,7 +10,6 @@ import numpy as np
 from serde.relax.export_context import ExportContext, Value
 from serde.relax.ops.table import OPS
 from serde.relax.precision import NARROW, widen
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TupleType
@@ -19,6 +18,7 @@ from serde.walk.expansion.einsum import expand_einsum
 from serde.weights import dtype_name
 
 __all__ = ["multiply_matrices"]
+
 
 OutDtype = np.dtype[AnyValue] | None
 
@@ -71,14 +71,13 @@ def _product(
     return multiply_matrices(ctx, left, right, dtypes, out_dtype)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units",))
 def export_dense(
     ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
     *,
-    units: Dim | None,
     out_dtype: OutDtype,
 ) -> Value:
     made = _product(ctx, data, weight, out_dtype, False, True)

@@ -17,10 +17,8 @@ def spread(ctx: ExportContext, data: Value, lengths: list[AnyValue]) -> Value:
     return ctx.emit_te(make_spread(ctx.framework, ctx.wide(lengths)), data)
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("dtype",))
+def export_broadcast_to(ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...] | None) -> Value:
     wanted = tuple(shape or ())
     offset = len(wanted) - ctx.type(data).rank
     own = ctx.named_shape(data)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -154,18 +155,16 @@ def export_convolution(
     return from_channels_first(ctx, result, conv.out_layout or conv.data_layout, rank)
 
 
-def _make_conv_exporter(rank: int) -> Callable[..., Value]:
-    def export_conv(
-        ctx: ExportContext,
-        data: Value,
-        weight: Value,
-        bias: Value | None = None,
-        *,
-        conv: RelayConv,
-    ) -> Value:
-        return export_convolution(ctx, data, weight, bias, conv, rank)
-
-    return export_conv
+def _export_conv(
+    ctx: ExportContext,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    rank: int,
+    conv: Convolution,
+) -> Value:
+    return export_convolution(ctx, data, weight, bias, conv, rank)
 
 
 def _splits(ctx: ExportContext, weight: Value, conv: RelayConv, inputs: Dim) -> int | None:
@@ -223,7 +222,7 @@ def _write_conv(
 
 
 for _rank in SPATIAL:
-    OPS.exports(f"nn.conv{_rank}d")(_make_conv_exporter(_rank))
+    OPS.exports(f"nn.conv{_rank}d")(partial(_export_conv, rank=_rank))
 
 
 def export_transposed_convolution(
@@ -266,23 +265,21 @@ def export_transposed_convolution(
     return from_channels_first(ctx, result, conv.out_layout or conv.data_layout, rank)
 
 
-def _make_transposed_exporter(rank: int) -> Callable[..., Value]:
-    def export_conv_transpose(
-        ctx: ExportContext,
-        data: Value,
-        weight: Value,
-        bias: Value | None = None,
-        *,
-        conv: RelayConv,
-        output_padding: tuple[int, ...],
-    ) -> Value:
-        return export_transposed_convolution(ctx, data, weight, bias, conv, output_padding, rank)
-
-    return export_conv_transpose
+def _export_conv_transpose(
+    ctx: ExportContext,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    rank: int,
+    conv: Convolution,
+    output_padding: tuple[int, ...],
+) -> Value:
+    return export_transposed_convolution(ctx, data, weight, bias, conv, output_padding, rank)
 
 
 for _rank in SPATIAL:
-    OPS.exports(f"nn.conv{_rank}d_transpose")(_make_transposed_exporter(_rank))
+    OPS.exports(f"nn.conv{_rank}d_transpose")(partial(_export_conv_transpose, rank=_rank))
 
 
 @OPS.exports("nn.deformable_conv2d")

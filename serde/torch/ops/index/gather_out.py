@@ -129,10 +129,8 @@ def _parts(ctx: ExportContext, indices: Value, axis: int) -> list[Value]:
     return [ctx.index(given, (*before, place) if before else place) for place in range(depth)]
 
 
-@OPS.exports("gather_nd")
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     if not batch_dims:
         return ctx.index(data, tuple(_parts(ctx, indices, 0)))
     rows = ctx.method(as_index(ctx, indices), "movedim", 0, -1)

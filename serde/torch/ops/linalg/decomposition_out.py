@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.fourier import ShortTimeFourier
@@ -19,12 +20,9 @@ def _wide(ctx: ExportContext, x: Value) -> tuple[Value, str]:
     return ctx.typed(found, TensorType(ctx.type(x).shape, work)), work
 
 
-def _make_function_exporter(target: str) -> Callable[..., Value]:
-    def export_function(ctx: ExportContext, data: Value) -> Value:
-        x, work = _wide(ctx, data)
-        return cast(ctx, ctx.call(target, x), ctx.type(data).dtype, work)
-
-    return export_function
+def _export_function(ctx: ExportContext, data: Value, *, target: str) -> Value:
+    x, work = _wide(ctx, data)
+    return cast(ctx, ctx.call(target, x), ctx.type(data).dtype, work)
 
 
 for _name, _target in {
@@ -32,7 +30,7 @@ for _name, _target in {
     "serde.det": "torch.linalg.det",
     "serde.inverse": "torch.linalg.inv",
 }.items():
-    OPS.exports(_name)(_make_function_exporter(_target))
+    OPS.exports(_name)(partial(_export_function, target=_target))
 
 
 def _make_parts_exporter(target: str, outputs: int, **options: object) -> Callable[..., object]:

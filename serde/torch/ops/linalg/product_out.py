@@ -7,7 +7,6 @@ import string
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.linalg.product import MatMul
 from serde.torch.export_context import ExportContext, Value
@@ -32,15 +31,9 @@ def _transposed(ctx: ExportContext, x: Value, rank: int) -> Value:
     return ctx.method(x, "t") if rank == 2 else ctx.method(x, "transpose", -2, -1)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: Dim | None,
-    out_dtype: DType | None,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     """Integers have no layer: their product is one of matrices."""
     shape, dtype = ctx.type(weight).shape, ctx.type(data).dtype

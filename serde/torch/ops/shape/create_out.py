@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from serde.relay.ir.dims import Dim, same_shape
 from serde.relay.ir.expr import Constant
@@ -12,28 +12,19 @@ from serde.torch.ops.table import OPS
 from serde.torch.ops.written import DType, cast
 
 
-def _make_constant_exporter(target: str) -> Callable[..., Value]:
-    def export_constant(
-        ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: DType | None
-    ) -> Value:
-        type_ = ctx.result_type()
-        return ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
-
-    return export_constant
+def _export_constant(
+    ctx: ExportContext, *, target: str, shape: tuple[Dim, ...] | None, dtype: DType | None
+) -> Value:
+    type_ = ctx.result_type()
+    return ctx.call(target, ctx.sizes(type_.shape), dtype=ctx.dtype(type_.dtype))
 
 
 for _name in ("ones", "zeros"):
-    OPS.exports(_name)(_make_constant_exporter(f"torch.{_name}"))
+    OPS.exports(_name)(partial(_export_constant, target=f"torch.{_name}"))
 
 
-@OPS.exports("full")
-def export_full(
-    ctx: ExportContext,
-    fill_value: Value,
-    *,
-    shape: tuple[Dim, ...] | None,
-    dtype: DType | None,
-) -> Value:
+@OPS.exports("full", ignored=("shape", "dtype"))
+def export_full(ctx: ExportContext, fill_value: Value) -> Value:
     type_ = ctx.result_type()
     value = ctx.scalar(fill_value)
     if value is not None:
@@ -67,10 +58,8 @@ def export_arange(
     return ctx.call(ctx.helper("arange"), start, end, step)
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...] | None, dtype: DType | None
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
     """A length that stays is -1 where it is no number; one that is unknown does stay."""
     own, wanted = ctx.type(data).shape, ctx.result_type().shape
     if own == wanted:

@@ -28,18 +28,14 @@ for _name in ("ones", "zeros"):
     OPS.exports(f"dyn.{_name}")(_make_constant_exporter(f"torch.{_name}"))
 
 
-@OPS.exports("dyn.full")
-def export_dyn_full(
-    ctx: ExportContext, fill_value: Value, shape: Value, *, dtype: DType | None
-) -> Value:
+@OPS.exports("dyn.full", ignored=("dtype",))
+def export_dyn_full(ctx: ExportContext, fill_value: Value, shape: Value) -> Value:
     value = cast(ctx, fill_value, ctx.result_type().dtype)
     return ctx.method(value, "expand", integers(ctx, shape))
 
 
-@OPS.exports("dyn.broadcast_to")
-def export_dyn_broadcast_to(
-    ctx: ExportContext, data: Value, shape: Value, *, dtype: DType | None
-) -> Value:
+@OPS.exports("dyn.broadcast_to", ignored=("dtype",))
+def export_dyn_broadcast_to(ctx: ExportContext, data: Value, shape: Value) -> Value:
     return ctx.method(data, "expand", integers(ctx, shape))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from serde.errors import Unsupported
@@ -113,28 +114,18 @@ def _is_hidden(dim: Dim) -> bool:
     return isinstance(dim, Any) or (isinstance(dim, SymDim) and _AXIS in str(dim))
 
 
-@OPS.exports("reshape")
-def export_reshape(
-    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
-) -> Value:
-    return _write_codes(ctx, "reshape", data, newshape, allowzero)
-
-
-@OPS.exports("contrib_reverse_reshape")
-def export_reverse_reshape(
-    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
-) -> Value:
-    return _write_codes(ctx, "contrib_reverse_reshape", data, newshape, allowzero)
-
-
-def _write_codes(
-    ctx: ExportContext, name: str, data: Value, newshape: Sequence[Dim], allowzero: bool
+def _export_reshape(
+    ctx: ExportContext, data: Value, *, name: str, newshape: tuple[Dim, ...], allowzero: bool
 ) -> Value:
     """Write what codes say of the axes of the data, unknown ones included."""
     type_ = ctx.type(data)
     given = TensorType(_named(type_.shape), type_.dtype)
     found = get(name).infer(given, newshape=newshape, allowzero=allowzero)
     return write_reshape(ctx, data, found.shape)
+
+
+for _name in ("reshape", "contrib_reverse_reshape"):
+    OPS.exports(_name)(partial(_export_reshape, name=_name))
 
 
 @OPS.exports("nn.batch_flatten")

@@ -20,6 +20,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
 from serde.relay.ir.types import TensorType
+from serde.walk.pairs import reads
 
 WITHOUT_NEGATIVE = 17
 """Version of iOS from which on an index counts from the start alone."""
@@ -73,11 +74,6 @@ def bound_indices(ctx: ExportContext, indices: Value, length: Dim, mode: str) ->
         last = ctx.emit("sub", ctx.type(count), x=count, y=ctx.const(1, "int32"))
     low = ctx.emit("maximum", type_, x=indices, y=ctx.const(0, "int32"))
     return ctx.emit("minimum", type_, x=low, y=last)
-
-
-@OPS.imports("gather", since=1)
-def import_gather_v1(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return call("serde.take", x, indices, axis=axis)
 
 
 @OPS.imports("gather", since=16)
@@ -199,11 +195,6 @@ def export_signed_take(ctx: ExportContext, data: Value, indices: Value, *, axis:
     return _emit_gather(ctx, data, from_start(ctx, indices, ctx.type(data).shape[place]), place)
 
 
-@OPS.imports("gather_along_axis", since=(1, 16))
-def import_gather_along_axis(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return relay.gather(x, axis, indices)
-
-
 @OPS.imports("gather_along_axis", since=17, ignored=("validate_indices",))
 def import_gather_along_axis_v17(
     ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0
@@ -230,18 +221,6 @@ def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int 
     return emit_in(
         ctx, GATHER_DTYPES, "gather_along_axis", {"x": data}, indices=indices, axis=place
     )
-
-
-@OPS.imports("gather_nd", since=1)
-def import_gather_nd_v1(ctx: ImportContext, x: Expr, indices: Expr) -> Expr:
-    return call("serde.gather_nd", x, indices, batch_dims=0)
-
-
-@OPS.imports("gather_nd", since=16)
-def import_gather_nd_v16(
-    ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0
-) -> Expr:
-    return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
 
 
 @OPS.imports("gather_nd", since=17, ignored=("validate_indices",))
@@ -275,11 +254,9 @@ def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Ex
     return call("serde.gather_nd", data, rows, batch_dims=0)
 
 
-@OPS.exports("gather_nd", when=_is_single)
-@OPS.exports("gather_nd", since=16)
-def export_gather_nd(
-    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
-) -> Value:
+@OPS.exports("gather_nd", when=_is_single, ignored=("index_rank",))
+@OPS.exports("gather_nd", since=16, ignored=("index_rank",))
+def export_gather_nd(ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
     rows = transpose(ctx, cast_to(ctx, indices, "int32"), [*range(1, rank), 0])
@@ -317,3 +294,11 @@ def export_signed_gather_nd(
         other = ctx.emit("add", wide, x=rows, y=ctx.shape(lengths))
         rows = ctx.emit("select", wide, cond=below, a=other, b=rows)
     return _rows(ctx, data, rows, batch_dims) if type_.rank > 1 else _single(ctx, data, rows)
+
+
+OPS.pairs(
+    reads("gather", "serde.take", operands="x indices", axis=0),
+    reads("gather_along_axis", "gather", since=(1, 16), operands="x indices", axis=0),
+    reads("gather_nd", "serde.gather_nd", operands="x indices"),
+    reads("gather_nd", "serde.gather_nd", since=16, operands="x indices", batch_dims=0),
+)

@@ -41,15 +41,9 @@ def import_linear(ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None =
     return import_linear_v1(ctx, x, *cast)
 
 
-@OPS.exports("nn.dense")
+@OPS.exports("nn.dense", ignored=("units", "out_dtype"))
 def export_dense(
-    ctx: ExportContext,
-    data: Value,
-    weight: Value,
-    bias: Value | None = None,
-    *,
-    units: AnyValue,
-    out_dtype: AnyValue,
+    ctx: ExportContext, data: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     """MIL has dense layers of constant weights, for data of up to three axes."""
     constant = weight.is_constant and (bias is None or bias.is_constant)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
 
 from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.ops.shape.reshape import reshape
@@ -38,10 +37,8 @@ def tile(ctx: ExportContext, x: Value, counts: Sequence[Dim]) -> Value:
     return emit_in(ctx, NUMBERS_OR_BOOL, "tile", {"x": x}, reps=ctx.shape(counts))
 
 
-@OPS.exports("broadcast_to")
-def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: AnyValue, dtype: AnyValue
-) -> Value:
+@OPS.exports("broadcast_to", ignored=("shape", "dtype"))
+def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
     return spread(ctx, data, ctx.result_type().shape)
 
 
@@ -62,10 +59,8 @@ def export_broadcast_to_like(ctx: ExportContext, data: Value, like: Value) -> Va
     return spread_as(ctx, data, like) if open_ else spread(ctx, data, dims)
 
 
-@OPS.exports("dyn.broadcast_to")
-def export_dyn_broadcast_to(
-    ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue
-) -> Value:
+@OPS.exports("dyn.broadcast_to", ignored=("dtype",))
+def export_dyn_broadcast_to(ctx: ExportContext, data: Value, shape: Value) -> Value:
     (rank,) = ctx.static_lengths(shape, [0])
     given = [1] * (rank - ctx.type(data).rank) + list(ctx.type(data).shape)
     return _spread_over(ctx, reshape(ctx, data, given), shape)

@@ -70,10 +70,8 @@ def _everywhere(ctx: ExportContext, value: Value) -> Value:
     return spread(ctx, cast_to(ctx, value, type_.dtype), type_.shape)
 
 
-@OPS.exports("full")
-def export_full(
-    ctx: ExportContext, fill_value: Value, *, shape: AnyValue, dtype: AnyValue
-) -> Value:
+@OPS.exports("full", ignored=("shape", "dtype"))
+def export_full(ctx: ExportContext, fill_value: Value) -> Value:
     return _everywhere(ctx, fill_value)
 
 
@@ -101,10 +99,8 @@ def _dyn_filled(ctx: ExportContext, value: Value, shape: Value) -> Value:
     return cast_to(ctx, found, type_.dtype)
 
 
-@OPS.exports("dyn.full")
-def export_dyn_full(
-    ctx: ExportContext, fill_value: Value, shape: Value, *, dtype: AnyValue
-) -> Value:
+@OPS.exports("dyn.full", ignored=("dtype",))
+def export_dyn_full(ctx: ExportContext, fill_value: Value, shape: Value) -> Value:
     return _dyn_filled(ctx, fill_value, shape)
 
 
@@ -133,10 +129,8 @@ def import_range_1d(ctx: ImportContext, end: Expr, start: Expr, step: Expr) -> E
     return call("arange", start, end, step, dtype=ctx.type(start).dtype)
 
 
-@OPS.exports("arange")
-def export_arange(
-    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: AnyValue
-) -> Value:
+@OPS.exports("arange", ignored=("dtype",))
+def export_arange(ctx: ExportContext, start: Value, end: Value, step: Value) -> Value:
     type_ = ctx.result_type()
     work = compute_dtype(ctx, type_.dtype, NUMBERS)
     bounds = [cast_to(ctx, each, work) for each in (start, end, step)]

@@ -160,11 +160,9 @@ def expand_reshape(data: Expr, *, newshape: AnyValue, allowzero: bool) -> Expr:
     return relay.reshape(found, new_shape(data.type.shape, newshape, allowzero))
 
 
-@OPS.exports("reshape", when=_is_direct)
-@OPS.exports("contrib_reverse_reshape")
-def export_reshape(
-    ctx: ExportContext, data: Value, *, newshape: AnyValue, allowzero: bool
-) -> Value:
+@OPS.exports("reshape", when=_is_direct, ignored=("newshape", "allowzero"))
+@OPS.exports("contrib_reverse_reshape", ignored=("newshape", "allowzero"))
+def export_reshape(ctx: ExportContext, data: Value) -> Value:
     return reshape(ctx, data, ctx.result_type().shape)
 
 
@@ -258,8 +256,8 @@ def import_shape(ctx: ImportContext, x: Expr) -> Expr:
     return relay.shape_of(x, dtype="int32")
 
 
-@OPS.exports("shape_of")
-def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+@OPS.exports("shape_of", ignored=("dtype",))
+def export_shape_of(ctx: ExportContext, data: Value) -> Value:
     type_ = ctx.type(data)
     if all(isinstance(dim, int) for dim in type_.shape):
         return ctx.const(np.array(type_.shape), ctx.result_type().dtype)
@@ -267,8 +265,8 @@ def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Valu
     return cast_to(ctx, found, ctx.result_type().dtype)
 
 
-@OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
+@OPS.exports("ndarray_size", ignored=("dtype",))
+def export_ndarray_size(ctx: ExportContext, data: Value) -> Value:
     size = ctx.type(data).size
     if isinstance(size, int):
         return ctx.const(size, ctx.result_type().dtype)
