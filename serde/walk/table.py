@@ -31,7 +31,7 @@ from serde.errors import (
 )
 from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
 from serde.relay.ir.lazy import LazyPackage
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.visit import children
 from serde.relay.transform.decompose import decompose
 from serde.report import Issue, Report
@@ -296,6 +296,15 @@ class ConverterTable:
         """Return all Relay operators that are exported, with the lowest target version."""
         self.load_all()
         return {name: min(entries) for name, entries in sorted(self._exports.items())}
+
+    def written(self) -> list[str]:
+        """Return all Relay operators that are exported, or made of others, sorted."""
+        made = {
+            name
+            for name, definition in all_ops().items()
+            if (self.expansion(name) or definition.decompose) is not None
+        }
+        return sorted(made | self.exported().keys())
 
     def run_import(
         self,
