@@ -31,7 +31,7 @@ from serde.errors import (
 )
 from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
 from serde.relay.ir.lazy import LazyPackage
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, all_ops
 from serde.relay.ir.schema import gather, innermost
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import children
@@ -44,7 +44,7 @@ from serde.walk.converter import Converter, Decode, Deferred, Entry
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
 from serde.walk.pairs import Emit, Pair, Reader
-from serde.walk.registration import check_change, check_expansion, check_exporter
+from serde.walk.registration import check_change, check_expansion, check_exporter, innermost
 from serde.walk.user_converters import UserConverter
 
 __all__ = [
@@ -352,6 +352,15 @@ class ConverterTable:
         """Return all Relay operators that are exported, with the lowest target version."""
         self.load_all()
         return {name: min(entries) for name, entries in sorted(self._exports.items())}
+
+    def written(self) -> list[str]:
+        """Return all Relay operators that are exported, or made of others, sorted."""
+        made = {
+            name
+            for name, definition in all_ops().items()
+            if (self.expansion(name) or definition.decompose) is not None
+        }
+        return sorted(made | self.exported().keys())
 
     def run_import(
         self,

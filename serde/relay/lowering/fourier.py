@@ -72,8 +72,8 @@ def decompose_stft(
         shaped = call("nn.pad", shaped, zero, pad_width=((0, n_fft - win_length),))
     weight = call("multiply", const(filters, type_.dtype), shaped)
     batched = type_.rank == 2
-    new = {"axis": 1, "num_newaxis": 1} if batched else {"axis": 0, "num_newaxis": 2}
-    signals = call("expand_dims", data, **new)
+    before, more = (1, 1) if batched else (0, 2)
+    signals = call("expand_dims", data, axis=before, num_newaxis=more)
     found = call(
         "nn.conv1d",
         signals,

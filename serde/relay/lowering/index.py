@@ -107,13 +107,13 @@ def decompose_adv_index(inputs: tuple[Expr, ...]) -> Expr:
     shape = broadcast(*(tensor_type(each).shape for each in numbers))
     if Any() in shape:
         whole = reduce(partial(call, "add"), numbers)
-        spread = [call("broadcast_to_like", each, whole) for each in numbers]
+        numbers = [call("broadcast_to_like", each, whole) for each in numbers]
     else:
-        spread = [
+        numbers = [
             each if tensor_type(each).shape == shape else call("broadcast_to", each, shape=shape)
             for each in numbers
         ]
-    return call("serde.gather_nd", data, call("stack", spread, axis=-1), batch_dims=0)
+    return call("serde.gather_nd", data, call("stack", numbers, axis=-1), batch_dims=0)
 
 
 def decompose_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Expr) -> Expr:

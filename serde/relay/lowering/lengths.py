@@ -49,17 +49,18 @@ def shape_vector(x: Expr, first: int = 0, last: int | None = None) -> Expr:
 
 
 def positions(x: Expr, axis: int, dtype: str = "int64") -> Expr:
-    """Return the vector 0, 1, ... as long as an axis of `x`, counted where that is not known."""
+    """Return the vector 0, 1, ... as long as an axis of `x`.
+
+    Where that is a symbol, they are counted on the tensor itself, so that it keeps its name.
+    """
     type_ = tensor_type(x)
-    length = type_.shape[axis]
+    own = axis % type_.rank
+    length = type_.shape[own]
     if isinstance(length, int):
         return const(allocation.arange(length), dtype)
-    ends = [2**31 - 1 if each == axis % type_.rank else 1 for each in range(type_.rank)]
-    line = x
-    if type_.rank > 1:
-        cut = {"begin": (0,) * type_.rank, "end": tuple(ends), "strides": (1,) * type_.rank}
-        line = call("reshape", call("strided_slice", x, axes=None, **cut), newshape=(-1,))
-    ones = call("cast", call("ones_like", line), dtype=dtype)
+    others = tuple(each for each in range(type_.rank) if each != own)
+    nothing = call("sum", call("zeros_like", x), axis=others) if others else x
+    ones = call("ones_like", converted(nothing, dtype))
     return call("cumsum", ones, axis=0, exclusive=True)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
@@ -171,7 +172,8 @@ def decompose_reshape_like(
 
 
 def decompose_collapse_sum_like(data: Expr, collapse_type: Expr) -> Expr:
-    return _collapse(data, tensor_type(collapse_type).shape, collapse_type, None)
+    wanted = tensor_type(collapse_type).shape
+    return _collapse(data, wanted, partial(length_of, collapse_type))
 
 
 def decompose_collapse_sum_to(data: Expr, shape: Expr, *, dtype: AnyValue) -> Expr:
@@ -179,10 +181,14 @@ def decompose_collapse_sum_to(data: Expr, shape: Expr, *, dtype: AnyValue) -> Ex
     wanted: Sequence[Dim] = [Any()] * count if isinstance(count, int) else []
     if isinstance(shape, Constant):
         wanted = [int(each) for each in shape.data]
-    return _collapse(data, wanted, None, shape)
+    return _collapse(
+        data,
+        wanted,
+        lambda axis: call("take", converted(shape, "int64"), const(axis), axis=0, mode="fast"),
+    )
 
 
-def _collapse(data: Expr, wanted: Sequence[Dim], like: Expr | None, shape: Expr | None) -> Expr:
+def _collapse(data: Expr, wanted: Sequence[Dim], length_along: Callable[[int], Expr]) -> Expr:
     """Sum over the axes in front of `wanted` and those of length 1 there.
 
     Where it shows at run time only which these are, each sum is taken and as much as is wanted of
@@ -199,10 +205,7 @@ def _collapse(data: Expr, wanted: Sequence[Dim], like: Expr | None, shape: Expr 
     for axis, (have, want) in pairs:
         if want == 1 or same_length(have, want):
             continue
-        if shape is None and like is not None:
-            length = length_of(like, axis)
-        else:
-            length = call("take", converted(shape, "int64"), const(axis), axis=0, mode="fast")
+        length = length_along(axis)
         single = call("equal", length, const(1, "int64"))
         total = call("where", single, call("sum", total, axis=(axis,), keepdims=True), total)
         bounds = [call("reshape", each, newshape=(1,)) for each in (const(0, "int64"), length)]

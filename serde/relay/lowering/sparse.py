@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import serde.allocation as allocation
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim, product
+from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, Tuple, const, tensor_type
 from serde.relay.ir.registry import Array, call
 from serde.relay.ir.shapes import layout_axes
@@ -153,7 +155,7 @@ def _row_major_strides(shape: Expr) -> Expr:
 def decompose_sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: Expr) -> Expr:
     """``index[k] = flat // stride[k] % shape[k]`` of the flat index in row-major order."""
     dtype = tensor_type(sparse_indices).dtype
-    few = isinstance(prev_shape, Constant) and product(prev_shape.data.tolist()) < 2**31
+    few = isinstance(prev_shape, Constant) and math.prod(prev_shape.data.tolist()) < 2**31
     work = dtype if few else "int64"
     before, after = (converted(each, work) for each in (prev_shape, new_shape))
     one = const(1, work)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
 import numpy as np
 
 import serde.allocation as allocation
@@ -14,7 +12,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.walk.expansion.arrangement import running
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
-from serde.weights import dtype_name, numpy_dtype
+from serde.weights import numpy_dtype
 
 __all__ = ["whole_numbers"]
 
@@ -48,11 +46,3 @@ def expand_signed_one_hot(indices: Expr, values: Expr, *, depth: int, axis: int)
     found = relay.logical_or(relay.equal(numbers, steps), relay.equal(numbers, below))
     off, on = (relay.squeeze(x, [0]) for x in relay.split(values, 2, axis=0))
     return relay.where(found, on, off)
-
-
-@OPS.expands("serde.eye_like")
-def expand_eye_like(data: Expr, *, k: int, dtype: AnyValue) -> Expr:
-    """Only the shape of `data` counts."""
-    name = tensor_type(data).dtype if dtype is None else dtype_name(dtype)
-    rows, columns = fixed_shape(data)
-    return relay.const(allocation.eye(rows, columns, k), name)

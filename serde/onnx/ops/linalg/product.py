@@ -17,7 +17,6 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.linalg.product import MatMul, parse_equation
-from serde.walk.expansion.einsum import expand_einsum
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
@@ -160,9 +159,6 @@ def export_bias_add(ctx: ExportContext, x: Value, bias: Value, *, axis: int) -> 
     rank = ctx.type(x).rank
     following = rank - 1 - axis % rank
     return ctx.emit("Add", x, ctx.view(bias, (*ctx.type(bias).shape, *(1,) * following)))
-
-
-OPS.expands("einsum")(expand_einsum)
 
 
 @OPS.exports("einsum", since=12)

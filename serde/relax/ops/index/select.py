@@ -75,39 +75,3 @@ def read_scalar(ctx: ExportContext, x: Value) -> AnyValue:
     rank = ctx.type(x).rank
     (found,) = compute_lengths(ctx, 1, lambda given: [given[0] if rank else given()], x)
     return found
-
-
-@OPS.exports("serde.eye_like")
-def export_eye_like(ctx: ExportContext, data: Value, *, k: int, dtype: AnyValue) -> Value:
-    te, tir = ctx.framework.te, ctx.framework.tir
-    own = ctx.result_type().dtype
-
-    def eye(x: AnyValue) -> AnyValue:
-        def one(row: AnyValue, column: AnyValue) -> AnyValue:
-            return tir.Select(column - row == k, tir.const(1, own), tir.const(0, own))
-
-        return te.compute(x.shape, one, name="eye")
-
-    return ctx.emit_te(eye, data)
-
-
-@OPS.exports("serde.roll")
-def export_roll(
-    ctx: ExportContext, data: Value, *, shift: tuple[int, ...], axes: tuple[int, ...]
-) -> Value:
-    te, tir = ctx.framework.te, ctx.framework.tir
-    rank = ctx.type(data).rank
-    steps: dict[int, int] = {}
-    for axis, by in zip(axes, shift, strict=True):
-        steps[axis % rank] = steps.get(axis % rank, 0) + by
-
-    def roll(x: AnyValue) -> AnyValue:
-        def one(*places: AnyValue) -> AnyValue:
-            source = list(places)
-            for axis, by in steps.items():
-                source[axis] = tir.floormod(places[axis] - by, x.shape[axis])
-            return x(*source)
-
-        return te.compute(x.shape, one, name="roll")
-
-    return ctx.emit_te(roll, data)

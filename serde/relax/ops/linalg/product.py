@@ -14,7 +14,6 @@ from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TupleType
 from serde.relay.op.linalg.product import MatMul
-from serde.walk.expansion.einsum import expand_einsum
 from serde.weights import dtype_name
 
 __all__ = ["multiply_matrices"]
@@ -129,6 +128,3 @@ def export_einsum(ctx: ExportContext, data: Sequence[Value], *, equation: str) -
     dtype = ctx.type(data[0]).dtype
     made = ctx.emit("einsum", [widen(ctx, each) for each in data], equation)
     return ctx.emit("astype", made, dtype) if dtype in NARROW else made
-
-
-OPS.expands("einsum")(expand_einsum)

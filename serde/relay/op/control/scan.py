@@ -161,9 +161,11 @@ def _decompose_scan(
     stacked = fields[len(state) :]
     if isinstance(walked[0].shape[walk.axes[0]], SymDim):
         # A loop forgets the name of its length.
-        one = {"lhs_begin": 0, "lhs_end": 1}
-        one |= {"rhs_begin": walk.axes[0], "rhs_end": walk.axes[0] + 1}
-        stacked = [call("reshape_like", stack, scanned[0], **one) for stack in stacked]
+        axis = walk.axes[0]
+        stacked = [
+            call("reshape_like", x, scanned[0], lhs_end=1, rhs_begin=axis, rhs_end=axis + 1)
+            for x in stacked
+        ]
     stacks = zip(stacked, ranks, walk.out_axes, walk.out_reverse, strict=True)
     return Tuple([*fields[: len(state)], *(_move_stack_axis(*stack) for stack in stacks)])
 

@@ -18,7 +18,6 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import MatMul
-from serde.walk.expansion.einsum import expand_einsum
 
 WHOLE = ("nchw,nwhu->nchu", "chw,whr->chr")
 """The equations of MIL's einsum."""
@@ -194,9 +193,6 @@ def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str)
     if whole is None:
         raise Unsupported(f"einsum of {equation!r}")
     return ctx.emit("einsum", values=data, equation=whole)
-
-
-OPS.expands("einsum")(expand_einsum)
 
 
 def _shape(x: Expr) -> tuple[Dim, ...]:
