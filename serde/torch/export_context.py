@@ -113,7 +113,7 @@ class ExportContext(walk.ExportContext[Value]):
     def declare_weights(self, weights: Mapping[str, Weight]) -> None:
         """Have the weights of the source, which keep their names."""
         self.weights.update(weights)
-        self._keys.add(*weights)
+        self._keys.take(*weights)
 
     # What converters call.
 
@@ -271,7 +271,7 @@ class ExportContext(walk.ExportContext[Value]):
         data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
         self.dtype(dtype_name(data.dtype))
         key = (data.dtype.name, data.shape, data.tobytes())
-        name = self._same.get(key) or self._same.setdefault(key, self._keys.give("constant"))
+        name = self._same.get(key) or self._same.setdefault(key, self._keys.reserve("constant"))
         return Value(name, TensorType(data.shape, dtype_name(data.dtype)), data)
 
     def scalar(self, x: Value) -> AnyValue:
@@ -417,7 +417,7 @@ class ExportContext(walk.ExportContext[Value]):
 
     def attribute(self, wanted: str) -> str:
         """Return an unused name of an attribute of the module, like the one that is wanted."""
-        return self._attributes.give(identifier(wanted) or "layer")
+        return self._attributes.reserve(identifier(wanted) or "layer")
 
     def _layer(self, kind: str, weights: Mapping[str, Value], made: Mapping[str, AnyValue]) -> str:
         """Return the submodule of a class with these weights and arguments."""
@@ -443,7 +443,7 @@ class ExportContext(walk.ExportContext[Value]):
         for name, value in weights.items():
             held[name] = value.name
             if value.weight is None and value.data is not None:
-                held[name] = self._keys.give(f"{layer}.{name}")
+                held[name] = self._keys.reserve(f"{layer}.{name}")
                 self.weights[held[name]] = ArrayWeight(value.data)
             else:
                 self._claimed[value.name] = layer
@@ -479,7 +479,7 @@ class ExportContext(walk.ExportContext[Value]):
         }
         weight = ComputedWeight(root, sources)
         base = next((each.name for each in values.values() if each.weight is not None), "constant")
-        name = self._keys.give(f"{base}_computed")
+        name = self._keys.reserve(f"{base}_computed")
         self.weights[name] = weight
         return Value(name, TensorType(weight.shape, weight.dtype), weight=name)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import keyword
 import unicodedata
 from collections.abc import Iterable
-from itertools import count
 from typing import Final
+
+from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["DTYPES", "OF_MODULES", "TAKES_NUMBERS", "Names", "attribute", "identifier", "is_free"]
 
@@ -65,7 +66,7 @@ def is_free(name: str) -> bool:
     return name == identifier(name) != "" and not keyword.iskeyword(name) and name not in OF_MODULES
 
 
-class Names:
+class Names(UniqueNames):
     """The names of one scope of what is written, each of which is handed out once.
 
     All identifiers of a text come from here: inputs, variables, functions inside ``forward``,
@@ -80,32 +81,12 @@ class Names:
     def __init__(
         self, taken: Iterable[str] = (), *, first: int = 2, joint: str | None = None
     ) -> None:
-        self._taken = set(taken)
-        self._first = first
-        self._joint = joint
-        self._next: dict[str, int] = {}
+        super().__init__(taken, first=first, joint=joint)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._taken or keyword.iskeyword(name)
-
-    def add(self, *names: str) -> None:
-        """Have names as taken."""
-        self._taken.update(names)
-
-    def give(self, wanted: str) -> str:
-        """Return a name like the one that is wanted, which is not taken and is now."""
-        name, joint = wanted, self._joint
-        if joint is None:
-            joint = "_" if wanted[-1:].isdigit() else ""
-        for number in count(self._next.get(wanted, self._first)):
-            if name not in self:
-                break
-            name = f"{wanted}{joint}{number}"
-            self._next[wanted] = number + 1
-        self._taken.add(name)
-        return name
+        return super().__contains__(name) or keyword.iskeyword(name)
 
 
 def attribute(wanted: str, taken: Iterable[str]) -> str:
     """Return what a module that has some attributes may call a further one."""
-    return Names({*OF_MODULES, *taken}).give(wanted)
+    return Names({*OF_MODULES, *taken}).reserve(wanted)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
+from itertools import count
 
 __all__ = ["UniqueNames"]
 
@@ -13,18 +13,24 @@ class UniqueNames:
 
     Args:
         taken: Names that are not given out.
+        first: The first number behind a name that is taken.
+        joint: What is before that number; None for an underscore behind a digit, else nothing.
     """
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
+    def __init__(
+        self, taken: Iterable[str] = (), *, first: int = 1, joint: str | None = "_"
+    ) -> None:
         self._taken = set(taken)
-        self._next: Counter[str] = Counter()
+        self._first = first
+        self._joint = joint
+        self._next: dict[str, int] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._taken
 
-    def take(self, name: str) -> None:
-        """Keep a name from being given out."""
-        self._taken.add(name)
+    def take(self, *names: str) -> None:
+        """Keep names from being given out."""
+        self._taken.update(names)
 
     def release(self, name: str) -> None:
         """Let a name be given out again."""
@@ -32,9 +38,13 @@ class UniqueNames:
 
     def reserve(self, name: str) -> str:
         """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free."""
-        unique = name
-        while unique in self._taken:
-            self._next[name] += 1
-            unique = f"{name}_{self._next[name]}"
+        unique, joint = name, self._joint
+        if joint is None:
+            joint = "_" if name[-1:].isdigit() else ""
+        for number in count(self._next.get(name, self._first)):
+            if unique not in self:
+                break
+            unique = f"{name}{joint}{number}"
+            self._next[name] = number + 1
         self._taken.add(unique)
         return unique

@@ -183,7 +183,7 @@ def _dynamic_shapes(torch: AnyValue, inputs: Sequence[Input]) -> AnyValue:
             own[axis] = torch.export.Dim.DYNAMIC
             if isinstance(dim, SymDim) and dim.name:
                 if dim.name not in dims:
-                    title = names.give(identifier(dim.name) or "length")
+                    title = names.reserve(identifier(dim.name) or "length")
                     dims[dim.name] = torch.export.Dim(title)
                 own[axis] = dims[dim.name]
         found.append(own)

@@ -63,7 +63,7 @@ def fold(main: ClassDef, reach: int) -> list[ClassDef]:
     ordered = _in_order(main, classes)
     names = Names()
     for each in ordered:
-        each.name = names.give(each.name.rstrip("0123456789"))
+        each.name = names.reserve(each.name.rstrip("0123456789"))
     return ordered
 
 
@@ -268,7 +268,7 @@ def _make_class(best: _Candidate, taken: Sequence[str]) -> ClassDef | None:
         titles[name] = values
         numbers |= dict.fromkeys(places, name)
     parameters = sorted(titles, key=_order_of_parameters)
-    made = ClassDef(Names(taken).give(title_of(run)), parameters)
+    made = ClassDef(Names(taken).reserve(title_of(run)), parameters)
     numbering = iter(range(len(run.holes)))
 
     def change(hole: Hole) -> Expression:
@@ -369,7 +369,7 @@ def _name_places(best: _Candidate) -> list[tuple[_Place, Run, str]]:
         names = taken.setdefault(made, [each for each in made.members if each not in gone])
         base = _block_name(list(run.members))
         if bases[made, base] > 1 and not base[-1].isdigit():
-            name = Names({*OF_MODULES, *names, base}, first=1, joint="").give(base)
+            name = Names({*OF_MODULES, *names, base}, first=1, joint="").reserve(base)
         else:
             name = attribute(base, names)
         names.append(name)

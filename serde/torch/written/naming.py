@@ -135,7 +135,7 @@ class _Namer:
 
     def _pin(self, hint: str) -> str:
         """Return a name that no other variable has, those of the pool neither."""
-        name = self._scope.give(hint)
+        name = self._scope.reserve(hint)
         self._pinned.add(name)
         return name
 

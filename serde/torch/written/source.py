@@ -92,7 +92,7 @@ def _input_names(program: TorchProgram, read: frozenset[str]) -> dict[str, str]:
     for each in program.inputs:
         wanted = identifier(each.name) or "x"
         hides = wanted in names and wanted not in found.values()
-        found[each.value] = names.give(f"_{wanted}" if hides else wanted)
+        found[each.value] = names.reserve(f"_{wanted}" if hides else wanted)
     return found
 
 
@@ -314,7 +314,7 @@ class _Body:
         pad = " " * indent
         if first != target:
             yield f"{pad}{target} = {first}"
-        self._block = self._block or self._scope.give("block")
+        self._block = self._block or self._scope.reserve("block")
         yield f"{pad}for {self._block} in self.{each.name}:"
         yield from break_lines(f"{target} = {self._block}(", [target, *rest], ")", indent + 4)
 
@@ -366,7 +366,7 @@ class _Body:
 
     def _function_names(self, *titles: str) -> list[str]:
         self._functions += 1
-        return [self._scope.give(f"{title}_{self._functions}") for title in titles]
+        return [self._scope.reserve(f"{title}_{self._functions}") for title in titles]
 
     def _function(
         self,

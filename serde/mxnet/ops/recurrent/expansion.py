@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import numpy as np
@@ -16,10 +16,8 @@ from serde.mxnet.ops.layout import fixed_shape, tensor_type
 from serde.mxnet.ops.recurrent.layer import ORDER, Mode, in_order
 from serde.mxnet.ops.recurrent.stack import STACK, stack
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.expr import Expr, Tuple
-from serde.relay.ir.registry import get
-from serde.relay.op.recurrent.gates import count_directions
-from serde.walk.expansion.recurrent import LAYERS, find_mode
+from serde.relay.ir.expr import Expr
+from serde.walk.expansion.recurrent import LAYERS, layer_expansion
 
 
 @OPS.exports(STACK)
@@ -62,64 +60,24 @@ def _begun(ctx: ExportContext, data: Value, rows: int, width: int) -> Value:
     return ctx.emit("_zeros", shape=(rows, 0, width), dtype=np.dtype(type_.dtype))
 
 
-def _layer_expansion(name: str) -> Callable[..., Expr]:
-    """Return what a recurrent layer of Relay is made of: a stack of one layer."""
+Weights = tuple[Expr, Expr, Expr | None, Expr | None]
 
-    def expand_layer(
-        data: Expr,
-        input_weight: Expr,
-        recurrent_weight: Expr,
-        bias: Expr | None,
-        sequence_lens: Expr | None,
-        initial_h: Expr | None,
-        initial_c: Expr | None = None,
-        peephole: Expr | None = None,
-        projection: Expr | None = None,
-        **attrs: AnyValue,
-    ) -> AnyValue:
-        """MXNet ignores lengths on a processor; what its operator lacks is decomposed."""
-        mode = find_mode(name, attrs)
-        if mode is None or sequence_lens is not None or peephole is not None:
-            operands = [data, input_weight, recurrent_weight, bias, sequence_lens, initial_h]
-            if name == "serde.lstm":
-                operands += [initial_c, peephole, projection]
-            build = get(name).decompose
-            if build is None:
-                raise Unsupported("a layer that MXNet lacks")
-            return build(*operands, **attrs)
-        hidden, direction = attrs["hidden_size"], attrs["direction"]
-        directions = count_directions(direction)
-        batch_first = attrs["layout"] == "NTC"
-        order = (1, 0, 2)
-        if batch_first:
-            data = relay.transpose(data, order)
-        if direction == "reverse":
-            data = relay.reverse(data, axis=0)
-        states = [
-            relay.transpose(each, order) if batch_first and each is not None else each
-            for each in (initial_h, initial_c)
-        ]
-        vector = _pack_parameters(
-            mode, directions, input_weight, recurrent_weight, bias, projection
-        )
-        output = hidden if projection is None else fixed_shape(projection)[1]
-        every, *final = stack(
-            data, vector, *states, mode=mode, hidden_size=hidden, num_layers=1,
-            bidirectional=directions == 2, projection_size=None if projection is None else output,
-        )  # fmt: skip
-        if direction == "reverse":
-            every = relay.reverse(every, axis=0)
-        every = relay.transpose(relay.reshape(every, (0, 0, directions, output)), (0, 2, 1, 3))
-        if batch_first:
-            every = relay.transpose(every, (2, 0, 1, 3))
-            final = [relay.transpose(each, order) for each in final]
-        return Tuple([every, *final])
 
-    return expand_layer
+def _stack_layer(
+    data: Expr,
+    weights: Weights,
+    states: Sequence[Expr | None],
+    *,
+    projection_size: int,
+    **attrs: AnyValue,
+) -> Sequence[Expr]:
+    """MXNet ignores lengths on a processor; its layers have a projection or None."""
+    vector = _pack_parameters(attrs["mode"], 1 + attrs["bidirectional"], *weights)
+    return stack(data, vector, *states, projection_size=projection_size or None, **attrs)
 
 
 for _name in LAYERS:
-    OPS.expands(_name)(_layer_expansion(_name))
+    OPS.expands(_name)(layer_expansion(_name, _stack_layer))
 
 
 def _pack_parameters(

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir.expr import Expr, Tuple
-from serde.relay.ir.registry import get
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
-from serde.relay.op.recurrent.gates import count_directions
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.recurrent.stack import STACK, gates_in_order, stack
 from serde.torch.ops.table import OPS
-from serde.walk.expansion.recurrent import LAYERS, find_mode
+from serde.walk.expansion.recurrent import LAYERS, layer_expansion
 
 _KINDS: Final = {"lstm": "nn.LSTM", "gru": "nn.GRU", "rnn_tanh": "nn.RNN", "rnn_relu": "nn.RNN"}
 
@@ -97,81 +95,28 @@ def _call_function(
     return ctx.call_tuple(f"torch.{mode}", *arguments, outputs=3 if mode == "lstm" else 2)
 
 
-def _layer_expansion(name: str) -> Callable[..., Expr]:
-    """Return what a recurrent layer of Relay is made of: a stack of one layer."""
+Weights = tuple[Expr, Expr, Expr | None, Expr | None]
 
-    def expand_layer(
-        data: Expr,
-        input_weight: Expr,
-        recurrent_weight: Expr,
-        bias: Expr | None,
-        sequence_lens: Expr | None,
-        initial_h: Expr | None,
-        initial_c: Expr | None = None,
-        peephole: Expr | None = None,
-        projection: Expr | None = None,
-        **attrs: AnyValue,
-    ) -> AnyValue:
-        """What PyTorch's layers lack, lengths of sequences among it, is decomposed."""
-        mode = find_mode(name, attrs)
-        if mode is None or sequence_lens is not None or peephole is not None:
-            operands = [data, input_weight, recurrent_weight, bias, sequence_lens, initial_h]
-            if name == "serde.lstm":
-                operands += [initial_c, peephole, projection]
-            build = get(name).decompose
-            if build is None:
-                raise Unsupported("a layer that PyTorch lacks")
-            return build(*operands, **attrs)
-        weights = _split_weights(mode, input_weight, recurrent_weight, bias, projection)
-        output = _length(projection, 1) if projection is not None else 0
-        return _one_layer(
-            data, weights, initial_h, initial_c, mode, output, bias is not None, attrs
-        )
 
-    return expand_layer
+def _stack_layer(
+    data: Expr,
+    weights: Weights,
+    states: list[Expr | None],
+    *,
+    projection_size: int,
+    **attrs: AnyValue,
+) -> Sequence[Expr]:
+    mode = attrs["mode"]
+    parts = _split_weights(mode, *weights)
+    if mode == "lstm" and states.count(None) == 1:
+        place, directions = states.index(None), 1 + attrs["bidirectional"]
+        states[place] = _zero_state(data, directions, place, attrs["hidden_size"], projection_size)
+    attrs["has_bias"] = weights[2] is not None
+    return stack(data, parts, *states, projection_size=projection_size, **attrs)
 
 
 for _name in LAYERS:
-    OPS.expands(_name)(_layer_expansion(_name))
-
-
-def _one_layer(
-    data: Expr,
-    weights: list[Expr],
-    initial_h: Expr | None,
-    initial_c: Expr | None,
-    mode: str,
-    projection_size: int,
-    has_bias: bool,
-    attrs: Mapping[str, AnyValue],
-) -> Expr:
-    """Return outputs, (time, directions, batch, output), and states as Relay has them."""
-    hidden, direction = attrs["hidden_size"], attrs["direction"]
-    directions = count_directions(direction)
-    batch_first, order = attrs["layout"] == "NTC", (1, 0, 2)
-    if batch_first:
-        data = relay.transpose(data, order)
-    if direction == "reverse":
-        data = relay.reverse(data, axis=0)
-    states = [
-        relay.transpose(each, order) if batch_first and each is not None else each
-        for each in (initial_h, initial_c)
-    ]
-    if mode == "lstm" and states.count(None) == 1:
-        place = states.index(None)
-        states[place] = _zero_state(data, directions, place, hidden, projection_size)
-    every, *final = stack(
-        data, weights, *states, mode=mode, hidden_size=hidden, num_layers=1,
-        bidirectional=directions == 2, has_bias=has_bias, projection_size=projection_size,
-    )  # fmt: skip
-    if direction == "reverse":
-        every = relay.reverse(every, axis=0)
-    parts = relay.reshape(every, (0, 0, directions, projection_size or hidden))
-    every = relay.transpose(parts, (0, 2, 1, 3))
-    if batch_first:
-        every = relay.transpose(every, (2, 0, 1, 3))
-        final = [relay.transpose(each, order) for each in final]
-    return Tuple([every, *final])
+    OPS.expands(_name)(layer_expansion(_name, _stack_layer))
 
 
 def _zero_state(data: Expr, directions: int, place: int, hidden: int, projection: int) -> Expr:
