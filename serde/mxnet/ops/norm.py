@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -196,8 +195,11 @@ def export_batch_norm(
     """Statistics that are no weights cannot be states of MXNet's; they are computed with."""
     axis = normalize_axis(norm.axis, ctx.type(data).rank)
     if not (ctx.is_weight(moving_mean) and ctx.is_weight(moving_var)):
-        body = partial(batch_norm_body, **vars(norm))
-        return list(ctx.spell_tuple(body, data, gamma, beta, moving_mean, moving_var))
+        result = ctx.spell(
+            lambda *given: batch_norm_body(*given, **vars(norm)).fields[0],
+            data, gamma, beta, moving_mean, moving_var,
+        )  # fmt: skip
+        return [result, moving_mean, moving_var]
     gamma, beta = norm.affine(ctx, gamma, gamma, beta)
     result = ctx.emit(
         "BatchNorm", data, gamma, beta, moving_mean, moving_var, axis=axis, eps=norm.epsilon,

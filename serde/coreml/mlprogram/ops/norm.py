@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any as AnyValue
 from typing import TypeVar
 
@@ -108,8 +107,11 @@ def export_batch_norm(
     used = [moving_mean, moving_var, *(each for each in factors if each is not None)]
     dtypes = {ctx.type(each).dtype for each in used} - {ctx.type(data).dtype}
     if not all(each.is_constant for each in used) or (dtypes and ctx.version < 17):
-        body = partial(batch_norm_body, **vars(norm))
-        return list(ctx.spell_tuple(body, data, gamma, beta, moving_mean, moving_var))
+        result = ctx.spell(
+            lambda *given: batch_norm_body(*given, **vars(norm)).fields[0],
+            data, gamma, beta, moving_mean, moving_var,
+        )  # fmt: skip
+        return [result, moving_mean, moving_var]
     result = ctx.emit(
         "batch_norm",
         ctx.result_types()[0],

@@ -64,11 +64,11 @@ def expand_conv2d(
     w = _arrange_filters(weight, conv["kernel_layout"], tensor_type(x).shape[1], conv["groups"])
     dtype = out_dtype.name
     points = byte_points((x, input_zero_point), (w, weight_zero_point))
-    fits = dtype == "int32" or (dtype == "int64" and tensor_type(w).size < EXACT_DEPTH)
+    fits = dtype == "int32" or (dtype == "int64" and math.prod(fixed_shape(w)) < EXACT_DEPTH)
     padding = tuple(to_onnx_pads(conv["padding"], 2))
     window = {name: conv[name] for name in ("strides", "dilation", "groups")}
     if points is not None and fits:
-        sums = call("serde.conv_integer", x, w, *points, padding=padding, **window)
+        sums: Expr = call("serde.conv_integer", x, w, *points, padding=padding, **window)
     else:
         wide = "int64" if dtype == "int64" else "int32"
         levels = (
@@ -110,7 +110,7 @@ def _sum_windows(
     zero = relay.const(0, tensor_type(x).dtype)
     padded = relay.nn.pad(x, widths, zero) if any(padding) else x
     reach = [by * (length - 1) + 1 for by, length in zip(dilation, size, strict=True)]
-    windows = call("sliding_window", padded, axis=2, window_shape=reach, strides=strides)
+    windows: Expr = call("sliding_window", padded, axis=2, window_shape=reach, strides=strides)
     if any(by > 1 for by in dilation):
         windows = relay.strided_slice(windows, [0, 0], reach, list(dilation), axes=[4, 5])
     batch, _, rows, columns = tensor_type(windows).shape[:4]
@@ -153,7 +153,7 @@ def expand_conv2d_transpose(
         w = without_zero_point(w, weight_zero_point, 0, wide)
     else:
         value = float(zero.data)
-    dilated = call("nn.dilate", x, strides=(1, 1, *strides), dilation_value=value)
+    dilated: Expr = call("nn.dilate", x, strides=(1, 1, *strides), dilation_value=value)
     reach = [by * (n - 1) for by, n in zip(dilation, fixed_shape(w)[2:], strict=True)]
     widths = zip(reach * 2, [0, 0, *output_padding], to_onnx_pads(padding, 2), strict=True)
     around = [length + more - side for length, more, side in widths]
@@ -161,11 +161,11 @@ def expand_conv2d_transpose(
         ends = [each if each < 0 else np.iinfo(np.int32).max for each in around[2:]]
         starts = [max(0, -each) for each in around[:2]]
         dilated = relay.strided_slice(dilated, starts, ends, axes=[2, 3])
-    window = {
+    window: dict[str, AnyValue] = {
         "padding": tuple(max(0, each) for each in around), "dilation": dilation, "groups": groups
     }  # fmt: skip
     if tensor_type(x).dtype == wide:
-        sums = as_dtype(_sum_windows(dilated, w, strides=(1, 1), **window), out_dtype.name)
+        sums: Expr = as_dtype(_sum_windows(dilated, w, strides=(1, 1), **window), out_dtype.name)
     else:
         points = _scalar(input_zero_point), weight_zero_point
         scales = _scalar(input_scale), weight_scale

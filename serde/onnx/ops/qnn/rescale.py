@@ -8,8 +8,9 @@ import numpy as np
 
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr, const, tensor_type
-from serde.relay.ir.registry import call, get
+from serde.relay.ir.registry import call
 from serde.relay.op.qnn.parameters import narrow_zero_point, spread
+from serde.relay.op.qnn.rescale import quantize_body
 
 
 @OPS.expands("qnn.quantize")
@@ -28,8 +29,7 @@ def expand_quantize(
     """
     zero = narrow_zero_point(output_zero_point, out_dtype.name)
     if zero is None or zero.data.ndim or out_dtype.itemsize > 1:
-        spelled_out = get("qnn.quantize").decompose
-        return spelled_out(data, output_scale, output_zero_point, out_dtype=out_dtype, axis=axis)
+        return quantize_body(data, output_scale, output_zero_point, out_dtype=out_dtype, axis=axis)
     quotient = call("divide", data, spread(output_scale, tensor_type(data).rank, axis))
     one = const(1.0)
     return call("serde.quantize_linear", call("round", quotient), one, zero, out_dtype=out_dtype)

@@ -82,8 +82,8 @@ def _decompose_backward_weight(
         parts = call("reshape", images, newshape=(groups, inputs // groups, samples, *space))
         beside = call("transpose", parts, axes=(1, 0, 2, 3, 4))
         images = call("reshape", beside, newshape=(inputs // groups, samples * groups, *space))
-    window = {"strides": dilation, "dilation": strides, "padding": padding, "groups": groups}
-    whole = call("nn.conv2d", images, errors, out_dtype=out_dtype, **window)
+    whole = call("nn.conv2d", images, errors, strides=dilation, dilation=strides, padding=padding,
+                 groups=groups, out_dtype=out_dtype)  # fmt: skip
     if tensor_type(whole).shape[2:] != tuple(kernel_size):
         whole = call("strided_slice", whole, begin=(0, 0), end=kernel_size, strides=(1, 1),
                      axes=(2, 3))  # fmt: skip

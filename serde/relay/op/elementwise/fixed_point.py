@@ -121,7 +121,8 @@ def _decompose_per_axis(
             wide = wide if axis in along else call("expand_dims", wide, axis=axis)
         return wide
 
-    factor, bits = spread(fp_multiplier), const(31, "int64")
+    factor = spread(fp_multiplier)
+    bits: Expr = const(31, "int64")
     if is_lshift_required:
         factor = call("multiply", factor, _power_of_two(spread(left_shift)))
     if is_rshift_required:

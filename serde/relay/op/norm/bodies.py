@@ -65,7 +65,7 @@ def batch_norm_body(
     epsilon: float,
     center: bool,
     scale: bool,
-) -> Expr:
+) -> Tuple:
     """The factor and the shift of a channel come first, which folds where they are weights."""
     x, wide, dtype = _widen(data)
     variance = call("add", as_dtype(moving_var, wide), const(epsilon, wide))
@@ -129,8 +129,7 @@ def group_norm_body(
     moved = data if axis == 1 else call("transpose", data, axes=order)
     rows = call("reshape", moved, newshape=(0, num_groups, -1))
     vectors = (Constant(allocation.full(num_groups, each, dtype)) for each in (1, 0))
-    plain = {"epsilon": epsilon, "center": False, "scale": False}
-    normal = call("nn.instance_norm", rows, *vectors, axis=1, **plain)
+    normal = call("nn.instance_norm", rows, *vectors, epsilon=epsilon, center=False, scale=False)
     shape = tensor_type(moved).concrete_shape
     if shape is None:
         result = call("reshape_like", normal, moved)

@@ -18,6 +18,7 @@ from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_fl
 from serde.relay.ir.traits import Decompresses
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.rounding import round_even_of
+from serde.relay.op.qnn.parameters import spread
 from serde.weights import dtype_name
 
 __all__: list[str] = []
@@ -81,15 +82,12 @@ def _broadcast_parameter(values: Array, data: Array, axis: int, block_size: int)
 
 def _broadcast_parameter_expr(values: Expr, data: Expr, axis: int, block_size: int) -> Expr:
     """Return the call that :func:`_broadcast_parameter` makes, on expressions."""
-    kind, like = tensor_type(values), tensor_type(data)
-    place = axis % max(1, like.rank)
+    like = tensor_type(data)
     if block_size:
+        place = axis % max(1, like.rank)
         rows = call("repeat", values, repeats=block_size, axis=place)
         return call("slice_like", rows, data, axes=(place,))
-    following = like.rank - 1 - place
-    if kind.rank == 0 or kind.shape == (1,) or following <= 0:
-        return values if like.rank or not kind.rank else call("squeeze", values, axis=(0,))
-    return call("expand_dims", values, axis=1, num_newaxis=following)
+    return spread(values, like.rank, axis)
 
 
 def _quantize_type(

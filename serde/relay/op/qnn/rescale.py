@@ -34,7 +34,15 @@ from serde.relay.op.qnn.parameters import (
 from serde.relay.op.qnn.requantize_config import current_requantize_config
 from serde.weights import dtype_name
 
-__all__ = ["DTYPES", "Rounding", "dequantize", "multiply_by_ratio", "quantize", "requantize"]
+__all__ = [
+    "DTYPES",
+    "Rounding",
+    "dequantize",
+    "multiply_by_ratio",
+    "quantize",
+    "quantize_body",
+    "requantize",
+]
 
 DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
 """What a real number may be quantised to."""
@@ -75,7 +83,7 @@ def _quantize_type(
     return TensorType(data.shape, dtype)
 
 
-def _decompose_quantize(
+def quantize_body(
     data: Expr,
     output_scale: Expr,
     output_zero_point: Expr,
@@ -84,7 +92,7 @@ def _decompose_quantize(
     axis: int,
 ) -> Expr:
     rank = tensor_type(data).rank
-    whole = call("round", call("divide", data, spread(output_scale, rank, axis)))
+    whole: Expr = call("round", call("divide", data, spread(output_scale, rank, axis)))
     whole = _add(whole, spread(output_zero_point, rank, axis), "float32")
     whole = call("where", call("isnan", whole), const(0.0), whole)
     return saturate_expr(whole, dtype_name(out_dtype))
@@ -99,7 +107,7 @@ def _add(level: Expr, zero_point: Expr, dtype: str) -> Expr:
 @relay_op(
     "qnn.quantize", traits=(SameAxes(("axis",)),),
     infer=_quantize_type,
-    decompose=_decompose_quantize,
+    decompose=quantize_body,
     samples=[
         sample((2, 3), _scalar(0.02), _zero(3), out_dtype="uint8"),
         sample((2, 3), _SCALES, _ZEROS, out_dtype="int8"),
@@ -157,7 +165,7 @@ def _decompose_dequantize(
     zero = narrow_zero_point(input_zero_point, tensor_type(data).dtype)
     if zero is None or (tensor_type(data).dtype == "int32" and not is_zero(zero)):
         level = call("cast", without_zero_point(data, input_zero_point, axis), dtype="float32")
-        real = call("multiply", level, spread(input_scale, tensor_type(data).rank, axis))
+        real: Expr = call("multiply", level, spread(input_scale, tensor_type(data).rank, axis))
     else:
         real = _dequantize_linear(data, input_scale, zero, axis)
     if out_dtype == np.float32:
@@ -260,8 +268,8 @@ def _decompose_requantize(
     narrow = as_dtype(data, "int32")
     if work in ("float32", "float64"):
         level = without_zero_point(narrow, input_zero_point, axis, work)
-        real = call("multiply", level, call("cast", ratio, dtype=work))
-        real = _add(real, output_zero_point, work)
+        scaled = call("multiply", level, call("cast", ratio, dtype=work))
+        real = _add(scaled, output_zero_point, work)
         up = real if away else call("add", real, const(0.5, work))
         return saturate_expr(call("round" if away else "floor", up), dtype)
     level = without_zero_point(narrow, input_zero_point, axis)

@@ -125,6 +125,7 @@ def body_of_sums(name: str, *, floats: bool = True) -> Callable[..., Expr]:
             plain, left, right, zero_points, out_dtype=out_dtype, floats=floats, **attrs
         )
 
+    bodies: dict[str, Callable[..., Expr]]
     bodies = {"qnn.dense": dense, "qnn.batch_matmul": batch_matmul}
     return bodies.get(name, convolve)
 

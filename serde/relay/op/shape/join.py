@@ -175,8 +175,9 @@ def _decompose_fifo_buffer(data: Expr, buffer: Expr, *, axis: int) -> Expr:
     joined = call("concatenate", (buffer, data), axis=axis)
     length = tensor_type(buffer).shape[axis]
     if isinstance(length, int):
-        last = {"begin": (-length,), "end": (np.iinfo(np.int32).max,), "strides": (1,)}
-        return call("strided_slice", joined, axes=(axis,), **last) if length else buffer
+        ends = (-length,), (np.iinfo(np.int32).max,)
+        last = call("strided_slice", joined, begin=ends[0], end=ends[1], strides=(1,), axes=(axis,))
+        return last if length else buffer
     kept = call("slice_like", call("reverse", joined, axis=axis), buffer, axes=(axis,))
     return call("reverse", kept, axis=axis)
 
