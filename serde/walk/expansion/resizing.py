@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any as AnyValue
@@ -14,7 +13,6 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.op.image.interpolation import SPATIAL, Interpolation
 from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
@@ -22,8 +20,6 @@ from serde.weights import Array, dtype_name
 
 __all__ = [
     "expand_affine_grid",
-    "expand_upsampling",
-    "expand_upsampling3d",
     "image_expansion",
     "interpolation",
 ]
@@ -100,52 +96,6 @@ def interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
         attrs["rounding_method"],
         attrs["cubic_alpha"],
         bool(attrs["cubic_exclude"]),
-    )
-
-
-def expand_upsampling(
-    data: Expr,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
-) -> Expr:
-    """Of fixed lengths, a resizing to what the factors make of them."""
-    lengths = fixed_shape(data, layout_axes(layout, "NCHW")[2:])
-    size = [math.floor(n * s + 0.5) for n, s in zip(lengths, (scale_h, scale_w), strict=True)]
-    return call(
-        "image.resize2d",
-        data,
-        size=tuple(size),
-        layout=layout,
-        method=method.removeprefix("bi"),
-        coordinate_transformation_mode="align_corners" if align_corners else "asymmetric",
-        rounding_method="",
-    )
-
-
-def expand_upsampling3d(
-    data: Expr,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-) -> Expr:
-    lengths = fixed_shape(data, layout_axes(layout, "NCDHW")[2:])
-    scales = (scale_d, scale_h, scale_w)
-    return call(
-        "image.resize3d",
-        data,
-        size=tuple(math.floor(n * s + 0.5) for n, s in zip(lengths, scales, strict=True)),
-        layout=layout,
-        method=method.removeprefix("tri"),
-        coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method="",
     )
 
 

@@ -106,14 +106,3 @@ def expand_batch_to_space_nd(
     begin = [first for first, _ in crops]
     end = [length - last for length, (_, last) in zip(spread, crops, strict=True)]
     return relay.strided_slice(whole, begin, end, [1] * rank, axes=list(range(1, 1 + rank)))
-
-
-@OPS.expands("vision.yolo_reorg")
-def expand_yolo_reorg(data: Expr, *, stride: int) -> Expr:
-    """Darknet reads the tensor as one of fewer channels and larger images."""
-    batch, channels, height, width = fixed_shape(data)
-    if stride == 1:
-        return data
-    shape = (batch, channels // stride**2, height, stride, width, stride)
-    moved = relay.transpose(relay.reshape(data, shape), (0, 3, 5, 1, 2, 4))
-    return relay.reshape(moved, (batch, channels * stride**2, height // stride, width // stride))

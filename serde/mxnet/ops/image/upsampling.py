@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.transposed import conv_transpose
-from serde.mxnet.ops.layout import FLOATS, SPATIAL, converted, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.shapes import layout_axes
 
 
 @OPS.imports("UpSampling", ignored=("workspace",))
@@ -102,49 +99,3 @@ def export_upsampling(
     align_corners: bool,
 ) -> Value:
     return ctx.emit("UpSampling", data, scale=int(scale_h), sample_type="nearest", num_args=1)
-
-
-@OPS.expands("nn.upsampling")
-def expand_upsampling(
-    data: Expr, *, scale_h: float, scale_w: float, layout: str, method: str, align_corners: bool
-) -> Expr:
-    """With corners aligned, bilinear is what MXNet resizes by."""
-    mode = "align_corners" if align_corners else "asymmetric"
-    return _upsample(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
-
-
-@OPS.expands("nn.upsampling3d")
-def expand_upsampling3d(
-    data: Expr,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-) -> Expr:
-    how, mode = method.removeprefix("tri"), coordinate_transformation_mode
-    return _upsample(data, (scale_d, scale_h, scale_w), layout, how, mode)
-
-
-def _upsample(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
-    """Return `data` scaled; repeated along each axis where that is all, whatever its length."""
-    ndim = len(scales)
-    axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]
-    whole = all(scale == int(scale) for scale in scales)
-    if method == "nearest_neighbor" and mode == "asymmetric" and whole:
-        for axis, scale in zip(axes, scales, strict=True):
-            data = relay.repeat(data, int(scale), axis) if scale != 1 else data
-        return data
-    size = [
-        int(np.floor(length * scale + 0.5))
-        for length, scale in zip(fixed_shape(data, axes), scales, strict=True)
-    ]
-    dtype = tensor_type(data).dtype
-    build = getattr(relay.image, f"resize{ndim}d")
-    result = build(
-        data, size, layout=layout, method=method, coordinate_transformation_mode=mode,
-        rounding_method="",
-    )  # fmt: skip
-    return converted(result, dtype)

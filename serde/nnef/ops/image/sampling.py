@@ -227,33 +227,3 @@ def _has_form(node: Call) -> bool:
 @OPS.exports("image.resize1d", "image.resize2d", "image.resize3d", when=_has_form)
 def export_resize(ctx: ExportContext, data: Value, *, resize: ResizeAttributes) -> Value:
     return _emit_form(ctx, data, vars(resize))
-
-
-@OPS.exports("nn.upsampling", when=_has_form)
-def export_upsampling(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
-) -> Value:
-    return _emit_form(ctx, data, {"method": method, "align_corners": align_corners})
-
-
-@OPS.exports("nn.upsampling3d", when=_has_form)
-def export_upsampling3d(
-    ctx: ExportContext,
-    data: Value,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-) -> Value:
-    attrs = {"method": method, "coordinate_transformation_mode": coordinate_transformation_mode}
-    return _emit_form(ctx, data, attrs)

@@ -98,13 +98,3 @@ def expand_sliding_window(
     count = len(window_shape)
     order = [first + 2 * i for i in range(count)] + [first + 2 * i + 1 for i in range(count)]
     return relay.transpose(data, [*range(first), *order])
-
-
-@OPS.expands("vision.yolo_reorg")
-def expand_yolo_reorg(data: Expr, *, stride: int) -> Expr:
-    """Darknet takes the tensor for one of fewer channels."""
-    n, c, h, w = fixed_shape(data)
-    b = stride
-    parts = relay.reshape(data, [n, c // (b * b), h, b, w, b])
-    moved = relay.transpose(parts, [0, 3, 5, 1, 2, 4])
-    return relay.reshape(moved, [n, c * b * b, h // b, w // b])

@@ -20,4 +20,3 @@ refuse_calls(
     reason="NNEF has no fragment that orders and suppresses boxes",
     hint="end the model before it (option outputs) and suppress boxes behind the network",
 )
-refuse_calls("nn.correlation", reason="NNEF has no fragment that correlates two images")

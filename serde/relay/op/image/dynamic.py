@@ -124,6 +124,7 @@ _TWICE = tensor((), low=2, high=2)
     "dyn.nn.upsampling",
     traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32()),
     infer=_upsampling_type,
+    decompose=upsampling.decompose_upsampling,
     by_value=["scale_h", "scale_w"],
     samples=[
         sample((1, 2, 3, 4), np.float32(2), np.float32(1.5)),
@@ -160,6 +161,7 @@ def _upsampling3d_type(
 @relay_op(
     "dyn.nn.upsampling3d", traits=(Layout(), Fusion(FusionPattern.INJECTIVE)),
     infer=_upsampling3d_type,
+    decompose=upsampling.decompose_upsampling3d,
     by_value=["scale_d", "scale_h", "scale_w"],
     samples=[
         sample((1, 2, 2, 3, 4), np.float32(2), np.float32(2), np.float32(3)),

@@ -8,11 +8,6 @@ import torch
 from torch import Tensor
 
 
-def scaled_length(length: int, scale: Tensor) -> int:
-    """Return a length times a factor, rounded."""
-    return int(torch.floor(scale.double().reshape(()) * length + 0.5))
-
-
 def floored_length(length: int, ratio: float) -> int:
     """Return a length times a factor, rounded down."""
     return math.floor(length * ratio)
