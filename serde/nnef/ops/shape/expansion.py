@@ -19,9 +19,7 @@ from serde.walk.expansion.arrangement import (
     expand_meshgrid,
 )
 from serde.walk.expansion.blocks import (
-    expand_batch_to_space,
     expand_depth_to_space,
-    expand_space_to_batch,
     expand_space_to_depth,
 )
 from serde.walk.expansion.tensors import fixed_shape, tensor_type
@@ -30,8 +28,6 @@ __all__: list[str] = []
 
 OPS.expands("nn.depth_to_space")(expand_depth_to_space)
 OPS.expands("nn.space_to_depth")(expand_space_to_depth)
-OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
-OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
 OPS.expands("nn.dilate")(expand_dilate)
 OPS.expands("nn.fifo_buffer")(expand_fifo_buffer)
 OPS.expands("meshgrid")(expand_meshgrid)
