@@ -44,7 +44,7 @@ from serde.walk.converter import Converter, Decode, Deferred, Entry
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
 from serde.walk.pairs import Emit, Pair, Reader
-from serde.walk.registration import check_change, check_expansion, check_exporter, innermost
+from serde.walk.registration import check_change, check_expansion, check_exporter
 from serde.walk.user_converters import UserConverter
 
 __all__ = [

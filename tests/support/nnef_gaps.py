@@ -191,10 +191,6 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "serde.svd-1",
         "serde.svd-2",
     ),
-    "NNEF has no fragment that correlates two images": (
-        "nn.correlation-0",
-        "nn.correlation-1",
-    ),
     "depends on values": (
         "arange-3",
         "argwhere-0",

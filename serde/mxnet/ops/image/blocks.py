@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import serde.relay as relay
-from serde.mxnet.ops.layout import arranged, fixed_shape, tensor_type
+from serde.mxnet.ops.layout import arranged, fixed_shape
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.walk.pairs import pair
@@ -35,62 +33,6 @@ def expand_depth_to_space(data: Expr, *, block_size: int, layout: str, mode: str
 def expand_space_to_depth(data: Expr, *, block_size: int, layout: str, mode: str) -> Expr:
     result = relay.nn.space_to_depth(arranged(data, layout, "NCHW"), block_size)
     return arranged(result, "NCHW", layout)
-
-
-@OPS.expands("nn.space_to_batch_nd")
-def expand_space_to_batch_nd(
-    data: Expr,
-    *,
-    block_shape: tuple[int, ...],
-    paddings: tuple[tuple[int, int], ...],
-    pad_value: float,
-) -> Expr:
-    """Padding, then a transposition between two views."""
-    type_, rank = tensor_type(data), len(block_shape)
-    rest = type_.rank - 1 - rank
-    if any(map(any, paddings)):
-        value = relay.Constant(np.asarray(pad_value).astype(type_.dtype))
-        data = relay.nn.pad(data, [(0, 0), *paddings, *[(0, 0)] * rest], value)
-    shape = fixed_shape(data)
-    split = [shape[0]]
-    for length, block in zip(shape[1:], block_shape, strict=False):
-        split += [length // block, block]
-    indices, blocks = range(1, 2 * rank, 2), range(2, 2 * rank + 1, 2)
-    order = (*blocks, 0, *indices, *range(2 * rank + 1, 2 * rank + 1 + rest))
-    tail = shape[1 + rank :]
-    moved = relay.transpose(relay.reshape(data, (*split, *tail)), order)
-    return relay.reshape(moved, (-1, *(split[place] for place in indices), *tail))
-
-
-@OPS.expands("nn.batch_to_space_nd")
-def expand_batch_to_space_nd(
-    data: Expr, *, block_shape: tuple[int, ...], crops: tuple[tuple[int, int], ...]
-) -> Expr:
-    """A transposition between two views, then a slice."""
-    shape, rank = fixed_shape(data), len(block_shape)
-    lengths, tail = shape[1 : 1 + rank], shape[1 + rank :]
-    batch = shape[0] // int(np.prod(block_shape))
-    parts = relay.reshape(data, (*block_shape, batch, *lengths, *tail))
-    order = [rank]
-    for axis in range(rank):
-        order += [rank + 1 + axis, axis]
-    order += range(2 * rank + 1, 2 * rank + 1 + len(tail))
-    spread = [length * block for length, block in zip(lengths, block_shape, strict=True)]
-    whole = relay.reshape(relay.transpose(parts, order), (batch, *spread, *tail))
-    begin = [first for first, _ in crops]
-    end = [length - last for length, (_, last) in zip(spread, crops, strict=True)]
-    return relay.strided_slice(whole, begin, end, [1] * rank, axes=list(range(1, 1 + rank)))
-
-
-@OPS.expands("vision.yolo_reorg")
-def expand_yolo_reorg(data: Expr, *, stride: int) -> Expr:
-    """Darknet reads the tensor as one of fewer channels and larger images."""
-    batch, channels, height, width = fixed_shape(data)
-    if stride == 1:
-        return data
-    shape = (batch, channels // stride**2, height, stride, width, stride)
-    moved = relay.transpose(relay.reshape(data, shape), (0, 3, 5, 1, 2, 4))
-    return relay.reshape(moved, (batch, channels * stride**2, height // stride, width // stride))
 
 
 OPS.pairs(

@@ -7,9 +7,7 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
 from serde.walk.expansion.blocks import (
-    expand_batch_to_space,
     expand_depth_to_space,
-    expand_space_to_batch,
     expand_space_to_depth,
 )
 from serde.walk.expansion.tensors import fixed_shape
@@ -21,12 +19,6 @@ OPS.expands("nn.depth_to_space")(expand_depth_to_space)
 
 
 OPS.expands("nn.space_to_depth")(expand_space_to_depth)
-
-
-OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
-
-
-OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
 
 
 @OPS.expands("repeat")
@@ -48,13 +40,3 @@ def expand_reverse(data: Expr, *, axis: int) -> Expr:
     """A slice that goes back."""
     length = fixed_shape(data)[axis]
     return relay.strided_slice(data, [length - 1], [-length - 1], [-1], axes=[axis])
-
-
-@OPS.expands("vision.yolo_reorg")
-def expand_yolo_reorg(data: Expr, *, stride: int) -> Expr:
-    """Darknet takes the tensor for one of fewer channels."""
-    n, c, h, w = fixed_shape(data)
-    b = stride
-    parts = relay.reshape(data, [n, c // (b * b), h, b, w, b])
-    moved = relay.transpose(parts, [0, 3, 5, 1, 2, 4])
-    return relay.reshape(moved, [n, c * b * b, h // b, w // b])

@@ -6,6 +6,7 @@ from serde.nnef.ops.table import OPS
 
 __all__: list[str] = []
 
+
 OPS.refuses_calls(
     "serde.box_nms",
     "serde.multibox_detection",
@@ -20,4 +21,6 @@ OPS.refuses_calls(
     reason="NNEF has no fragment that orders and suppresses boxes",
     hint="end the model before it (option outputs) and suppress boxes behind the network",
 )
+
+
 OPS.refuses_calls("nn.correlation", reason="NNEF has no fragment that correlates two images")

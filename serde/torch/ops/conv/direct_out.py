@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -306,27 +305,3 @@ def export_deformable_conv2d(
         deformable_groups,
     )
     return from_channels_first(ctx, result, conv.out_layout or conv.data_layout, 2)
-
-
-@OPS.exports("nn.correlation")
-def export_correlation(
-    ctx: ExportContext,
-    data1: Value,
-    data2: Value,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: tuple[int, ...],
-    is_multiply: bool,
-    layout: str,
-) -> Value:
-    widths = flat_widths(list(zip(*split_padding(padding, 2), strict=True)))
-    images: Sequence[Value] = (data1, data2)
-    if any(widths):
-        images = [ctx.call("F.pad", each, widths) for each in images]
-    return ctx.call(
-        ctx.helper("correlation"),
-        *images, kernel_size, max_displacement, stride1, stride2, is_multiply,
-    )  # fmt: skip

@@ -73,18 +73,3 @@ def export_roi_pool(
     x = to_channels_first(ctx, data, layout, 2)
     found = ctx.call(ctx.helper("pool_regions"), x, rois, *ctx.sizes(pooled_size), spatial_scale)
     return from_channels_first(ctx, found, layout, 2)
-
-
-@OPS.exports("vision.yolo_reorg")
-def export_yolo_reorg(ctx: ExportContext, data: Value, *, stride: int) -> Value:
-    """Elements of fewer, larger images that lie apart are gathered and read in another shape."""
-    if stride == 1:
-        return data
-    channels, height, width = ctx.type(data).shape[1:]
-    small = ctx.sizes([channels // (stride * stride), height * stride, width * stride])
-    count = ctx.size(data, 0)
-    x = ctx.method(data, "reshape", count, *small)
-    x = ctx.call("F.pixel_unshuffle", x, stride)
-    x = ctx.method(x, "unflatten", 1, (-1, stride * stride))
-    x = ctx.method(x, "transpose", 1, 2)
-    return ctx.method(x, "reshape", count, *ctx.sizes(ctx.result_type().shape[1:]))

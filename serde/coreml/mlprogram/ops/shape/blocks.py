@@ -18,9 +18,7 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.blocks import (
-    expand_batch_to_space,
     expand_depth_to_space,
-    expand_space_to_batch,
     expand_space_to_depth,
     named_dims,
 )
@@ -121,12 +119,6 @@ def export_batch_to_space(
 ) -> Value:
     widths = ctx.const(np.array(crops, np.int32))
     return _planes(ctx, "batch_to_space", data, block_shape=block_shape, crops=widths)
-
-
-OPS.expands("nn.space_to_batch_nd")(expand_space_to_batch)
-
-
-OPS.expands("nn.batch_to_space_nd")(expand_batch_to_space)
 
 
 OPS.pairs(
