@@ -18,5 +18,7 @@ __all__: list[str] = []
 @OPS.expands("vision.multibox_prior")
 def expand_multibox_prior(data: Expr, **attributes: AnyValue) -> Expr:
     """What the kernel makes of any image of that shape."""
+    height, width = fixed_shape(data)[2:]
+    allocation.allow((height, width, len(attributes["sizes"]) + len(attributes["ratios"]) - 1, 4))
     image = allocation.zeros(fixed_shape(data), numpy_dtype(tensor_type(data).dtype))
     return Constant(apply_kernel(get("vision.multibox_prior"), [image], attributes))

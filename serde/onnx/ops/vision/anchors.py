@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.reduce import emit_reduce
@@ -28,6 +29,7 @@ def export_multibox_prior(
 ) -> Value:
     """The boxes depend on the size of the map alone, so that they are a constant."""
     height, width = ctx.static_lengths(x, [2, 3])
+    allocation.allow((height, width, len(sizes) + len(ratios) - 1, 4))
     boxes = prior_boxes(height, width, sizes, ratios, steps, offsets, clip)
     return ctx.const(boxes, numpy_dtype(ctx.type(x).dtype))
 
