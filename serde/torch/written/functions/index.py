@@ -15,8 +15,12 @@ def set_slices(
     places = torch.arange(x.numel(), device=x.device).reshape(x.shape)
     for axis in range(len(begin)):
         step = steps[axis] if axis < len(steps) else 1
-        chosen = slice_range(begin[axis], end[axis], step, x.shape[axis])
-        places = places.index_select(axis, chosen.to(x.device))
+        if step > 0:
+            front = places.transpose(0, axis)
+            places = front[begin[axis] : end[axis] : step].transpose(0, axis)
+        else:
+            chosen = slice_range(begin[axis], end[axis], step, x.shape[axis])
+            places = places.index_select(axis, chosen.to(x.device))
     given = value.expand(places.shape).reshape(-1)
     return x.reshape(-1).scatter(0, places.reshape(-1), given).reshape(x.shape)
 
