@@ -25,8 +25,6 @@ import serde  # noqa: E402
 
 REFUSED = {
     "view swapped": "torch.export assumes that one length divides another",
-    "slice scatter": "a region that is set is found by its indices",
-    "select scatter": "a region that is set is found by its indices",
     "maxima": "max_pool1d has a length of its own in the example",
     "upsample to a length": "interpolate takes the length of the example",
 }
