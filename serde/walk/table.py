@@ -57,7 +57,8 @@ __all__ = [
 ]
 
 ValueT = TypeVar("ValueT")
-F = TypeVar("F", bound=Callable[..., AnyValue] | Deferred)
+F = TypeVar("F", bound=Callable[..., AnyValue])
+ReadT = TypeVar("ReadT", bound=Callable[..., AnyValue] | Deferred)
 
 _EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, LimitError, OSError)
 """What a converter may raise; OSError where it reads a weight."""
@@ -126,7 +127,7 @@ class ConverterTable:
         ignored: Iterable[str] = (),
         uses: int | None = None,
         renamed: Mapping[str, str] | None = None,
-    ) -> Callable[[F], F]:
+    ) -> Callable[[ReadT], ReadT]:
         """Register an importer of operators.
 
         Args:
@@ -142,7 +143,7 @@ class ConverterTable:
         """
         versions = (since,) if isinstance(since, int) else since
 
-        def register(function: F) -> F:
+        def register(function: ReadT) -> ReadT:
             for name in names:
                 self._load_if_foreign("imports", name, function)
                 for version in versions:
@@ -223,8 +224,10 @@ class ConverterTable:
             each.check(self.format_name)
             if each.reads:
                 reader = Reader(each, module, self._operands)
-                kept = {"since": each.since, "ignored": each.ignored, "uses": each.uses}
-                self.imports(*each.names, **kept)(reader)
+                given = self.imports(
+                    *each.names, since=each.since, ignored=each.ignored, uses=each.uses
+                )
+                given(reader)
             if each.writes:
                 writer = each.writer(module, self._operands, self._emit)
                 self.exports(*each.operators, since=each.target, when=each.when)(writer)
