@@ -83,15 +83,8 @@ def export_dense(
 
 
 @OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
-def export_matmul(
-    ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
-) -> Value:
-    _require_own_dtype(ctx, tensor_a)
-    return _emit_matmul(ctx, tensor_a, tensor_b, transpose_a, transpose_b)
-
-
 @OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
-def export_batch_matmul(
+def export_matmul(
     ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     _require_own_dtype(ctx, tensor_a)

@@ -39,7 +39,10 @@ def import_reshape(
     return relay.reshape(input, [*lengths[:axis_start], *middle, *lengths[stop:]], allowzero=True)
 
 
-def _reshape(ctx: ExportContext, data: Value) -> Value:
+@OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
+@OPS.exports("reshape_like", ignored=("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"))
+@OPS.exports("nn.batch_flatten")
+def _reshape(ctx: ExportContext, data: Value, *_like: Value) -> Value:
     """Return a tensor in the shape of the result, which may differ by axes of length 1 alone."""
     own, wanted = ctx.static_shape(data), ctx.static_shape(Value("", ctx.result_type()))
     if own == wanted:
@@ -64,21 +67,6 @@ def _find_inserted(short: Sequence[int], long: Sequence[int]) -> list[int]:
             return []
         axes.append(place)
     return axes if len(long) - len(axes) == len(short) else []
-
-
-@OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
-def export_reshape(ctx: ExportContext, data: Value) -> Value:
-    return _reshape(ctx, data)
-
-
-@OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
-    return _reshape(ctx, data)
-
-
-@OPS.exports("reshape_like", ignored=("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"))
-def export_reshape_like(ctx: ExportContext, data: Value, shape_like: Value) -> Value:
-    return _reshape(ctx, data)
 
 
 @OPS.imports("transpose")

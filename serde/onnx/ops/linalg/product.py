@@ -147,26 +147,14 @@ def _is_within(zero_point: Value, dtype: str) -> bool:
 
 
 @OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_matmul(
     ctx: ExportContext, x: Value, y: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
-    return _emit_matmul(ctx, x, y, transpose_a, transpose_b)
-
-
-@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
-def export_batch_matmul(
-    ctx: ExportContext, x: Value, y: Value, *, transpose_a: bool, transpose_b: bool
-) -> Value:
-    return _emit_matmul(ctx, x, y, transpose_a, transpose_b)
-
-
-def _emit_matmul(
-    ctx: ExportContext, x: Value, y: Value, transpose_x: bool, transpose_y: bool
-) -> Value:
     if not is_float(ctx.type(x).dtype):
-        return emit_integer_matmul(ctx, x, y, transpose_x=transpose_x, transpose_y=transpose_y)
+        return emit_integer_matmul(ctx, x, y, transpose_x=transpose_a, transpose_y=transpose_b)
     _require_own_dtype(ctx, x)
-    left, right = _transpose(ctx, x, transpose_x), _transpose(ctx, y, transpose_y)
+    left, right = _transpose(ctx, x, transpose_a), _transpose(ctx, y, transpose_b)
     return ctx.emit("MatMul", left, right)
 
 

@@ -83,20 +83,8 @@ def export_dense(
 
 
 @OPS.exports("nn.matmul", ignored=("units",))
-def export_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    out_dtype: OutDtype,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
-    return _product(ctx, tensor_a, tensor_b, out_dtype, transpose_a, transpose_b)
-
-
 @OPS.exports("nn.batch_matmul")
-def export_batch_matmul(
+def export_matmul(
     ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,

@@ -7,11 +7,10 @@ import string
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
 from serde.torch.export_context import ExportContext, Value
 from serde.torch.ops.table import OPS
-from serde.torch.ops.written import DType, cast
+from serde.torch.ops.written import cast
 
 
 def _widened(ctx: ExportContext, a: Value, b: Value) -> tuple[Value, Value, str]:
@@ -55,15 +54,14 @@ def export_dense(
     return cast(ctx, result, ctx.result_type().dtype, work)
 
 
-@OPS.exports("nn.matmul")
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
+@OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
 def export_nn_matmul(
     ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,
     bias: Value | None = None,
     *,
-    units: Dim | None,
-    out_dtype: DType | None,
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
@@ -74,27 +72,6 @@ def export_nn_matmul(
         b = _transposed(ctx, b, ctx.type(tensor_b).rank)
     result = cast(ctx, ctx.infix("@", a, b), ctx.result_type().dtype, work)
     return result if bias is None else ctx.infix("+", result, bias)
-
-
-@OPS.exports("nn.batch_matmul")
-def export_batch_matmul(
-    ctx: ExportContext,
-    tensor_a: Value,
-    tensor_b: Value,
-    *,
-    out_dtype: DType | None,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
-    return export_nn_matmul(
-        ctx,
-        tensor_a,
-        tensor_b,
-        units=None,
-        out_dtype=out_dtype,
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-    )
 
 
 @OPS.exports("serde.matmul")
