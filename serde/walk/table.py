@@ -40,7 +40,7 @@ from serde.report import Issue, Report
 from serde.walk import booleans
 from serde.walk.booleans import counts_bits
 from serde.walk.context import TypedContext
-from serde.walk.converter import Converter, Decode, Deferred, Entry
+from serde.walk.converter import Converter, Decode, Deferred, Entry, innermost
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
 from serde.walk.pairs import Emit, Pair, Reader
@@ -57,7 +57,10 @@ __all__ = [
 ValueT = TypeVar("ValueT")
 
 
-F = TypeVar("F", bound=Callable[..., AnyValue] | Deferred)
+F = TypeVar("F", bound=Callable[..., AnyValue])
+
+
+ReadT = TypeVar("ReadT", bound=Callable[..., AnyValue] | Deferred)
 
 
 _EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, LimitError, OSError)
@@ -127,7 +130,7 @@ class ConverterTable:
         ignored: Iterable[str] = (),
         uses: int | None = None,
         renamed: Mapping[str, str] | None = None,
-    ) -> Callable[[F], F]:
+    ) -> Callable[[ReadT], ReadT]:
         """Register an importer of operators.
 
         Args:
@@ -143,7 +146,7 @@ class ConverterTable:
         """
         versions = (since,) if isinstance(since, int) else since
 
-        def register(function: F) -> F:
+        def register(function: ReadT) -> ReadT:
             for name in names:
                 self._load_if_foreign("imports", name, function)
                 for version in versions:
@@ -224,8 +227,10 @@ class ConverterTable:
             each.check(self.format_name)
             if each.reads:
                 reader = Reader(each, module, self._operands)
-                kept = {"since": each.since, "ignored": each.ignored, "uses": each.uses}
-                self.imports(*each.names, **kept)(reader)
+                given = self.imports(
+                    *each.names, since=each.since, ignored=each.ignored, uses=each.uses
+                )
+                given(reader)
             if each.writes:
                 writer = each.writer(module, self._operands, self._emit)
                 self.exports(*each.operators, since=each.target, when=each.when)(writer)

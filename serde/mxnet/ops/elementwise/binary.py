@@ -294,27 +294,11 @@ def _lcm(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
 PAIRS = {"arctan2": _arctan2, "copysign": _copysign, "lcm": _lcm, "ldexp": _ldexp}
 
 
-def _register(name: str, function: Callable[[ImportContext, Expr, Expr], Expr]) -> None:
-    @OPS.imports(f"_npi_{name}")
-    def import_pair(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
-        return function(ctx, x1, x2)
-
-    def scalar_form(*, swapped: bool) -> Callable[..., AnyValue]:
-        def import_scalar(
-            ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
-        ) -> Expr:
-            tensor, other = with_scalar(ctx, data, scalar, is_int)
-            return function(ctx, other, tensor) if swapped else function(ctx, tensor, other)
-
-        return import_scalar
-
-    OPS.imports(f"_npi_{name}_scalar")(scalar_form(swapped=False))
-    if name != "lcm":
-        OPS.imports(f"_npi_r{name}_scalar")(scalar_form(swapped=True))
-
-
-for _name, _function in PAIRS.items():
-    _register(_name, _function)
+for _name, _pair in PAIRS.items():
+    OPS.imports(f"_npi_{_name}")(_pair)
+    OPS.imports(f"_npi_{_name}_scalar")(partial(_import_scalar, binary=_pair, swapped=False))
+    if _name != "lcm":
+        OPS.imports(f"_npi_r{_name}_scalar")(partial(_import_scalar, binary=_pair, swapped=True))
 
 
 @OPS.imports("_contrib_allclose")

@@ -12,7 +12,6 @@ from serde.nnef.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.relay.op.linalg.product import MatMul
 
 __all__: list[str] = []
 
@@ -92,14 +91,9 @@ def _restore(ctx: ExportContext, found: Value) -> Value:
     return found if len(shape) == 2 else ctx.emit("reshape", found, shape=list(shape))
 
 
-@OPS.exports("nn.matmul")
-def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
-    _require_own_dtype(ctx, tensor_a)
-    return _emit_matmul(ctx, tensor_a, tensor_b, matmul.transpose_a, matmul.transpose_b)
-
-
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
 @OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
-def export_batch_matmul(
+def export_matmul(
     ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
     _require_own_dtype(ctx, tensor_a)

@@ -39,16 +39,8 @@ def _raise_rank(ctx: ExportContext, x: Value, rank: int) -> Value:
 
 
 @OPS.exports("broadcast_to", ignored=("shape", "dtype"))
-def export_broadcast_to(ctx: ExportContext, data: Value) -> Value:
-    return _broadcast(ctx, data)
-
-
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Value) -> Value:
-    return _broadcast(ctx, data)
-
-
-def _broadcast(ctx: ExportContext, data: Value) -> Value:
+def export_broadcast(ctx: ExportContext, data: Value, *_like: Value) -> Value:
     """Return a tensor spread over the shape of the result."""
     wanted = ctx.static_shape(Value("", ctx.result_type()))
     raised = _raise_rank(ctx, data, len(wanted))

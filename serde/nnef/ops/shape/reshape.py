@@ -64,7 +64,10 @@ def _calls(node: Expr, *names: str) -> TypeGuard[Call]:
     return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
-def _reshape(ctx: ExportContext, data: Value) -> Value:
+@OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
+@OPS.exports("reshape_like", ignored=("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"))
+@OPS.exports("nn.batch_flatten")
+def _reshape(ctx: ExportContext, data: Value, *_like: Value) -> Value:
     """Return a tensor in the shape of the result, which may differ by axes of length 1 alone."""
     own, wanted = ctx.static_shape(data), ctx.static_shape(Value("", ctx.result_type()))
     if own == wanted:
@@ -76,16 +79,6 @@ def _reshape(ctx: ExportContext, data: Value) -> Value:
         if gone:
             return ctx.emit("squeeze", data, axes=gone)
     return ctx.reshape(data, wanted)
-
-
-@OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))
-def export_reshape(ctx: ExportContext, data: Value) -> Value:
-    return _reshape(ctx, data)
-
-
-@OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
-    return _reshape(ctx, data)
 
 
 @OPS.imports("transpose")

@@ -16,7 +16,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.relay.op.linalg.product import MatMul, parse_equation
+from serde.relay.op.linalg.product import parse_equation
 
 
 @OPS.exports("nn.dense", ignored=("units", "out_dtype"))
@@ -124,25 +124,15 @@ def emit_integer_matmul(
     return total if dtype == wide else cast(ctx, total, dtype)
 
 
-@OPS.exports("nn.matmul")
-def export_matmul(ctx: ExportContext, x: Value, y: Value, *, matmul: MatMul) -> Value:
-    return _emit_matmul(ctx, x, y, matmul.transpose_a, matmul.transpose_b)
-
-
+@OPS.exports("nn.matmul", ignored=("units", "out_dtype"))
 @OPS.exports("nn.batch_matmul", ignored=("out_dtype",))
-def export_batch_matmul(
+def export_matmul(
     ctx: ExportContext, x: Value, y: Value, *, transpose_a: bool, transpose_b: bool
 ) -> Value:
-    return _emit_matmul(ctx, x, y, transpose_a, transpose_b)
-
-
-def _emit_matmul(
-    ctx: ExportContext, x: Value, y: Value, transpose_x: bool, transpose_y: bool
-) -> Value:
     if not is_float(ctx.type(x).dtype):
-        return emit_integer_matmul(ctx, x, y, transpose_x=transpose_x, transpose_y=transpose_y)
+        return emit_integer_matmul(ctx, x, y, transpose_x=transpose_a, transpose_y=transpose_b)
     _require_own_dtype(ctx, x)
-    left, right = _transpose(ctx, x, transpose_x), _transpose(ctx, y, transpose_y)
+    left, right = _transpose(ctx, x, transpose_a), _transpose(ctx, y, transpose_b)
     return ctx.emit("MatMul", left, right)
 
 

@@ -13,7 +13,6 @@ from serde.relax.precision import NARROW, widen
 from serde.relay.ir.expr import Call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TupleType
-from serde.relay.op.linalg.product import MatMul
 from serde.weights import dtype_name
 
 __all__ = ["multiply_matrices"]
@@ -83,15 +82,9 @@ def export_dense(
     return made if bias is None else ctx.emit("add", made, bias)
 
 
-@OPS.exports("nn.matmul")
-def export_matmul(ctx: ExportContext, tensor_a: Value, tensor_b: Value, *, matmul: MatMul) -> Value:
-    return _product(
-        ctx, tensor_a, tensor_b, matmul.out_dtype, matmul.transpose_a, matmul.transpose_b
-    )
-
-
+@OPS.exports("nn.matmul", ignored=("units",))
 @OPS.exports("nn.batch_matmul")
-def export_batch_matmul(
+def export_matmul(
     ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,

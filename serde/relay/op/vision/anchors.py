@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.allocation as allocation
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import (
     Constant,
@@ -127,7 +128,12 @@ def prior_boxes(
     offsets: Sequence[float],
     clip: bool,
 ) -> Array:
-    """Return the boxes of :func:`multibox_prior` in double precision."""
+    """Return the boxes of :func:`multibox_prior` in double precision.
+
+    Raises:
+        LimitError: They are more than the budget of the conversion affords.
+    """
+    allocation.allow((height, width, len(sizes) + len(ratios) - 1, 4), np.float64)
     down = steps[0] if steps[0] > 0 else 1 / height
     across = steps[1] if steps[1] > 0 else 1 / width
     y = (np.arange(height) + offsets[0]) * down

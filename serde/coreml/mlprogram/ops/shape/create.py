@@ -61,6 +61,7 @@ def fill(ctx: ExportContext, value: AnyValue, shape: Value) -> Value:
     return cast_to(ctx, found, type_.dtype)
 
 
+@OPS.exports("full", ignored=("shape", "dtype"))
 def _everywhere(ctx: ExportContext, value: Value) -> Value:
     type_ = ctx.result_type()
     if not type_.shape:
@@ -70,11 +71,7 @@ def _everywhere(ctx: ExportContext, value: Value) -> Value:
     return spread(ctx, cast_to(ctx, value, type_.dtype), type_.shape)
 
 
-@OPS.exports("full", ignored=("shape", "dtype"))
-def export_full(ctx: ExportContext, fill_value: Value) -> Value:
-    return _everywhere(ctx, fill_value)
-
-
+@OPS.exports("full_like")
 def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
     """Return one value in the shape of a tensor."""
     dims = ctx.result_type().shape
@@ -84,11 +81,7 @@ def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
     return fill(ctx, value.data, shape)
 
 
-@OPS.exports("full_like")
-def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
-    return _like(ctx, data, fill_value)
-
-
+@OPS.exports("dyn.full", ignored=("dtype",))
 def _dyn_filled(ctx: ExportContext, value: Value, shape: Value) -> Value:
     if value.data is not None:
         return fill(ctx, value.data, shape)
@@ -97,11 +90,6 @@ def _dyn_filled(ctx: ExportContext, value: Value, shape: Value) -> Value:
     number = reshape(ctx, cast_to(ctx, value, work), [1] * type_.rank)
     found = ctx.emit("tile", TensorType(type_.shape, work), x=number, reps=shape)
     return cast_to(ctx, found, type_.dtype)
-
-
-@OPS.exports("dyn.full", ignored=("dtype",))
-def export_dyn_full(ctx: ExportContext, fill_value: Value, shape: Value) -> Value:
-    return _dyn_filled(ctx, fill_value, shape)
 
 
 def _export_number(name: str, number: int) -> None:
