@@ -40,7 +40,7 @@ from serde.report import Issue, Report
 from serde.walk import booleans
 from serde.walk.booleans import counts_bits
 from serde.walk.context import TypedContext
-from serde.walk.converter import Converter, Decode, Deferred, Entry, innermost
+from serde.walk.converter import Converter, Decode, Deferred, Entry
 from serde.walk.holes import Hole, Holes, Incomplete, Placeholder
 from serde.walk.import_context import ImportContext
 from serde.walk.pairs import Emit, Pair, Reader

@@ -84,9 +84,9 @@ def _decompose_prior(
         for sign in ("subtract", "add")
         for centre, half in ((x, half_w), (y, half_h))
     ]
-    boxes = call("stack", edges, axis=-1)
-    boxes = call("clip", boxes, a_min=0.0, a_max=1.0) if clip else boxes
-    return call("reshape", call("cast", boxes, dtype=type_.dtype), newshape=(1, -1, 4))
+    found = call("stack", edges, axis=-1)
+    found = call("clip", found, a_min=0.0, a_max=1.0) if clip else found
+    return call("reshape", call("cast", found, dtype=type_.dtype), newshape=(1, -1, 4))
 
 
 @relay_op(

@@ -161,7 +161,7 @@ def _export_conv(
     bias: Value | None = None,
     *,
     rank: int,
-    conv: Convolution,
+    conv: RelayConv,
 ) -> Value:
     return export_convolution(ctx, data, weight, bias, conv, rank)
 
@@ -271,7 +271,7 @@ def _export_conv_transpose(
     bias: Value | None = None,
     *,
     rank: int,
-    conv: Convolution,
+    conv: RelayConv,
     output_padding: tuple[int, ...],
 ) -> Value:
     return export_transposed_convolution(ctx, data, weight, bias, conv, output_padding, rank)

@@ -136,7 +136,7 @@ class _Resizing:
         if all(isinstance(length, int) for length in own):
             return None
         found = [
-            float(size // length) if isinstance(size // length, int) else 0.0
+            float(times) if isinstance(times := size // length, int) else 0.0
             for length, size in zip(own, sizes, strict=True)
             if length != 0
         ]
